@@ -1,0 +1,38 @@
+"""Every bound in the product, named, with its unit last."""
+
+# Publishing: a writer that loses the race for a log entry tries again this often.
+PUBLISH_ATTEMPTS_MAX = 64
+PUBLISH_BACKOFF_MS_MIN = 2
+PUBLISH_BACKOFF_MS_MAX = 500
+# Running a whole operation again because what it read has changed.
+REDO_ATTEMPTS_MAX = 32
+
+# The store: transient errors only, never a conditional put whose answer was lost.
+STORE_RETRY_ATTEMPTS_MAX = 5
+STORE_RETRY_BACKOFF_MS_MIN = 20
+STORE_RETRY_BACKOFF_MS_MAX = 2_000
+STORE_LIST_PAGE_KEYS_MAX = 1_000
+
+# The log.
+HEAD_PROBES_MAX = 8
+CHECKPOINT_ENTRIES = 256
+BRANCH_NAME_BYTES_MAX = 512
+WHOLE_MAP_TYPES_MAX = 200
+INLINE_CHANGE_IDS_MAX = 256
+INLINE_FOOTPRINT_TOKENS_MAX = 512
+
+# Intents.
+INTENT_ROWS_MIN = 10_000
+INTENT_BYTES_MIN = 8 * 1024**2
+INTENT_HEARTBEAT_S = 10.0
+INTENT_STALE_S = 60.0
+STAGE_WITHOUT_INTENT_S = 60.0
+
+# Tables.
+STAGE_THREADS_MAX = 8
+OPEN_TABLES_MAX = 512
+SMALL_FRAGMENT_ROWS_MAX = 65_536
+
+assert PUBLISH_BACKOFF_MS_MIN < PUBLISH_BACKOFF_MS_MAX
+assert PUBLISH_ATTEMPTS_MAX > 1
+assert INTENT_HEARTBEAT_S * 3 <= INTENT_STALE_S

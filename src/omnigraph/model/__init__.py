@@ -1,0 +1,1 @@
+"""What a graph is: values only, standard library only."""

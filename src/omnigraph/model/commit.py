@@ -1,0 +1,144 @@
+"""Records: the entries of a branch's log, each naming the version of every table."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from omnigraph.model.change import NO_CHANGES, Changes
+from omnigraph.model.footprint import Footprint
+
+
+class CommitKind(StrEnum):
+    """Why an entry was written."""
+
+    INIT = "init"
+    MUTATION = "mutation"
+    LOAD = "load"
+    MERGE = "merge"
+    SCHEMA = "schema"
+    INDEX = "index"
+    COMPACT = "compact"
+    REVERT = "revert"
+    RECOVER = "recover"
+    PRUNE = "prune"
+    BARRIER = "barrier"
+    FORK = "fork"
+    DELETE = "delete"
+
+
+# Entries that mark a place in the log but make no new state of the graph.
+_NOT_COMMITS = frozenset({CommitKind.PRUNE, CommitKind.BARRIER, CommitKind.FORK, CommitKind.DELETE})
+
+RECOVERY_ACTOR = "omnigraph:recovery"
+MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One table at one version.
+
+    Attributes:
+        table: the table's folder under the root, like `nodes/01J…`.
+        version: Lance's number of the version; exceeds signed 64 bits, hence a string on disk.
+        rows: how many rows it holds.
+        bytes: how large its data files are.
+    """
+
+    table: str
+    version: int
+    rows: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableOutcome:
+    """What recovery did to one table of an interrupted write."""
+
+    type_key: str
+    from_version: int
+    to_version: int
+
+
+class RecoveryKind(StrEnum):
+    """How an interrupted write ended."""
+
+    FINISHED = "RolledForward"
+    UNDONE = "RolledBack"
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The audit of one interrupted write, carried by the entry that ended it."""
+
+    kind: RecoveryKind
+    intent: str
+    operation: CommitKind
+    for_actor: str | None
+    tables: tuple[TableOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One entry of a branch's log.
+
+    Attributes:
+        commit: this entry's own ULID; no two entries share one.
+        branch: whose log it is in.
+        number: its place there; rises by one, never reused.
+        kind: why it was written.
+        parent: the commit before it, None for the first of all.
+        schema: digest of the schema accepted at this commit.
+        tables: for every type key, the pinned table version. Always whole.
+        created_at_us: when, microseconds since the epoch.
+        merged_parent: the other side of a merge.
+        actor: who.
+        message: why, in the writer's words.
+        intent: the intent this entry completes.
+        idempotency_key: the caller's name for the request.
+        changes: what happened to entities.
+        footprint: what the write read and wrote.
+        aborted: intents this entry declares dead.
+        recovery: the audit, on recover entries.
+        fork_of: on fork entries, the branch it was made from.
+        fork_number: on fork entries, the source's entry number at the fork.
+        notes: further facts of the kind, as plain JSON values (merge resolutions, prune marks).
+    """
+
+    commit: str
+    branch: str
+    number: int
+    kind: CommitKind
+    parent: str | None
+    schema: str
+    tables: dict[str, Pin]
+    created_at_us: int
+    merged_parent: str | None = None
+    actor: str | None = None
+    message: str | None = None
+    intent: str | None = None
+    idempotency_key: str | None = None
+    changes: Changes = NO_CHANGES
+    footprint: Footprint = field(default_factory=Footprint)
+    aborted: tuple[str, ...] = ()
+    recovery: Recovery | None = None
+    fork_of: str | None = None
+    fork_number: int | None = None
+    notes: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def is_commit(self) -> bool:
+        """Whether this entry is a commit of the graph, or only a mark in the log."""
+        return self.kind not in _NOT_COMMITS
+
+    @property
+    def head_commit(self) -> str:
+        """The commit whose state this entry shows: its own, or for a mark the one before."""
+        return self.commit if self.is_commit or self.parent is None else self.parent
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the branch exists after this entry."""
+        return self.kind is not CommitKind.DELETE
+
+    def at(self, number: int) -> "Record":
+        """The same entry at another place of the log."""
+        return replace(self, number=number)

@@ -1,0 +1,105 @@
+"""What a write read and wrote, small enough to compare without opening a table.
+
+A footprint is, per type key, two sets of *tokens*: 64-bit hashes of short texts that name what was read or written.
+Two different texts may share a hash; then a conflict is seen where there is none, and the write is judged again on a
+fresh base. The other error, a conflict that is missed, cannot happen.
+
+    id:{id}            the content of one entity       written by every insert, update and delete of it
+    exists:{id}        that an entity is there or not  written by insert and delete, read by endpoint checks
+    unique:{…}={…}     a value of a unique tuple       read by the check, written by whoever takes or frees it
+    from:{id}          the edges that leave a node     read by cardinality checks, written by edge inserts and deletes
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import blake2b
+
+
+class TokenKind(StrEnum):
+    """What a token names."""
+
+    ID = "id"
+    EXISTS = "exists"
+    UNIQUE = "unique"
+    FROM = "from"
+    TO = "to"
+
+
+def tokens(kind: TokenKind, names: Iterable[str]) -> frozenset[int]:
+    """The tokens of `names`, each a 64-bit hash of the kind and the name."""
+    prefix = blake2b(f"{kind}:".encode(), digest_size=8)
+    hashed = []
+    for name in names:
+        one = prefix.copy()
+        one.update(name.encode())
+        hashed.append(int.from_bytes(one.digest(), "big"))
+    return frozenset(hashed)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFootprint:
+    """One type's part: what was read, what was written.
+
+    Attributes:
+        reads: tokens read.
+        writes: tokens written.
+        reads_whole: the answer depended on every entity of the type (a scan with a predicate).
+        writes_whole: every entity of the type may have changed (overwrite, schema rewrite).
+        lays_out: rows were moved without changing their meaning (compaction, index).
+    """
+
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    reads_whole: bool = False
+    writes_whole: bool = False
+    lays_out: bool = False
+
+    def merged(self, other: "TypeFootprint") -> "TypeFootprint":
+        """Both together."""
+        return TypeFootprint(
+            self.reads | other.reads,
+            self.writes | other.writes,
+            self.reads_whole or other.reads_whole,
+            self.writes_whole or other.writes_whole,
+            self.lays_out or other.lays_out,
+        )
+
+    @property
+    def changes_content(self) -> bool:
+        """Whether anything a reader could see may have changed."""
+        return bool(self.writes) or self.writes_whole
+
+
+NOTHING = TypeFootprint()
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one write read and wrote, by type key, and the schema it was made for."""
+
+    types: dict[str, TypeFootprint] = field(default_factory=dict)
+
+    def of(self, type_key: str) -> TypeFootprint:
+        """One type's part; empty where the write did not touch the type."""
+        return self.types.get(type_key, NOTHING)
+
+    def merged(self, other: "Footprint") -> "Footprint":
+        """Both together."""
+        keys = self.types.keys() | other.types.keys()
+        return Footprint({key: self.of(key).merged(other.of(key)) for key in sorted(keys)})
+
+
+def clashes(ours: TypeFootprint, theirs: TypeFootprint) -> bool:
+    """Whether a write with footprint `theirs`, already in the log, changes what `ours` read or wrote.
+
+    What they read does not matter: they come first in the order, and we had not written yet.
+    """
+    if not theirs.changes_content:
+        return False
+    touched = bool(ours.reads or ours.writes)
+    if theirs.writes_whole:
+        return touched or ours.reads_whole or ours.writes_whole
+    if ours.reads_whole or ours.writes_whole:
+        return True
+    return not (theirs.writes.isdisjoint(ours.reads) and theirs.writes.isdisjoint(ours.writes))

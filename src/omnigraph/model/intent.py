@@ -1,0 +1,72 @@
+"""Intents: the note a large write leaves before its first effect."""
+
+from dataclasses import dataclass
+
+from omnigraph.model.change import Changes
+from omnigraph.model.commit import CommitKind, Pin
+from omnigraph.model.footprint import Footprint
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Which process wrote an intent, so that one on the same host can tell whether it still lives."""
+
+    host: str
+    pid: int
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a write is about to do: put before the first effect.
+
+    Attributes:
+        id: its ULID.
+        kind: the kind of commit it will become.
+        branch: where.
+        base_number: the log entry it started from.
+        base_commit: that entry's own id.
+        actor: who.
+        writer: which process.
+        tables: every table it will touch, at the version it starts from.
+        created_at_us: when.
+        adopts: commits of other lines whose versions it will name (merge, revert).
+    """
+
+    id: str
+    kind: CommitKind
+    branch: str
+    base_number: int
+    base_commit: str
+    actor: str | None
+    writer: Writer
+    tables: dict[str, Pin]
+    created_at_us: int
+    adopts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The second document: everything is staged, and this is all that is needed to publish it.
+
+    Attributes:
+        intent: whose.
+        schema: digest of the schema after the write.
+        tables: the staged pin of every touched table.
+        footprint: what was read and written.
+        changes: what changed.
+        merged_parent: the other side of a merge.
+        message: the writer's words.
+        idempotency_key: the caller's name for the request.
+        notes: further facts of the kind.
+    """
+
+    intent: str
+    schema: str
+    tables: dict[str, Pin]
+    footprint: Footprint
+    changes: Changes
+    merged_parent: str | None
+    message: str | None
+    idempotency_key: str | None
+    notes: dict[str, object]
