@@ -104,5 +104,5 @@ class ObjectStore(Protocol):
         ...
 
     def make_durable(self, paths: Sequence[str]) -> None:
-        """Return only when these files, written beside this port by the table library, would survive a power failure."""
+        """Return only when these files, written beside this port by the table library, would survive losing power."""
         ...

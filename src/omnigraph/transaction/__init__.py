@@ -1,0 +1,1 @@
+"""How one writer's changes become visible, all or none."""

@@ -1,0 +1,53 @@
+# Everything runs from a virtual environment in the checkout; Python 3.11+ and make are all that is needed.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup demo test check format torture bench docs lock clean
+
+help:  ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(STAMP)  ## make .venv with everything in it
+
+$(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Omnigraph needs Python 3.11 or newer; this is " + sys.version)'
+	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV) ..."
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
+	@$(RUN)/uv pip sync --quiet --python $(RUN)/python --require-hashes requirements/bootstrap.lock requirements/dev.lock
+	@$(RUN)/uv pip install --quiet --python $(RUN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup  ## a tour of the store on a graph of its own, in a temporary folder
+	@$(RUN)/python -m omnigraph.cli.tour
+
+test: setup check  ## everything that must hold, in minutes
+	@$(RUN)/python -m pytest
+
+check: setup  ## format, lint, types, contracts
+	@$(RUN)/ruff format --check src tests benchmarks
+	@$(RUN)/ruff check src tests benchmarks
+	@$(RUN)/mypy
+	@$(RUN)/lint-imports
+
+format: setup  ## rewrite the sources in the one format
+	@$(RUN)/ruff format src tests benchmarks
+	@$(RUN)/ruff check --fix src tests benchmarks
+
+torture: setup  ## the long runs: fuzzing, many processes for long, planted bugs that must turn tests red
+	@$(RUN)/python -m pytest -m torture --timeout 3600
+
+bench: setup  ## every benchmark, as ratios
+	@for each in commit compile; do $(RUN)/python -m benchmarks.$$each || exit 1; done
+
+docs: setup  ## regenerate the parts of the docs that come from code
+	@$(RUN)/python -m docs.generate
+
+lock: setup  ## compile requirements/*.lock anew from pyproject.toml
+	@$(RUN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-emit-find-links --no-header requirements/bootstrap.in -o requirements/bootstrap.lock
+	@$(RUN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-emit-find-links --no-header pyproject.toml --group dev --group bench -o requirements/dev.lock
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
