@@ -53,6 +53,7 @@ class Completed:
         intent: whose.
         schema: digest of the schema after the write.
         tables: the staged pin of every touched table.
+        removed: type keys the write drops from the map.
         footprint: what was read and written.
         changes: what changed.
         merged_parent: the other side of a merge.
@@ -64,6 +65,7 @@ class Completed:
     intent: str
     schema: str
     tables: dict[str, Pin]
+    removed: tuple[str, ...]
     footprint: Footprint
     changes: Changes
     merged_parent: str | None

@@ -1,0 +1,151 @@
+"""Where everything lies under a graph's root, and which names may stand there.
+
+Log entries are named so that a listing, which is in order of names, gives the newest first.
+"""
+
+from urllib.parse import quote, unquote
+
+from omnigraph import limits
+from omnigraph.errors import InvalidRequestError
+from omnigraph.storage.object_store import ObjectStore
+
+STAMP = "__format.json"
+SCHEMAS = "__schema/"
+LOGS = "__manifest/log/"
+TAGS = "__manifest/tags/"
+CHECKPOINTS = "__manifest/checkpoint/"
+CHANGES = "__manifest/changes/"
+KEYS = "__manifest/keys/"
+MIGRATIONS = "__manifest/migrations/"
+RECOVERY = "__recovery/"
+NODES = "nodes/"
+EDGES = "edges/"
+
+_U64_MAX = 2**64 - 1
+_ENTRY_DIGITS = 20
+HINT = "hint"
+ENTRY_SUFFIX = ".json"
+
+# A name of our own that the reference keeps for itself; refused so that nobody builds on it.
+_RESERVED_BRANCHES = frozenset({"__schema_apply_lock__"})
+
+
+def branch_name(name: str) -> str:
+    """The name as it is stored: trimmed, and refused when it cannot be one.
+
+    Raises:
+        InvalidRequestError: empty, too long, reserved, or with characters no name may have.
+    """
+    trimmed = name.strip()
+    if not trimmed:
+        raise InvalidRequestError("branch name cannot be empty")
+    if any(ord(character) < 32 or ord(character) == 127 or 0xD800 <= ord(character) < 0xE000 for character in trimmed):
+        raise InvalidRequestError(f"branch name {name!r} has a control character or half a surrogate pair in it")
+    size = len(trimmed.encode())
+    if size > limits.BRANCH_NAME_BYTES_MAX:
+        raise InvalidRequestError(
+            f"branch name is {size} bytes long; at most {limits.BRANCH_NAME_BYTES_MAX} are allowed: {trimmed[:40]!r}…"
+        )
+    if trimmed in _RESERVED_BRANCHES:
+        raise InvalidRequestError(f"branch_create does not allow internal system ref '{trimmed}'")
+    return trimmed
+
+
+def segment(name: str) -> str:
+    """A name as one path segment: percent-encoded, and never `.` or `..`."""
+    encoded = quote(name, safe="-_~ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+    return encoded.replace(".", "%2E")
+
+
+def unsegment(encoded: str) -> str:
+    """The name behind a path segment."""
+    return unquote(encoded)
+
+
+def log_folder(branch: str) -> str:
+    """The folder of a branch's log."""
+    return f"{LOGS}{segment(branch)}/"
+
+
+def entry_name(number: int) -> str:
+    """The name of an entry: higher numbers sort first."""
+    return f"{_U64_MAX - number:0{_ENTRY_DIGITS}d}"
+
+
+def entry(branch: str, number: int) -> str:
+    """The path of one log entry."""
+    return f"{log_folder(branch)}{entry_name(number)}{ENTRY_SUFFIX}"
+
+
+def entry_number(path: str) -> int | None:
+    """The number of the log entry at `path`; None for a file that is no entry."""
+    name = path.rsplit("/", 1)[-1].removesuffix(ENTRY_SUFFIX)
+    if len(name) != _ENTRY_DIGITS or not name.isascii() or not name.isdigit() or not path.endswith(ENTRY_SUFFIX):
+        return None
+    number = _U64_MAX - int(name)
+    return number if number >= 1 else None
+
+
+def hint(branch: str) -> str:
+    """Where the last known entry number of a branch is noted, best effort."""
+    return f"{log_folder(branch)}{HINT}"
+
+
+def checkpoint(branch: str, number: int) -> str:
+    """The file that holds the `limits.CHECKPOINT_ENTRIES` entries up to and with `number`."""
+    return f"{CHECKPOINTS}{segment(branch)}/{entry_name(number)}{ENTRY_SUFFIX}"
+
+
+def tag_folder(tag: str) -> str:
+    """The folder of a tag's own short log."""
+    return f"{TAGS}{segment(tag)}/"
+
+
+def tag_entry(tag: str, number: int) -> str:
+    """The path of one entry of a tag."""
+    return f"{tag_folder(tag)}{entry_name(number)}{ENTRY_SUFFIX}"
+
+
+def change_file(commit: str) -> str:
+    """Where a change set too large for its record lies."""
+    return f"{CHANGES}{commit}.arrow"
+
+
+def footprint_file(commit: str) -> str:
+    """Where a footprint too large for its record lies."""
+    return f"{CHANGES}{commit}.footprint"
+
+
+def schema_text(digest: str) -> str:
+    """The accepted schema text with this digest."""
+    return f"{SCHEMAS}{digest}.pg"
+
+
+def schema_resolved(digest: str) -> str:
+    """The resolved form of that schema."""
+    return f"{SCHEMAS}{digest}.json"
+
+
+def intent(intent_id: str) -> str:
+    """The note of a write under way."""
+    return f"{RECOVERY}{intent_id}.json"
+
+
+def intent_completed(intent_id: str) -> str:
+    """Its second document, once everything is staged."""
+    return f"{RECOVERY}{intent_id}.staged"
+
+
+def intent_heartbeat(intent_id: str) -> str:
+    """The object its writer renews while it lives."""
+    return f"{RECOVERY}{intent_id}.beat"
+
+
+def idempotency(branch: str, digest: str) -> str:
+    """Where the first use of an idempotency key on a branch is noted."""
+    return f"{KEYS}{segment(branch)}/{digest}.json"
+
+
+def absolute(store: ObjectStore, path: str) -> str:
+    """A path for messages: where it is, whole."""
+    return f"{store.uri.rstrip('/')}/{path}"

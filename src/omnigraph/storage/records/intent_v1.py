@@ -1,0 +1,76 @@
+"""Intents and their completion, on-disk version 1."""
+
+from typing import Any
+
+from omnigraph.model.commit import CommitKind
+from omnigraph.model.intent import Completed, Intent, Writer
+from omnigraph.storage.records import commit_v1
+
+VERSION = 1
+
+
+def intent_document(intent: Intent) -> dict[str, Any]:
+    """The note a write leaves before its first effect."""
+    return {
+        "schema_version": VERSION,
+        "intent": intent.id,
+        "kind": intent.kind.value,
+        "branch": intent.branch,
+        "base_number": intent.base_number,
+        "base_commit": intent.base_commit,
+        "actor": intent.actor,
+        "writer": {"host": intent.writer.host, "pid": intent.writer.pid, "started": intent.writer.started},
+        "tables": commit_v1.pins_document(intent.tables),
+        "created_at": intent.created_at_us,
+        "adopts": list(intent.adopts),
+    }
+
+
+def read_intent(found: dict[str, Any]) -> Intent:
+    """The intent in a document of this version."""
+    writer = found["writer"]
+    return Intent(
+        id=found["intent"],
+        kind=CommitKind(found["kind"]),
+        branch=found["branch"],
+        base_number=int(found["base_number"]),
+        base_commit=found["base_commit"],
+        actor=found.get("actor"),
+        writer=Writer(writer["host"], int(writer["pid"]), writer["started"]),
+        tables=commit_v1.read_pins(found["tables"]),
+        created_at_us=int(found["created_at"]),
+        adopts=tuple(found.get("adopts", ())),
+    )
+
+
+def completed_document(completed: Completed) -> dict[str, Any]:
+    """The second document: all that is needed to publish."""
+    return {
+        "schema_version": VERSION,
+        "intent": completed.intent,
+        "schema": completed.schema,
+        "tables": commit_v1.pins_document(completed.tables),
+        "removed": list(completed.removed),
+        "footprint": commit_v1.footprint_document(completed.footprint),
+        "changes": commit_v1.changes_document(completed.changes),
+        "merged_parent": completed.merged_parent,
+        "message": completed.message,
+        "idempotency_key": completed.idempotency_key,
+        "notes": completed.notes,
+    }
+
+
+def read_completed(found: dict[str, Any]) -> Completed:
+    """The completion in a document of this version."""
+    return Completed(
+        intent=found["intent"],
+        schema=found["schema"],
+        tables=commit_v1.read_pins(found["tables"]),
+        removed=tuple(found.get("removed", ())),
+        footprint=commit_v1.read_footprint(found["footprint"]),
+        changes=commit_v1.read_changes(found["changes"]),
+        merged_parent=found.get("merged_parent"),
+        message=found.get("message"),
+        idempotency_key=found.get("idempotency_key"),
+        notes=found.get("notes", {}),
+    )

@@ -1,0 +1,131 @@
+"""Bytes to records and back; picks the module for each on-disk version.
+
+Nobody above this file knows that versions exist. What cannot be read is a `FormatError` that names the file.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from omnigraph.errors import FormatError
+from omnigraph.model.commit import Record
+from omnigraph.model.intent import Completed, Intent
+from omnigraph.storage.records import commit_v0, commit_v1, intent_v1
+
+FORMAT = commit_v1.VERSION
+
+_RECORD_READERS: Mapping[int, Callable[[dict[str, Any]], Record]] = {
+    commit_v0.VERSION: commit_v0.read,
+    commit_v1.VERSION: commit_v1.read,
+}
+_INTENT_READERS: Mapping[int, Callable[[dict[str, Any]], Intent]] = {intent_v1.VERSION: intent_v1.read_intent}
+_COMPLETED_READERS: Mapping[int, Callable[[dict[str, Any]], Completed]] = {intent_v1.VERSION: intent_v1.read_completed}
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What `__format.json` says: the on-disk format and the graph's own id."""
+
+    format: int
+    graph: str
+
+
+def record_bytes(record: Record) -> bytes:
+    """A log entry as it is put."""
+    return _dumped(commit_v1.document(record))
+
+
+def read_record(body: bytes, *, path: str) -> Record:
+    """The log entry in `body`; `path` is for messages."""
+    return _read(body, _RECORD_READERS, member="format", what="log entry", path=path)
+
+
+def intent_bytes(intent: Intent) -> bytes:
+    """An intent as it is put."""
+    return _dumped(intent_v1.intent_document(intent))
+
+
+def read_intent(body: bytes, *, path: str) -> Intent:
+    """The intent in `body`."""
+    return _read(body, _INTENT_READERS, member="schema_version", what="intent", path=path)
+
+
+def completed_bytes(completed: Completed) -> bytes:
+    """An intent's second document as it is put."""
+    return _dumped(intent_v1.completed_document(completed))
+
+
+def read_completed(body: bytes, *, path: str) -> Completed:
+    """An intent's second document in `body`."""
+    return _read(body, _COMPLETED_READERS, member="schema_version", what="staged note", path=path)
+
+
+def stamp_bytes(stamp: Stamp) -> bytes:
+    """The format stamp as it is put."""
+    return _dumped({"format": stamp.format, "graph": stamp.graph})
+
+
+def read_stamp(body: bytes, *, path: str) -> Stamp:
+    """The format stamp in `body`; refuses formats newer than this release."""
+    found = _loaded(body, what="format stamp", path=path)
+    number = found.get("format")
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise FormatError(
+            f"the format stamp {path} does not say which format the graph has (it says {number!r}); "
+            "restore the file from a backup or another copy of the graph",
+            path=path,
+        )
+    if number > FORMAT:
+        raise FormatError(
+            f"the graph at {path} has format {number}, newer than the maximum {FORMAT} this release reads: "
+            "upgrade omnigraph first",
+            code="format_newer",
+            path=path,
+            found=number,
+            maximum=FORMAT,
+        )
+    graph = found.get("graph", "")
+    if not isinstance(graph, str) or (number >= 1 and not graph):
+        raise FormatError(f"the format stamp {path} names no graph id; restore the file from a backup", path=path)
+    return Stamp(number, graph)
+
+
+def _read(
+    body: bytes, readers: Mapping[int, Callable[[dict[str, Any]], _Value]], *, member: str, what: str, path: str
+) -> _Value:
+    found = _loaded(body, what=what, path=path)
+    version = found.get(member)
+    newest = max(readers)
+    if isinstance(version, int) and version > newest:
+        raise FormatError(
+            f"the {what} {path} has {member}={version}, newer than the maximum {newest} this release reads: "
+            "upgrade omnigraph first",
+            code="format_newer",
+            path=path,
+            found=version,
+            maximum=newest,
+        )
+    reader = readers.get(version) if isinstance(version, int) else None
+    if reader is None:
+        raise FormatError(f"the {what} {path} has no readable {member} (found {version!r})", path=path)
+    try:
+        return reader(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise FormatError(f"the {what} {path} is damaged: {type(fault).__name__}: {fault}", path=path) from fault
+
+
+def _loaded(body: bytes, *, what: str, path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as fault:
+        raise FormatError(f"the {what} {path} is not readable JSON: {fault}", path=path) from fault
+    if not isinstance(found, dict):
+        raise FormatError(f"the {what} {path} is not a JSON object", path=path)
+    return found
+
+
+def _dumped(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
