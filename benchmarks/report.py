@@ -85,7 +85,9 @@ def compared(
         at_most: the greatest good ratio.
         at_least: the least good ratio.
     """
-    ratio = value / other if other else float("inf")
+    if not other:
+        raise ValueError(f"{against}: nothing can be compared with zero")
+    ratio = value / other
     bar, met = _judge(ratio, "×", at_most=at_most, at_least=at_least)
     return Figure(work, value, unit, f"{against} ({_number(other)} {unit})", ratio, bar, met)
 
