@@ -76,13 +76,24 @@ NOTHING = TypeFootprint()
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one write read and wrote, by type key, and the schema it was made for."""
+    """What one write read and wrote, by type key.
+
+    Attributes:
+        types: per type key; empty when the parts lie in `file`.
+        file: path of the file that holds them, when they are too many for the record.
+    """
 
     types: dict[str, TypeFootprint] = field(default_factory=dict)
+    file: str | None = None
 
     def of(self, type_key: str) -> TypeFootprint:
         """One type's part; empty where the write did not touch the type."""
         return self.types.get(type_key, NOTHING)
+
+    @property
+    def token_count(self) -> int:
+        """How many tokens there are in all."""
+        return sum(len(part.reads) + len(part.writes) for part in self.types.values())
 
     def merged(self, other: "Footprint") -> "Footprint":
         """Both together."""

@@ -4,40 +4,53 @@ Paths are relative to the store's root, with `/` between segments. Every foreign
 classes below, by what it tells the caller; none other leaves an implementation.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from omnigraph.errors import (
+    AlreadyExistsError,
+    GraphError,
+    NotFoundError,
+    OutcomeUnknownError,
+    UnavailableError,
+)
 
-class StoreError(Exception):
-    """The base of what a store can answer instead of a result.
+# `name#7`: how files under way are named beside their targets, by us on local disk and by the table library.
+_TEMPORARY = re.compile(r"#[0-9]+(?=/|\Z)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class StoreError(GraphError):
+    """The base of what a store can answer instead of a result; each is also the error a caller of the graph meets.
 
     Attributes:
         path: what the request was about.
     """
 
     def __init__(self, message: str, *, path: str) -> None:
-        super().__init__(message)
+        super().__init__(message, path=path)
         self.path = path
 
 
-class ObjectNotFound(StoreError):  # noqa: N818  (an answer, not a fault)
+class ObjectNotFound(StoreError, NotFoundError):  # noqa: N818  (an answer, not a fault)
     """There is no object at the path."""
 
 
-class ObjectExists(StoreError):  # noqa: N818  (an answer, not a fault)
+class ObjectExists(StoreError, AlreadyExistsError):  # noqa: N818  (an answer, not a fault)
     """A conditional put found an object at the path. It may be our own, from an earlier try."""
 
 
-class StoreTransient(StoreError):  # noqa: N818
+class StoreTransient(StoreError, UnavailableError):  # noqa: N818
     """Nothing was done, or the request can be sent again without harm: try again later."""
 
 
-class StoreRefused(StoreError):  # noqa: N818
+class StoreRefused(StoreError, UnavailableError):  # noqa: N818
     """The store says no for good: permission, full disk, a read-only directory, a wrong address."""
 
 
-class OutcomeUnknown(StoreError):  # noqa: N818
+class OutcomeUnknown(StoreError, OutcomeUnknownError):  # noqa: N818
     """A write was sent and its answer lost: it may have happened. Read back before concluding anything."""
 
 
@@ -96,7 +109,7 @@ class ObjectStore(Protocol):
         ...
 
     def delete(self, path: str) -> None:
-        """Delete an object; deleting what is not there is no error."""
+        """Delete an object; deleting what is not there is no error. Losing power may bring the object back."""
         ...
 
     def delete_prefix(self, prefix: str) -> None:
@@ -106,3 +119,45 @@ class ObjectStore(Protocol):
     def make_durable(self, paths: Sequence[str]) -> None:
         """Return only when these files, written beside this port by the table library, would survive losing power."""
         ...
+
+    def prove_put_if_absent(self) -> None:
+        """Show that of two conditional puts of one path the second is refused, and leave nothing behind.
+
+        Cheap on local disk; three requests elsewhere. For whoever is about to write for the first time.
+
+        Raises:
+            StoreRefused: the store cannot, or does not, refuse the second.
+        """
+        ...
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a segment of the path has the shape of a file under way, `name#7`."""
+    return _TEMPORARY.search(path) is not None
+
+
+def check_path(path: str) -> None:
+    """Let only paths through that mean the same object in every store.
+
+    Raises:
+        StoreRefused: an empty segment, `.` or `..`, a control character, or the shape of a file under way.
+    """
+    if any(segment in {"", ".", ".."} for segment in path.split("/")):
+        raise StoreRefused(f"{path!r} is not a path: it has an empty segment, '.' or '..'", path=path)
+    if _CONTROL.search(path):
+        raise StoreRefused(f"{path!r} is not a path: it has a control character", path=path)
+    if is_temporary(path):
+        raise StoreRefused(f"{path!r} cannot be addressed: the name is that of a file under way", path=path)
+
+
+def check_prefix(prefix: str) -> None:
+    """Let only folders through: nothing (the root), or a path with a `/` at its end.
+
+    Raises:
+        StoreRefused: anything else.
+    """
+    if prefix == "":
+        return
+    if not prefix.endswith("/"):
+        raise StoreRefused(f"{prefix!r} is not a folder: it has no '/' at its end", path=prefix)
+    check_path(prefix[:-1])

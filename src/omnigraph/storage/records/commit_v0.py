@@ -11,7 +11,7 @@ from omnigraph.model.footprint import Footprint, TypeFootprint
 VERSION = 0
 
 
-def read(found: dict[str, Any]) -> Record:
+def read(found: dict[str, Any], _whole_map: object = None) -> Record:
     """The record in a document of this version.
 
     Its footprint was never written down, so every type it names counts as changed whole.

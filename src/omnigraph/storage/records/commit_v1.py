@@ -2,6 +2,7 @@
 
 import base64
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from omnigraph.model.change import NO_CHANGES, Changes, TypeChange
@@ -10,9 +11,14 @@ from omnigraph.model.footprint import Footprint, TypeFootprint
 
 VERSION = 1
 
+WholeMap = Callable[[int], dict[str, Pin]]
 
-def document(record: Record) -> dict[str, Any]:
-    """The JSON document of a record; members that say nothing are left out."""
+
+def document(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> dict[str, Any]:
+    """The JSON document of a record; members that say nothing are left out.
+
+    With `since`, an entry number and the map it holds, only what changed from there is written.
+    """
     full = {
         "format": VERSION,
         "commit": record.commit,
@@ -27,7 +33,8 @@ def document(record: Record) -> dict[str, Any]:
         "intent": record.intent,
         "idempotency_key": record.idempotency_key,
         "schema": record.schema,
-        "tables": pins_document(record.tables),
+        "tables": pins_document(record.tables) if since is None else None,
+        "tables_since": None if since is None else _since_document(record.tables, *since),
         "changes": changes_document(record.changes),
         "footprint": footprint_document(record.footprint),
         "aborted": list(record.aborted),
@@ -39,9 +46,22 @@ def document(record: Record) -> dict[str, Any]:
     return {name: value for name, value in full.items() if value not in (None, [], {})}
 
 
-def read(found: dict[str, Any]) -> Record:
-    """The record in a document of this version."""
+def _since_document(tables: dict[str, Pin], number: int, known: dict[str, Pin]) -> dict[str, Any]:
+    return {
+        "number": number,
+        "changed": pins_document({key: pin for key, pin in tables.items() if known.get(key) != pin}),
+        "removed": sorted(known.keys() - tables.keys()),
+    }
+
+
+def read(found: dict[str, Any], whole_map: WholeMap) -> Record:
+    """The record in a document of this version; `whole_map` gives the map of the entry that one counts from."""
     recovery = found.get("recovery")
+    tables = read_pins(found.get("tables", {}))
+    since = found.get("tables_since")
+    if since is not None:
+        known = whole_map(int(since["number"]))
+        tables = {key: pin for key, pin in known.items() if key not in since["removed"]} | read_pins(since["changed"])
     return Record(
         commit=found["commit"],
         branch=found["branch"],
@@ -55,7 +75,7 @@ def read(found: dict[str, Any]) -> Record:
         intent=found.get("intent"),
         idempotency_key=found.get("idempotency_key"),
         schema=found.get("schema", ""),
-        tables=read_pins(found.get("tables", {})),
+        tables=tables,
         changes=read_changes(found.get("changes", {})),
         footprint=read_footprint(found.get("footprint", {})),
         aborted=tuple(found.get("aborted", ())),
@@ -118,7 +138,9 @@ def read_changes(found: dict[str, Any]) -> Changes:
 
 
 def footprint_document(footprint: Footprint) -> dict[str, Any]:
-    """The footprint, each token set packed."""
+    """The footprint, each token set packed; or where it lies."""
+    if footprint.file is not None:
+        return {"file": footprint.file}
     written = {}
     for key, part in footprint.types.items():
         one: dict[str, Any] = {}
@@ -136,6 +158,8 @@ def footprint_document(footprint: Footprint) -> dict[str, Any]:
 
 def read_footprint(found: dict[str, Any]) -> Footprint:
     """The footprint in a document."""
+    if "file" in found:
+        return Footprint(file=found["file"])
     return Footprint(
         {
             key: TypeFootprint(

@@ -6,16 +6,18 @@ Nobody above this file knows that versions exist. What cannot be read is a `Form
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from omnigraph.errors import FormatError
-from omnigraph.model.commit import Record
+from omnigraph.model.commit import Pin, Record
+from omnigraph.model.footprint import Footprint
 from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage.records import commit_v0, commit_v1, intent_v1
 
 FORMAT = commit_v1.VERSION
 
-_RECORD_READERS: Mapping[int, Callable[[dict[str, Any]], Record]] = {
+_RECORD_READERS: Mapping[int, Callable[[dict[str, Any], commit_v1.WholeMap], Record]] = {
     commit_v0.VERSION: commit_v0.read,
     commit_v1.VERSION: commit_v1.read,
 }
@@ -33,14 +35,36 @@ class Stamp:
     graph: str
 
 
-def record_bytes(record: Record) -> bytes:
-    """A log entry as it is put."""
-    return _dumped(commit_v1.document(record))
+def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
+    """A log entry as it is put; with `since`, its table map counts from that entry's map."""
+    return _dumped(commit_v1.document(record, since=since))
 
 
-def read_record(body: bytes, *, path: str) -> Record:
-    """The log entry in `body`; `path` is for messages."""
-    return _read(body, _RECORD_READERS, member="format", what="log entry", path=path)
+def _no_whole_map(number: int) -> dict[str, Pin]:
+    raise ValueError(f"its table map counts from entry {number}, which is not at hand")
+
+
+def read_record(body: bytes, *, path: str, whole_map: commit_v1.WholeMap = _no_whole_map) -> Record:
+    """The log entry in `body`; `path` is for messages, `whole_map` finds the map of an earlier entry."""
+    readers = {version: partial(_with_map, reader, whole_map) for version, reader in _RECORD_READERS.items()}
+    return _read(body, readers, member="format", what="log entry", path=path)
+
+
+def _with_map(
+    reader: Callable[[dict[str, Any], commit_v1.WholeMap], Record], whole_map: commit_v1.WholeMap, found: dict[str, Any]
+) -> Record:
+    return reader(found, whole_map)
+
+
+def footprint_bytes(footprint: Footprint) -> bytes:
+    """A footprint too large for its record, as the file of its own that is put."""
+    return _dumped({"format": FORMAT, "footprint": commit_v1.footprint_document(footprint)})
+
+
+def read_footprint(body: bytes, *, path: str) -> Footprint:
+    """The footprint in `body`."""
+    readers = {FORMAT: lambda found: commit_v1.read_footprint(found["footprint"])}
+    return _read(body, readers, member="format", what="footprint", path=path)
 
 
 def intent_bytes(intent: Intent) -> bytes:

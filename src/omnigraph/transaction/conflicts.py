@@ -1,0 +1,71 @@
+"""Judging a lost race: what others wrote since our base, against what we read and wrote.
+
+Pure: it looks at records, never at tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from omnigraph.model.commit import CommitKind, Record
+from omnigraph.model.conflict import Conflict, DeclaredDead, ExpectedVersionMismatch, ReadSetChanged
+from omnigraph.model.footprint import Footprint, clashes
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Nothing they wrote touches what we read or wrote: rebase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clashing:
+    """They touched it: run the operation again where that means the same thing, refuse where it does not."""
+
+    conflicts: tuple[Conflict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """No second run can help: the schema changed, the branch is gone, or recovery took us for dead."""
+
+    conflicts: tuple[Conflict, ...]
+
+
+Judgement = Clear | Clashing | Broken
+
+
+def judge(ours: Footprint, base: Record, newer: Sequence[Record], *, intent: str | None = None) -> Judgement:
+    """What to do about entries `newer`, which others put after our `base`."""
+    for entry in newer:
+        if intent is not None and intent in entry.aborted:
+            return Broken((DeclaredDead(intent, entry.commit),))
+        if entry.kind in (CommitKind.DELETE, CommitKind.FORK):
+            return Broken((ReadSetChanged("branch", base.commit, entry.commit),))
+        if entry.schema != base.schema:
+            return Broken((ReadSetChanged("schema", base.schema, entry.schema),))
+    found: list[Conflict] = []
+    head = newer[-1] if newer else base
+    for type_key, part in sorted(ours.types.items()):
+        for entry in newer:
+            theirs = entry.footprint.of(type_key)
+            # A layout change is undone by any other change of the same table, and undoes none.
+            layouts_meet = part.lays_out and (theirs.lays_out or theirs.changes_content)
+            if layouts_meet or clashes(part, theirs):
+                found.append(ReadSetChanged(type_key, _version(base, type_key), _version(head, type_key)))
+                break
+    return Clashing(tuple(found)) if found else Clear()
+
+
+def mismatches(expected: Mapping[str, int], head: Record) -> tuple[ExpectedVersionMismatch, ...]:
+    """The caller's expected table versions that do not hold at `head`; an unknown table is at version 0."""
+    wrong = []
+    for type_key, version in sorted(expected.items()):
+        pin = head.tables.get(type_key)
+        actual = pin.version if pin is not None else 0
+        if actual != version:
+            wrong.append(ExpectedVersionMismatch(type_key, version, actual))
+    return tuple(wrong)
+
+
+def _version(record: Record, type_key: str) -> str:
+    pin = record.tables.get(type_key)
+    return str(pin.version if pin is not None else 0)

@@ -1,0 +1,300 @@
+"""A branch's log: the one place where graph commits become visible.
+
+Invariants:
+    Entries are immutable, numbered without gaps, and numbers are never reused, not even by a re-created branch.
+    An entry is put only if absent; whoever puts it has published.
+    The hint and the checkpoints are conveniences: every answer is the same without them.
+
+This module is the only one that puts log entries; a test on the source keeps it so.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from omnigraph import limits
+from omnigraph.clock import Clock, backoff_s
+from omnigraph.errors import FormatError, NotFoundError, OutcomeUnknownError
+from omnigraph.model.commit import Pin, Record
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import (
+    ObjectExists,
+    ObjectNotFound,
+    ObjectStore,
+    OutcomeUnknown,
+    StoreError,
+    StoreTransient,
+)
+from omnigraph.storage.records.read import read_record, record_bytes
+
+_READ_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The entry is ours: visible and durable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Somebody else's entry has that number."""
+
+    winner: Record
+
+
+PutOutcome = Done | Refused
+
+
+class Log:
+    """The logs of all branches of one graph."""
+
+    def __init__(self, store: ObjectStore, *, clock: Clock, read_only: bool = False) -> None:
+        self._store = store
+        self._clock = clock
+        self._read_only = read_only
+        self._heads: dict[str, Record] = {}
+        self._whole_maps: dict[str, tuple[int, dict[str, Pin]]] = {}
+        self._lock = threading.Lock()
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def head(self, branch: str) -> Record | None:
+        """The newest entry, fresh from the store; None where there never was such a branch.
+
+        With a cached number one request answers; without, the hint or a listing gives a number to start from.
+        """
+        with self._lock:
+            known = self._heads.get(branch)
+        if known is None:
+            known = self._from_hint(branch) or self._from_listing(branch)
+        if known is None:
+            return None
+        for _ in range(limits.HEAD_PROBES_MAX):
+            following = self.read(branch, known.number + 1)
+            if following is None:
+                return self._remember(known)
+            known = following
+        listed = self._from_listing(branch)
+        if listed is not None and listed.number > known.number:
+            known = listed
+        while (following := self.read(branch, known.number + 1)) is not None:
+            known = following
+        return self._remember(known)
+
+    def live_head(self, branch: str) -> Record:
+        """The newest entry of a branch that exists.
+
+        Raises:
+            NotFoundError: there is no such branch, or it was deleted.
+        """
+        head = self.head(branch)
+        if head is None or not head.is_live:
+            raise NotFoundError(f"branch '{branch}' not found", code="branch_not_found", branch=branch)
+        return head
+
+    def read(self, branch: str, number: int) -> Record | None:
+        """One entry; None where there is none yet.
+
+        Raises:
+            FormatError: what lies there is damaged, newer than this release, or belongs elsewhere.
+        """
+        path = paths.entry(branch, number)
+        try:
+            body = self._store.get(path)
+        except ObjectNotFound:
+            return None
+        found = read_record(
+            body, path=paths.absolute(self._store, path), whole_map=lambda since: self._whole_map(branch, since)
+        )
+        return self._checked(found, branch, number, path)
+
+    def _whole_map(self, branch: str, number: int) -> dict[str, Pin]:
+        """The table map of an entry that holds it whole, for one that names only what changed since."""
+        with self._lock:
+            known = self._whole_maps.get(branch)
+        if known is None or known[0] != number:
+            [record] = self._read_many(branch, [number])
+            known = (number, record.tables)
+            with self._lock:
+                self._whole_maps[branch] = known
+        return known[1]
+
+    def since(self, branch: str, number: int) -> list[Record]:
+        """The entries after `number`, oldest first, up to the head."""
+        head = self.head(branch)
+        if head is None or head.number <= number:
+            return []
+        return [*self.between(branch, number + 1, head.number - 1), head]
+
+    def between(self, branch: str, first: int, last: int) -> list[Record]:
+        """The entries from `first` to `last`, both included, oldest first; whole blocks come from checkpoints."""
+        return list(reversed(list(self._backwards(branch, first, last))))
+
+    def backwards(self, branch: str, *, start: int) -> Iterator[Record]:
+        """The entries from `start` down to the first, newest first, read as they are asked for."""
+        return self._backwards(branch, 1, start)
+
+    def _backwards(self, branch: str, first: int, last: int) -> Iterator[Record]:
+        block = limits.CHECKPOINT_ENTRIES
+        while last >= first:
+            if last % block == 0 and last - block + 1 >= first:
+                folded = self._from_checkpoint(branch, last)
+                if folded is not None:
+                    yield from reversed(folded)
+                    last -= block
+                    continue
+            # Down to the next block boundary, so that the block after it can come from its checkpoint.
+            lowest = max(first, last - (last - 1) % block)
+            yield from reversed(self._read_many(branch, range(lowest, last + 1)))
+            last = lowest - 1
+
+    def _read_many(self, branch: str, numbers: Sequence[int]) -> list[Record]:
+        if len(numbers) <= 1:
+            found = [self.read(branch, number) for number in numbers]
+        else:
+            with ThreadPoolExecutor(min(_READ_THREADS, len(numbers))) as pool:
+                found = list(pool.map(lambda number: self.read(branch, number), numbers))
+        for number, record in zip(numbers, found, strict=True):
+            if record is None:
+                where = paths.absolute(self._store, paths.entry(branch, number))
+                raise FormatError(
+                    f"entry {number} of branch '{branch}' is missing from its log: {where}",
+                    code="entry_missing",
+                    branch=branch,
+                    number=number,
+                )
+        return [record for record in found if record is not None]
+
+    def _from_hint(self, branch: str) -> Record | None:
+        try:
+            text = self._store.get(paths.hint(branch)).decode("ascii")
+            return self.read(branch, int(text))
+        except (ObjectNotFound, ValueError):
+            return None  # absent or scribbled over: the listing knows
+
+    def _from_listing(self, branch: str) -> Record | None:
+        # Names that are no entries (a file somebody left in the folder) may sort first: look past them.
+        for limit in (limits.HEAD_PROBES_MAX, None):
+            for listed in self._store.list(paths.log_folder(branch), limit=limit):
+                number = paths.entry_number(listed.path)
+                if number is not None:
+                    return self.read(branch, number)
+        return None
+
+    def _checked(self, record: Record, branch: str, number: int, path: str) -> Record:
+        if record.branch != branch or record.number != number:
+            where = paths.absolute(self._store, path)
+            raise FormatError(
+                f"the log entry {where} belongs elsewhere: it says it is number {record.number} "
+                f"of branch '{record.branch}'",
+                branch=branch,
+                number=number,
+            )
+        return record
+
+    def _remember(self, head: Record) -> Record:
+        with self._lock:
+            known = self._heads.get(head.branch)
+            if known is None or known.number < head.number:
+                self._heads[head.branch] = head
+        return head
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def put(self, record: Record) -> PutOutcome:
+        """Put an entry at its number if that is free. This is the fence: the one commit point there is.
+
+        Raises:
+            OutcomeUnknownError: the store never said, and does not answer when asked.
+        """
+        path = paths.entry(record.branch, record.number)
+        since = self._map_to_count_from(record)
+        body = record_bytes(record, since=since)
+        for attempt in range(1, limits.STORE_RETRY_ATTEMPTS_MAX + 1):
+            try:
+                self._store.put_if_absent(path, body)
+            except ObjectExists:
+                pass  # perhaps our own, from a try whose answer was lost: the entry tells
+            except (OutcomeUnknown, StoreTransient):
+                self._clock.sleep(backoff_s(attempt))
+            else:
+                return self._published(record, whole=since is None)
+            try:
+                found = self.read(record.branch, record.number)
+            except StoreError:
+                continue
+            if found is None:
+                continue  # the store answered and it is not there: put it again
+            if found.commit == record.commit:
+                return self._published(record, whole=since is None)
+            self._remember(found)
+            return Refused(found)
+        raise OutcomeUnknownError(
+            f"the store did not say whether entry {record.number} of branch '{record.branch}' was written; "
+            f"look for commit {record.commit} in the log before trying again",
+            commit=record.commit,
+            branch=record.branch,
+            number=record.number,
+        )
+
+    def _map_to_count_from(self, record: Record) -> tuple[int, dict[str, Pin]] | None:
+        """For a graph of very many types: the last whole map, so that this entry need only name what changed since."""
+        if len(record.tables) <= limits.WHOLE_MAP_TYPES_MAX:
+            return None
+        with self._lock:
+            known = self._whole_maps.get(record.branch)
+        return known if known is not None and record.number - known[0] < limits.WHOLE_MAP_EVERY_ENTRIES else None
+
+    def _published(self, record: Record, *, whole: bool) -> Done:
+        self._remember(record)
+        if whole and len(record.tables) > limits.WHOLE_MAP_TYPES_MAX:
+            with self._lock:
+                self._whole_maps[record.branch] = (record.number, record.tables)
+        if record.number % limits.HINT_EVERY_ENTRIES == 0:
+            with contextlib.suppress(StoreError):  # only a hint; the next one will do
+                self._store.put(paths.hint(record.branch), str(record.number).encode())
+        return Done()
+
+    # -- housekeeping -------------------------------------------------------------------------------------------------
+
+    def branch_names(self) -> list[str]:
+        """Every branch that ever was, in order; those deleted since are among them."""
+        return sorted(paths.unsegment(folder) for folder in self._store.list_folders(paths.LOGS))
+
+    def fold(self, branch: str) -> int:
+        """Fold every full block of entries that has no checkpoint yet into one file; returns how many were made.
+
+        The entries stay. Reading history then costs one request per block.
+        """
+        head = self.head(branch)
+        made = 0
+        if head is None:
+            return made
+        block = limits.CHECKPOINT_ENTRIES
+        for last in range(block, head.number + 1, block):
+            if self._from_checkpoint(branch, last) is None:
+                entries = self._read_many(branch, range(last - block + 1, last + 1))
+                body = b"\n".join(record_bytes(entry) for entry in entries)
+                self._store.put(paths.checkpoint(branch, last), body)
+                made += 1
+        return made
+
+    def _from_checkpoint(self, branch: str, last: int) -> list[Record] | None:
+        path = paths.checkpoint(branch, last)
+        try:
+            lines = self._store.get(path).split(b"\n")
+        except ObjectNotFound:
+            return None
+        first = last - limits.CHECKPOINT_ENTRIES + 1
+        if len(lines) != limits.CHECKPOINT_ENTRIES:
+            return None  # cut short: the entries themselves are the truth
+        where = paths.absolute(self._store, path)
+        try:
+            return [
+                self._checked(read_record(line, path=where), branch, number, path)
+                for number, line in enumerate(lines, first)
+            ]
+        except FormatError:
+            return None
