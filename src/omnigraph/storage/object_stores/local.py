@@ -1,0 +1,342 @@
+"""A folder on a local disk.
+
+An object is written to a file nobody lists, synced, and then given its name: by `rename` when it may replace another,
+by `link` when it must not. A name therefore always shows a whole object, and of several links exactly one succeeds.
+
+Invariants:
+    A name appears only after the bytes behind it are durable (with durability "power").
+    A put that was answered survives losing power (with durability "power").
+    A folder without objects in it does not exist, as far as the port tells.
+"""
+
+import contextlib
+import errno
+import heapq
+import os
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+from omnigraph import limits
+from omnigraph.storage.object_store import (
+    Listed,
+    ObjectExists,
+    ObjectNotFound,
+    OutcomeUnknown,
+    StoreError,
+    StoreRefused,
+    StoreTransient,
+    check_path,
+    check_prefix,
+    is_temporary,
+)
+from omnigraph.storage.object_stores import sync
+
+_TRANSIENT = frozenset(
+    {errno.EIO, errno.EINTR, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.ESTALE, errno.EMFILE, errno.ENFILE}
+)
+_CANNOT_LINK = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
+# A name and its `#` and 20 digits together must stay below the 255 bytes most file systems allow.
+_TEMPORARY_STEM_CHARACTERS = 50
+
+
+class Durability(StrEnum):
+    """What an answered put survives."""
+
+    POWER = "power"
+    PROCESS = "process"
+
+
+class LocalStore:
+    """Objects as files below one folder."""
+
+    def __init__(self, root: str | Path, *, durability: Durability | str = Durability.POWER) -> None:
+        # Links are followed once, here, so that two spellings of one folder are one root.
+        self._root = Path(root).resolve()
+        self._durability = Durability(durability)
+        self._settled: set[Path] = set()
+
+    @property
+    def uri(self) -> str:
+        """The folder, absolute, with no symbolic link in it."""
+        return str(self._root)
+
+    def get(self, path: str) -> bytes:
+        """The object's bytes."""
+        check_path(path)
+        try:
+            return (self._root / path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise ObjectNotFound(f"there is no object {path!r} in {self._root}", path=path) from None
+        except OSError as error:
+            raise self._mapped(error, "read", path) from error
+
+    def list(self, prefix: str, *, limit: int | None = None) -> Iterator[Listed]:
+        """The objects below a folder, recursively, in order of their paths."""
+        check_prefix(prefix)
+        found = self._walk(prefix, in_full=limit is None)
+        return found if limit is None else _first(found, limit)
+
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """The names of the folders directly below `prefix` that hold an object, in order."""
+        check_prefix(prefix)
+        return self._folders(prefix)
+
+    def put(self, path: str, body: bytes) -> None:
+        """Create or replace an object."""
+        self._write(path, body, _rename)
+
+    def put_if_absent(self, path: str, body: bytes) -> None:
+        """Create an object; of several writers exactly one succeeds."""
+        self._write(path, body, self._link)
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object, replacing the target."""
+        check_path(target)
+        self.put(target, self.get(source))
+
+    def delete(self, path: str) -> None:
+        """Delete an object; deleting what is not there is no error.
+
+        Its folder stays, though empty: the next put there then needs no new folder, which would have to be synced.
+        """
+        check_path(path)
+        try:
+            (self._root / path).unlink()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return
+        except OSError as error:
+            raise self._mapped(error, "delete", path) from error
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete every object below a folder, and with them the folders and files left by writers that died."""
+        check_prefix(prefix)
+        self._remove_below(self._root / prefix, prefix)
+        if prefix:
+            self._remove_folder(self._root / prefix)
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        """Sync these files, or all files of these folders, and the folders that lead to them."""
+        if self._durability is Durability.PROCESS:
+            return
+        for path in paths:
+            check_path(path.removesuffix("/"))
+        try:
+            sync.sync_all(self._root, [self._root / path for path in paths])
+        except FileNotFoundError as error:
+            raise ObjectNotFound(
+                f"cannot sync what is not there: {error.filename}", path=str(error.filename)
+            ) from error
+        except OSError as error:
+            # Never transient: after a failed sync the system may call the lost pages clean, and a second one succeeds.
+            raise StoreRefused(f"cannot sync what was written in {self._root}: {error}", path=paths[0]) from error
+
+    def prove_put_if_absent(self) -> None:
+        """Show that the file system links, once, under names nobody lists."""
+        probe = f"__probe#{_digits()}"
+        first, second = self._root / f"{probe}1", self._root / f"{probe}2"
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+            self._prove_link(first, second)
+        except OSError as error:
+            raise self._mapped(error, "create", probe) from error
+        finally:
+            for file in (first, second):
+                with contextlib.suppress(OSError):
+                    file.unlink()
+
+    def _prove_link(self, first: Path, second: Path) -> None:
+        first.touch(exist_ok=False)
+        try:
+            second.hardlink_to(first)
+        except OSError as error:
+            raise self._cannot_link(error, second.name) or error from error
+        try:
+            second.hardlink_to(first)
+        except FileExistsError:
+            return
+        raise StoreRefused(f"the file system of {self._root} lets a link replace a file", path=second.name)
+
+    def _write(self, path: str, body: bytes, place: Callable[[Path, Path, str], None]) -> None:
+        """Write the bytes beside the target and let `place` give them the name."""
+        check_path(path)
+        target = self._root / path
+        for _ in range(limits.LOCAL_PUT_ATTEMPTS_MAX):
+            try:
+                self._settle(target.parent)
+                temporary = self._write_temporary(target, body)
+                try:
+                    place(temporary, target, path)
+                finally:
+                    with contextlib.suppress(OSError):
+                        temporary.unlink()
+            except FileNotFoundError:
+                # Somebody removed the folder, and with it our file: build both again.
+                self._settled.discard(target.parent)
+                continue
+            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+                raise StoreRefused(
+                    f"cannot write {path!r} in {self._root}: a file or folder stands in its way", path=path
+                ) from error
+            except OSError as error:
+                raise self._mapped(error, "write", path) from error
+            self._sync_name(target.parent, path)
+            return
+        raise StoreTransient(f"the folder of {path!r} in {self._root} vanishes as often as it is made", path=path)
+
+    def _write_temporary(self, target: Path, body: bytes) -> Path:
+        temporary = target.with_name(f"{target.name[:_TEMPORARY_STEM_CHARACTERS]}#{_digits()}")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            try:
+                left = memoryview(body)
+                while left:
+                    left = left[os.write(handle, left) :]
+                if self._durability is Durability.POWER:
+                    os.fsync(handle)
+            finally:
+                os.close(handle)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        return temporary
+
+    def _link(self, temporary: Path, target: Path, path: str) -> None:
+        try:
+            target.hardlink_to(temporary)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            # A file server may have made the link and lost its own answer: the file then has two names.
+            if _has_two_names(temporary):
+                return
+            if isinstance(error, FileExistsError) and not target.is_dir():
+                raise ObjectExists(f"there is an object {path!r} in {self._root} already", path=path) from None
+            if error.errno in _TRANSIENT:
+                raise OutcomeUnknown(
+                    f"linking {path!r} in {self._root} was not answered: {error}", path=path
+                ) from error
+            raise self._cannot_link(error, path) or error from error
+
+    def _sync_name(self, folder: Path, path: str) -> None:
+        if self._durability is Durability.PROCESS:
+            return
+        try:
+            sync.sync_file(folder)
+        except OSError as error:
+            raise OutcomeUnknown(
+                f"{path!r} was written in {self._root}, but its folder could not be synced: {error}", path=path
+            ) from error
+
+    def _settle(self, folder: Path) -> None:
+        """See to it that the folder is there, and that losing power does not take it away."""
+        if folder in self._settled:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        if self._durability is Durability.POWER:
+            # Whoever made these folders may not have synced them yet. Once per folder and process is enough.
+            for above in sync.folders_between(self._root, folder):
+                sync.sync_file(above)
+        self._settled.add(folder)
+
+    def _walk(self, prefix: str, *, in_full: bool) -> Iterator[Listed]:
+        names = self._names(prefix)
+        for name in sorted(names) if in_full else _from_heap(names):
+            path = prefix + name
+            if name.endswith("/"):
+                yield from self._walk(path, in_full=in_full)
+                continue
+            try:
+                status = (self._root / path).stat()
+            except FileNotFoundError:
+                continue  # deleted while we listed
+            except OSError as error:
+                raise self._mapped(error, "list", path) from error
+            yield Listed(path, status.st_size, status.st_mtime_ns // 1_000)
+
+    def _names(self, prefix: str) -> Sequence[str]:
+        """What lies directly in a folder; folders with `/` at their end, which puts them where their paths sort."""
+        try:
+            with os.scandir(self._root / prefix) as entries:
+                return [
+                    f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
+                    for entry in entries
+                    if not is_temporary(entry.name)
+                    and (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
+                ]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._mapped(error, "list", prefix) from error
+
+    def _folders(self, prefix: str) -> Iterator[str]:
+        for name in sorted(name for name in self._names(prefix) if name.endswith("/")):
+            if next(self._walk(prefix + name, in_full=False), None) is not None:
+                yield name[:-1]
+
+    def _remove_below(self, folder: Path, prefix: str) -> None:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        self._remove_below(Path(entry.path), f"{prefix}{entry.name}/")
+                        self._remove_folder(Path(entry.path))
+                    else:
+                        Path(entry.path).unlink(missing_ok=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise self._mapped(error, "delete", prefix) from error
+
+    def _remove_folder(self, folder: Path) -> None:
+        self._settled.discard(folder)
+        # Gone already, or somebody has just put an object into it: both are well.
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+    def _cannot_link(self, error: OSError, path: str) -> StoreRefused | None:
+        if error.errno not in _CANNOT_LINK:
+            return None
+        return StoreRefused(
+            f"the file system of {self._root} cannot link files ({error.strerror}), so it cannot tell which of two "
+            f"writers came first; put the graph on another file system, or use an external store",
+            path=path,
+        )
+
+    def _mapped(self, error: OSError, verb: str, path: str) -> StoreError:
+        message = f"cannot {verb} {path!r} in {self._root}: {error.strerror or error}"
+        if error.errno in _TRANSIENT:
+            return StoreTransient(message, path=path)
+        return StoreRefused(message, path=path)
+
+
+def _rename(temporary: Path, target: Path, _path: str) -> None:
+    temporary.rename(target)
+
+
+def _digits() -> str:
+    return str(int.from_bytes(os.urandom(8), "big"))
+
+
+def _has_two_names(file: Path) -> bool:
+    try:
+        return file.stat().st_nlink == 2
+    except OSError:
+        return False
+
+
+def _first(found: Iterator[Listed], limit: int) -> Iterator[Listed]:
+    for _ in range(limit):
+        try:
+            yield next(found)
+        except StopIteration:
+            return
+
+
+def _from_heap(names: Sequence[str]) -> Iterator[str]:
+    # The first few of ten thousand without sorting them all.
+    heap = list(names)
+    heapq.heapify(heap)
+    while heap:
+        yield heapq.heappop(heap)
