@@ -35,9 +35,25 @@ STAGE_WITHOUT_INTENT_S = 60.0
 STAGE_THREADS_MAX = 8
 OPEN_TABLES_MAX = 512
 SMALL_FRAGMENT_ROWS_MAX = 65_536
+INDEX_CACHE_BYTES_MAX = 1024**3
+METADATA_CACHE_BYTES_MAX = 256 * 1024**2
+# Ids looked up with one filter; more are looked up in several, or by one pass over the table.
+ID_FILTER_IDS_MAX = 1_000
+# A pass over the table beats lookups in the index once this share of its rows is asked for.
+ID_LOOKUP_ROWS_SHARE_MAX = 0.05
+# Effects of staged versions kept in memory for rebasing: how many, and the most rows one may touch.
+STAGED_EFFECTS_MAX = 256
+STAGED_EFFECT_ROWS_MAX = 20_000
 
 # Local disk: how often a put makes its folder again when somebody removes it.
 LOCAL_PUT_ATTEMPTS_MAX = 16
+
+# The languages.
+LANGUAGE_TEXT_BYTES_MAX = 8 * 1024**2
+LANGUAGE_NESTING_MAX = 100
+REPORT_LINE_CHARACTERS_MAX = 120
+REPORT_TOKEN_CHARACTERS_MAX = 40
+VECTOR_DIMENSION_MAX = 2_147_483_647
 
 assert PUBLISH_BACKOFF_MS_MIN < PUBLISH_BACKOFF_MS_MAX
 assert PUBLISH_ATTEMPTS_MAX > 1

@@ -1,0 +1,280 @@
+"""Syntax trees back to text: the one canonical form, which parses to an equal tree."""
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import assert_never
+
+from omnigraph.language.query import syntax
+
+_INDENT = "  "
+_LINE_WIDTH = 100
+
+# How tightly each kind of expression holds together; an operand that holds less tightly gets parentheses.
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _WHOLE = range(8)
+
+# `$x contains $y` is a traversal; the same words as a condition need parentheses.
+_LOOKS_LIKE_A_TRAVERSAL = re.compile(r"\$\w+ (?!not )[a-z_]\w* \$\w+(?![\w.])")
+
+_ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+def format_file(file: syntax.QueryFile) -> str:
+    """The canonical text of all queries of a file."""
+    return "\n".join(format_query(query) for query in file.queries)
+
+
+def format_query(query: syntax.Query) -> str:
+    """The canonical text of one query, ending in a newline."""
+    parameters = ", ".join(f"${each.name}: {format_parameter_type(each.type)}" for each in query.parameters)
+    head = [f"query {query.name}({parameters})"]
+    if query.description is not None:
+        head.append(f"@description({quote(query.description)})")
+    if query.instruction is not None:
+        head.append(f"@instruction({quote(query.instruction)})")
+    if query.ordered:
+        head.append("@ordered")
+    separator = " " if sum(map(len, head)) < _LINE_WIDTH else "\n" + _INDENT
+    match query.body:
+        case syntax.Read():
+            body = _read(query.body)
+        case syntax.Mutation():
+            body = [line for statement in query.body.statements for line in _statement(statement)]
+        case _:
+            assert_never(query.body)
+    return "\n".join([separator.join(head) + " {", *(_INDENT + line for line in body), "}"]) + "\n"
+
+
+def format_parameter_type(written: syntax.ParameterType) -> str:
+    """`String`, `[I64]?`, `Vector(4)`."""
+    name = f"Vector({written.dimension})" if written.dimension is not None else written.base
+    return (f"[{name}]" if written.is_list else name) + ("?" if written.nullable else "")
+
+
+def quote(text: str) -> str:
+    """A string literal."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+# --- queries ----------------------------------------------------------------------------------------------------------
+
+
+def _read(read: syntax.Read) -> list[str]:
+    lines = _block("match", read.clauses)
+    projections = [
+        format_expression(each.value) + (f" as {each.alias}" if each.alias is not None else "")
+        for each in read.projections
+    ]
+    lines += _list("return distinct" if read.distinct else "return", projections)
+    if read.ordering:
+        lines += _list(
+            "order", [format_expression(each.value) + (" desc" if each.descending else "") for each in read.ordering]
+        )
+    window = []
+    if read.limit is not None:
+        window.append(f"limit {format_expression(read.limit)}")
+    if read.offset is not None:
+        window.append(f"offset {format_expression(read.offset)}")
+    return [*lines, " ".join(window)] if window else lines
+
+
+def _statement(statement: syntax.Statement) -> list[str]:
+    match statement:
+        case syntax.Insert():
+            return _list(f"insert {statement.type_name}", _assignments(statement.assignments))
+        case syntax.Update():
+            *lines, last = _list(f"update {statement.type_name} set", _assignments(statement.assignments))
+            return [*lines, f"{last} where {format_expression(statement.where)}"]
+        case syntax.Delete():
+            return [f"delete {statement.type_name} where {format_expression(statement.where)}"]
+        case _:
+            assert_never(statement)
+
+
+def _assignments(assignments: Iterable[syntax.Assignment]) -> list[str]:
+    return [f"{each.property}: {format_expression(each.value)}" for each in assignments]
+
+
+def _list(head: str, items: list[str]) -> list[str]:
+    """On one line where it fits, else an item to a line."""
+    line = f"{head} {{ {', '.join(items)} }}"
+    if len(line) <= _LINE_WIDTH:
+        return [line]
+    return [f"{head} {{", *(f"{_INDENT}{item}," for item in items[:-1]), f"{_INDENT}{items[-1]}", "}"]
+
+
+# --- patterns ---------------------------------------------------------------------------------------------------------
+
+
+def _block(head: str, clauses: Iterable[syntax.Clause]) -> list[str]:
+    return [f"{head} {{", *(_INDENT + line for clause in clauses for line in _clause(clause)), "}"]
+
+
+def _clause(clause: syntax.Clause) -> list[str]:
+    match clause:
+        case syntax.Binding():
+            matches = f" {{ {', '.join(_assignments(clause.matches))} }}" if clause.matches else ""
+            return [f"${clause.variable}: {clause.type_name}{matches}"]
+        case syntax.Traversal():
+            edge = f"${clause.edge_variable}: " if clause.edge_variable is not None else ""
+            return [f"${clause.source} {edge}{_edge(clause)} ${clause.target}"]
+        case syntax.Shortest():
+            return [f"shortest ${clause.source} {_edge(clause)} ${clause.target} as ${clause.path}"]
+        case syntax.Filter():
+            return _condition(clause.condition)
+        case syntax.Negation():
+            return _block("not", clause.clauses)
+        case syntax.Optional():
+            return _block("optional", clause.clauses)
+        case syntax.Alternatives():
+            lines = _block("or", clause.blocks[0])
+            for block in clause.blocks[1:]:
+                lines[-1:] = _block("}", block)
+            return lines
+        case _:
+            assert_never(clause)
+
+
+def _edge(clause: syntax.Traversal | syntax.Shortest) -> str:
+    hops = ""
+    if clause.hops is not None:
+        hops = f"{{{clause.hops.least},{'' if clause.hops.most is None else clause.hops.most}}}"
+    return (f"<{clause.edge}>" if clause.undirected else clause.edge) + hops
+
+
+def _condition(condition: syntax.Expression) -> list[str]:
+    match condition:
+        case syntax.Exists():
+            return _block("exists", condition.clauses)
+        case syntax.Not(operand=syntax.Exists(clauses=clauses)):
+            return _block("not exists", clauses)
+        case _:
+            text = format_expression(condition)
+            # Nothing separates clauses: a sign would continue the clause before.
+            return [f"({text})" if text.startswith("-") or _LOOKS_LIKE_A_TRAVERSAL.match(text) else text]
+
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+
+def format_expression(expression: syntax.Expression) -> str:
+    """One expression, with the parentheses it needs and no others."""
+    return _expression(expression, _OR)
+
+
+def _expression(expression: syntax.Expression, least: int) -> str:
+    text, binds = _spell(expression)
+    return f"({text})" if binds < least else text
+
+
+def _spell(expression: syntax.Expression) -> tuple[str, int]:
+    match expression:
+        case syntax.Or():
+            return " or ".join(_expression(each, _AND) for each in expression.operands), _OR
+        case syntax.And():
+            return " and ".join(_expression(each, _NOT) for each in expression.operands), _AND
+        case syntax.Not():
+            return f"not {_expression(expression.operand, _NOT)}", _NOT
+        case syntax.Comparison():
+            return (
+                f"{_expression(expression.left, _SUM)} {expression.op} {_expression(expression.right, _SUM)}",
+                _COMPARISON,
+            )
+        case syntax.In():
+            word = "not in" if expression.negated else "in"
+            return (
+                f"{_expression(expression.operand, _SUM)} {word} {_expression(expression.choices, _SUM)}",
+                _COMPARISON,
+            )
+        case syntax.IsNull():
+            word = "is not null" if expression.negated else "is null"
+            return f"{_expression(expression.operand, _SUM)} {word}", _COMPARISON
+        case syntax.Arithmetic():
+            own = _SUM if expression.op in (syntax.ArithmeticOp.ADD, syntax.ArithmeticOp.SUBTRACT) else _PRODUCT
+            return (
+                f"{_expression(expression.left, own)} {expression.op} {_expression(expression.right, own + 1)}",
+                own,
+            )
+        case syntax.Negative():
+            return f"-{_negated(expression.operand)}", _SIGN
+        case _:
+            return _spell_whole(expression), _WHOLE
+
+
+def _negated(operand: syntax.Expression) -> str:
+    # A sign before digits would be read as part of the number.
+    text = _expression(operand, _SIGN)
+    return f"({text})" if text[0].isdigit() or text[0] == "-" else text
+
+
+def _spell_whole(
+    expression: syntax.Literal
+    | syntax.ListLiteral
+    | syntax.Variable
+    | syntax.Property
+    | syntax.Name
+    | syntax.Now
+    | syntax.Nearest
+    | syntax.TextMatch
+    | syntax.Bm25
+    | syntax.Rrf
+    | syntax.Aggregate
+    | syntax.Call
+    | syntax.Exists,
+) -> str:
+    match expression:
+        case syntax.Literal():
+            return _literal(expression)
+        case syntax.ListLiteral():
+            return f"[{', '.join(_spell_whole(item) for item in expression.items)}]"
+        case syntax.Variable():
+            return f"${expression.name}"
+        case syntax.Property():
+            return f"${expression.variable}.{expression.name}"
+        case syntax.Name():
+            return expression.name
+        case syntax.Now():
+            return "now()"
+        case syntax.Nearest():
+            return _call("nearest", expression.target, expression.query)
+        case syntax.TextMatch():
+            return _call(expression.function, expression.target, expression.query, expression.max_edits)
+        case syntax.Bm25():
+            return _call("bm25", expression.target, expression.query)
+        case syntax.Rrf():
+            return _call("rrf", expression.first, expression.second, expression.k)
+        case syntax.Aggregate():
+            if expression.argument is None:
+                return f"{expression.function}(*)"
+            distinct = "distinct " if expression.distinct else ""
+            return f"{expression.function}({distinct}{format_expression(expression.argument)})"
+        case syntax.Call():
+            return _call(expression.function, *expression.arguments)
+        case syntax.Exists():
+            return " ".join(line.strip() for line in _block("exists", expression.clauses))
+        case _:
+            assert_never(expression)
+
+
+def _call(function: str, *arguments: syntax.Expression | None) -> str:
+    return f"{function}({', '.join(format_expression(each) for each in arguments if each is not None)})"
+
+
+def _literal(literal: syntax.Literal) -> str:
+    match literal.kind:
+        case syntax.LiteralKind.STRING:
+            return quote(str(literal.value))
+        case syntax.LiteralKind.DATE | syntax.LiteralKind.DATETIME:
+            return f"{literal.kind}({quote(str(literal.value))})"
+        case syntax.LiteralKind.FLOAT:
+            # No exponents in the language: as many digits as it takes.
+            digits = format(Decimal(repr(literal.value)), "f")
+            return digits if "." in digits else f"{digits}.0"
+        case syntax.LiteralKind.BOOL:
+            return "true" if literal.value else "false"
+        case syntax.LiteralKind.NULL:
+            return "null"
+        case syntax.LiteralKind.INTEGER:
+            return str(literal.value)
+        case _:
+            assert_never(literal.kind)
