@@ -47,6 +47,9 @@ STAGED_EFFECT_ROWS_MAX = 20_000
 
 # Local disk: how often a put makes its folder again when somebody removes it.
 LOCAL_PUT_ATTEMPTS_MAX = 16
+# Remote stores: a request that takes longer counts as unanswered.
+STORE_CONNECT_TIMEOUT_S = 5.0
+STORE_REQUEST_TIMEOUT_S = 30.0
 
 # The languages.
 LANGUAGE_TEXT_BYTES_MAX = 8 * 1024**2

@@ -5,7 +5,7 @@ classes below, by what it tells the caller; none other leaves an implementation.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,6 +69,11 @@ class ObjectStore(Protocol):
     @property
     def uri(self) -> str:
         """Where the root is, for messages and for opening tables: a folder, `memory://…` or `s3://bucket/prefix`."""
+        ...
+
+    @property
+    def table_options(self) -> Mapping[str, str]:
+        """With which options the table library opens the same place: endpoint, region, keys; nothing on local disk."""
         ...
 
     def get(self, path: str) -> bytes:

@@ -2,7 +2,19 @@
 
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.storage.object_stores.open import open_store
+from omnigraph.storage.object_stores.open import open_store, table_options
 from omnigraph.storage.object_stores.read_only import ReadOnlyStore
+from omnigraph.storage.object_stores.retrying import RetryingStore
+from omnigraph.storage.object_stores.s3 import S3Options, S3Store
 
-__all__ = ["Durability", "LocalStore", "MemoryStore", "ReadOnlyStore", "open_store"]
+__all__ = [
+    "Durability",
+    "LocalStore",
+    "MemoryStore",
+    "ReadOnlyStore",
+    "RetryingStore",
+    "S3Options",
+    "S3Store",
+    "open_store",
+    "table_options",
+]

@@ -13,7 +13,7 @@ import contextlib
 import errno
 import heapq
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -60,6 +60,11 @@ class LocalStore:
     def uri(self) -> str:
         """The folder, absolute, with no symbolic link in it."""
         return str(self._root)
+
+    @property
+    def table_options(self) -> Mapping[str, str]:
+        """None are needed."""
+        return {}
 
     def get(self, path: str) -> bytes:
         """The object's bytes."""

@@ -1,6 +1,6 @@
 """The port over any store that obstore knows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -40,15 +40,21 @@ _MICROSECOND = timedelta(microseconds=1)
 class ObstoreStore:
     """Objects in a store that has conditional puts of its own."""
 
-    def __init__(self, inner: ForeignStore, *, uri: str) -> None:
+    def __init__(self, inner: ForeignStore, *, uri: str, table_options: Mapping[str, str] | None = None) -> None:
         self._inner = inner
         self._uri = uri
+        self._table_options = dict(table_options or {})
         self._ids = UlidSource()
 
     @property
     def uri(self) -> str:
         """Where the root is."""
         return self._uri
+
+    @property
+    def table_options(self) -> Mapping[str, str]:
+        """With which options the table library opens the same place."""
+        return self._table_options
 
     def get(self, path: str) -> bytes:
         """The object's bytes."""

@@ -2,47 +2,84 @@
 
 import threading
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
+
+from obstore.store import from_url
 
 from omnigraph.storage.object_store import ObjectStore, StoreRefused
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import FOREIGN_ERRORS, ObstoreStore
 from omnigraph.storage.object_stores.read_only import ReadOnlyStore
+from omnigraph.storage.object_stores.retrying import RetryingStore
+from omnigraph.storage.object_stores.s3 import S3Options, S3Store
 
 _memories: dict[str, MemoryStore] = {}
 _memories_lock = threading.Lock()
 
 
-def open_store(uri: str, *, read_only: bool = False, durability: Durability | str = Durability.POWER) -> ObjectStore:
+def open_store(
+    uri: str,
+    *,
+    read_only: bool = False,
+    durability: Durability | str = Durability.POWER,
+    s3: S3Options | None = None,
+) -> ObjectStore:
     """The store whose root is at `uri`. Nothing is created or asked before the first request.
 
     Args:
-        uri (str): a path or `file://` address on local disk, or `memory://name`, which is the same store for
-            everybody in this process who says the same name; `memory://` alone is a fresh one.
+        uri (str): a path or `file://` address on local disk; `s3://bucket/prefix`; `gs://…` or `az://…` with the
+            credentials the environment holds; or `memory://name`, which is the same store for everybody in this
+            process who says the same name, while `memory://` alone is a fresh one.
         read_only (bool): refuse every write.
         durability (Durability | str): on local disk, what an answered put survives: "power" or "process".
+        s3 (S3Options | None): how to reach a bucket; by default what the AWS_* variables say.
 
     Returns:
-        ObjectStore: ready for requests.
+        ObjectStore: ready for requests; transient failures are tried again.
 
     Raises:
-        StoreRefused: there is no such kind of store.
+        StoreRefused: there is no such kind of store, or the address makes no sense.
     """
-    store = _open(uri, Durability(durability))
+    store = RetryingStore(_open(uri, Durability(durability), s3))
     return ReadOnlyStore(store) if read_only else store
 
 
-def _open(uri: str, durability: Durability) -> ObjectStore:
-    parts = urlsplit(uri)
-    match parts.scheme if "://" in uri else "":
+def table_options(store: ObjectStore) -> dict[str, str]:
+    """The storage options with which the table library opens the place the store stands on.
+
+    Args:
+        store (ObjectStore): any store, wrapped or not.
+
+    Returns:
+        dict[str, str]: a copy; empty where none are needed.
+    """
+    return dict(store.table_options)
+
+
+def _open(uri: str, durability: Durability, s3: S3Options | None) -> ObjectStore:
+    scheme, separator, place = uri.partition("://")
+    match scheme if separator else "":
         case "":
             return LocalStore(Path(uri).expanduser(), durability=durability)
         case "file":
-            return LocalStore(unquote(parts.path), durability=durability)
+            return LocalStore(unquote(place.removeprefix("localhost")), durability=durability)
         case "memory":
-            return _memory(parts.netloc + parts.path)
+            return _memory(place)
+        case "s3":
+            bucket, _, prefix = place.partition("/")
+            return S3Store(bucket, prefix, options=s3)
+        case "gs" | "az":
+            return _foreign(uri)
         case other:
             raise StoreRefused(f"no store is known for {other}:// addresses", path=uri)
+
+
+def _foreign(uri: str) -> ObstoreStore:
+    try:
+        return ObstoreStore(from_url(uri, retry_config={"max_retries": 0}), uri=uri.rstrip("/"))
+    except FOREIGN_ERRORS as error:
+        raise StoreRefused(f"cannot use {uri}: {str(error).partition(chr(10))[0]}", path=uri) from error
 
 
 def _memory(name: str) -> MemoryStore:

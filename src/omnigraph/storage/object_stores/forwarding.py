@@ -1,0 +1,89 @@
+"""The base of stores that stand before another one: every request goes through one place."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from omnigraph.storage.object_store import Listed, ObjectStore
+
+T = TypeVar("T")
+
+
+class RequestKind(StrEnum):
+    """What can be asked of a store."""
+
+    GET = "get"
+    LIST = "list"
+    PUT = "put"
+    PUT_IF_ABSENT = "put_if_absent"
+    COPY = "copy"
+    DELETE = "delete"
+    DELETE_PREFIX = "delete_prefix"
+    MAKE_DURABLE = "make_durable"
+    PROVE = "prove"
+
+
+DURABLE_REQUESTS = frozenset(
+    {RequestKind.PUT, RequestKind.PUT_IF_ABSENT, RequestKind.COPY, RequestKind.DELETE, RequestKind.DELETE_PREFIX}
+)
+"""The requests that change what a reader finds."""
+
+
+class ForwardingStore:
+    """Passes every request on. Subclasses say in `_forward` what happens around it, and in `_pages` around listings."""
+
+    def __init__(self, inner: ObjectStore) -> None:
+        self._inner = inner
+
+    @property
+    def uri(self) -> str:
+        """Where the root is."""
+        return self._inner.uri
+
+    @property
+    def table_options(self) -> Mapping[str, str]:
+        """With which options the table library opens the same place."""
+        return self._inner.table_options
+
+    def get(self, path: str) -> bytes:
+        """The object's bytes."""
+        return self._forward(RequestKind.GET, path, lambda: self._inner.get(path))
+
+    def list(self, prefix: str, *, limit: int | None = None) -> Iterator[Listed]:
+        """The objects below a folder, recursively, in order of their paths."""
+        return self._forward(RequestKind.LIST, prefix, lambda: self._inner.list(prefix, limit=limit))
+
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """The names of the folders directly below `prefix`, in order."""
+        return self._forward(RequestKind.LIST, prefix, lambda: iter(tuple(self._inner.list_folders(prefix))))
+
+    def put(self, path: str, body: bytes) -> None:
+        """Create or replace an object."""
+        self._forward(RequestKind.PUT, path, lambda: self._inner.put(path, body))
+
+    def put_if_absent(self, path: str, body: bytes) -> None:
+        """Create an object; of several writers exactly one succeeds."""
+        self._forward(RequestKind.PUT_IF_ABSENT, path, lambda: self._inner.put_if_absent(path, body))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object, replacing the target."""
+        self._forward(RequestKind.COPY, target, lambda: self._inner.copy(source, target))
+
+    def delete(self, path: str) -> None:
+        """Delete an object; deleting what is not there is no error."""
+        self._forward(RequestKind.DELETE, path, lambda: self._inner.delete(path))
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete every object below a folder, recursively; doing it twice is no error."""
+        self._forward(RequestKind.DELETE_PREFIX, prefix, lambda: self._inner.delete_prefix(prefix))
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        """Return only when these files would survive losing power."""
+        self._forward(RequestKind.MAKE_DURABLE, paths[0] if paths else "", lambda: self._inner.make_durable(paths))
+
+    def prove_put_if_absent(self) -> None:
+        """Show that of two conditional puts of one path the second is refused."""
+        self._forward(RequestKind.PROVE, "", self._inner.prove_put_if_absent)
+
+    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:  # noqa: ARG002
+        return send()
