@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import obstore
-from obstore import exceptions
 from obstore.store import ObjectStore as ForeignStore
 
 from omnigraph import limits
@@ -13,26 +12,14 @@ from omnigraph.ids import UlidSource
 from omnigraph.storage.object_store import (
     Listed,
     ObjectExists,
-    ObjectNotFound,
-    OutcomeUnknown,
-    StoreError,
     StoreRefused,
-    StoreTransient,
     check_path,
     check_prefix,
     is_temporary,
 )
+from omnigraph.storage.object_stores.forwarding import RequestKind
+from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, is_missing_object, mapped
 
-# What obstore raises; connection failures, timeouts and server errors all arrive as GenericError.
-FOREIGN_ERRORS = (exceptions.BaseError, OSError, ValueError)
-_REFUSED = (
-    exceptions.PermissionDeniedError,
-    exceptions.UnauthenticatedError,
-    exceptions.NotSupportedError,
-    exceptions.InvalidPathError,
-    exceptions.UnknownConfigurationKeyError,
-    ValueError,
-)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -62,7 +49,7 @@ class ObstoreStore:
         try:
             return obstore.get(self._inner, path).bytes().to_bytes()
         except FOREIGN_ERRORS as error:
-            raise self._mapped(error, "read", path) from error
+            raise mapped(error, RequestKind.GET, path, uri=self._uri) from error
 
     def list(self, prefix: str, *, limit: int | None = None) -> Iterator[Listed]:
         """The objects below a folder, recursively, in order of their paths."""
@@ -75,7 +62,7 @@ class ObstoreStore:
         try:
             folders = obstore.list_with_delimiter(self._inner, prefix or None)["common_prefixes"]
         except FOREIGN_ERRORS as error:
-            raise self._mapped(error, "list", prefix) from error
+            raise mapped(error, RequestKind.LIST, prefix, uri=self._uri) from error
         return iter(sorted(folder[len(prefix) :] for folder in folders))
 
     def put(self, path: str, body: bytes) -> None:
@@ -84,7 +71,7 @@ class ObstoreStore:
         try:
             obstore.put(self._inner, path, body, use_multipart=False)
         except FOREIGN_ERRORS as error:
-            raise self._mapped(error, "write", path) from error
+            raise mapped(error, RequestKind.PUT, path, uri=self._uri) from error
 
     def put_if_absent(self, path: str, body: bytes) -> None:
         """Create an object; of several writers exactly one succeeds."""
@@ -92,11 +79,7 @@ class ObstoreStore:
         try:
             obstore.put(self._inner, path, body, mode="create", use_multipart=False)
         except FOREIGN_ERRORS as error:
-            mapped = self._mapped(error, "create", path)
-            if isinstance(mapped, StoreTransient):
-                # The request may have arrived: sent again, it could be refused because of itself.
-                raise OutcomeUnknown(str(mapped), path=path) from error
-            raise mapped from error
+            raise mapped(error, RequestKind.PUT_IF_ABSENT, path, uri=self._uri) from error
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object, replacing the target."""
@@ -105,7 +88,7 @@ class ObstoreStore:
         try:
             obstore.copy(self._inner, source, target)
         except FOREIGN_ERRORS as error:
-            raise self._mapped(error, "copy", source) from error
+            raise mapped(error, RequestKind.COPY, source, uri=self._uri) from error
 
     def delete(self, path: str) -> None:
         """Delete an object; deleting what is not there is no error."""
@@ -154,26 +137,15 @@ class ObstoreStore:
                         if left == 0:
                             return
         except FOREIGN_ERRORS as error:
-            raise self._mapped(error, "list", prefix) from error
+            raise mapped(error, RequestKind.LIST, prefix, uri=self._uri) from error
 
     def _delete(self, paths: Sequence[str]) -> None:
         try:
             obstore.delete(self._inner, paths[0] if len(paths) == 1 else paths)
-        except FileNotFoundError:
-            return
         except FOREIGN_ERRORS as error:
-            raise self._mapped(error, "delete", paths[0]) from error
-
-    def _mapped(self, error: Exception, verb: str, path: str) -> StoreError:
-        # Below its first line obstore prints the insides of its error.
-        reason = str(error).partition("\n")[0]
-        message = f"cannot {verb} {path!r} in {self._uri}: {reason}"
-        match error:
-            case FileNotFoundError():
-                return ObjectNotFound(message, path=path)
-            case exceptions.AlreadyExistsError() | exceptions.PreconditionError():
-                return ObjectExists(message, path=path)
-            case _ if isinstance(error, _REFUSED):
-                return StoreRefused(message, path=path)
-            case _:
-                return StoreTransient(message, path=path)
+            if is_missing_object(error):
+                # Some stores say so, and then may not have deleted the others.
+                for path in paths if len(paths) > 1 else ():
+                    self._delete([path])
+                return
+            raise mapped(error, RequestKind.DELETE, paths[0], uri=self._uri) from error

@@ -9,7 +9,8 @@ from obstore.store import from_url
 from omnigraph.storage.object_store import ObjectStore, StoreRefused
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.storage.object_stores.obstore_backed import FOREIGN_ERRORS, ObstoreStore
+from omnigraph.storage.object_stores.obstore_backed import ObstoreStore
+from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
 from omnigraph.storage.object_stores.read_only import ReadOnlyStore
 from omnigraph.storage.object_stores.retrying import RetryingStore
 from omnigraph.storage.object_stores.s3 import S3Options, S3Store
@@ -79,7 +80,7 @@ def _foreign(uri: str) -> ObstoreStore:
     try:
         return ObstoreStore(from_url(uri, retry_config={"max_retries": 0}), uri=uri.rstrip("/"))
     except FOREIGN_ERRORS as error:
-        raise StoreRefused(f"cannot use {uri}: {str(error).partition(chr(10))[0]}", path=uri) from error
+        raise StoreRefused(f"cannot use {uri}: {reason(error)}", path=uri) from error
 
 
 def _memory(name: str) -> MemoryStore:

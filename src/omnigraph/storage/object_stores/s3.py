@@ -13,7 +13,8 @@ from obstore.store import S3Store as ForeignS3Store
 
 from omnigraph import limits
 from omnigraph.storage.object_store import StoreRefused
-from omnigraph.storage.object_stores.obstore_backed import FOREIGN_ERRORS, ObstoreStore
+from omnigraph.storage.object_stores.obstore_backed import ObstoreStore
+from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
 
 DEFAULT_REGION = "us-east-1"
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -116,5 +117,5 @@ class S3Store(ObstoreStore):
                 config={name: value for name, value in storage_options.items() if name != "allow_http"},  # type: ignore[arg-type]
             )
         except FOREIGN_ERRORS as error:
-            raise StoreRefused(f"cannot use {uri}: {str(error).partition(chr(10))[0]}", path=uri) from error
+            raise StoreRefused(f"cannot use {uri}: {reason(error)}", path=uri) from error
         super().__init__(inner, uri=uri, table_options=storage_options)
