@@ -2,6 +2,7 @@
 
 # Publishing: a writer that loses the race for a log entry tries again this often.
 PUBLISH_ATTEMPTS_MAX = 64
+PUBLISH_ATTEMPTS_EAGER = 4  # these follow each other at once: the rebase between them is wait enough
 PUBLISH_BACKOFF_MS_MIN = 2
 PUBLISH_BACKOFF_MS_MAX = 500
 # Running a whole operation again because what it read has changed.
@@ -21,6 +22,7 @@ BRANCH_NAME_BYTES_MAX = 512
 WHOLE_MAP_TYPES_MAX = 200
 WHOLE_MAP_EVERY_ENTRIES = 32
 FOOTPRINT_TOKENS_MAX = 200_000
+IDEMPOTENCY_KEY_BYTES_MAX = 1_024
 INLINE_CHANGE_IDS_MAX = 256
 INLINE_FOOTPRINT_TOKENS_MAX = 512
 

@@ -1,0 +1,95 @@
+"""Row addresses: `fragment << 32 | offset`, and deleting the rows they name."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from lance import LanceDataset
+from lance.fragment import FragmentMetadata, LanceFragment
+
+Addresses = npt.NDArray[np.uint64]
+Offsets = npt.NDArray[np.uint64]
+
+_OFFSET_BITS = np.uint64(32)
+_OFFSET_MASK = np.uint64(0xFFFF_FFFF)
+NO_ADDRESSES: Addresses = np.empty(0, dtype=np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What deleting rows makes of the fragments they lie in.
+
+    Attributes:
+        updated: fragments with a longer deletion vector.
+        gone_ids: fragments of which no row is left.
+        gone: those fragments as they were.
+    """
+
+    updated: tuple[FragmentMetadata, ...] = ()
+    gone_ids: tuple[int, ...] = ()
+    gone: tuple[FragmentMetadata, ...] = ()
+
+
+def as_addresses(column: "pa.ChunkedArray[Any]") -> Addresses:
+    """A column of addresses as one array."""
+    return column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.uint64, copy=False)
+
+
+def by_fragment(addresses: Addresses) -> Iterator[tuple[int, Offsets]]:
+    """The fragments that addresses lie in, each with its sorted offsets."""
+    ordered = np.sort(addresses)
+    fragment_ids, starts = np.unique(ordered >> _OFFSET_BITS, return_index=True)
+    for fragment_id, offsets in zip(fragment_ids.tolist(), np.split(ordered & _OFFSET_MASK, starts[1:]), strict=True):
+        yield int(fragment_id), offsets
+
+
+def at(fragment_id: int, offsets: Offsets) -> Addresses:
+    """The addresses of offsets in a fragment."""
+    return offsets.astype(np.uint64) | np.uint64(fragment_id << 32)
+
+
+def live_offsets(dataset: LanceDataset, fragment: FragmentMetadata) -> Offsets:
+    """The offsets of a fragment's rows that are not deleted; reads at most the deletion vector, never data."""
+    if fragment.deletion_file is None:
+        return np.arange(fragment.physical_rows, dtype=np.uint64)
+    scanned = dataset.scanner(
+        columns=[], fragments=open_fragments(dataset, [fragment]), with_row_address=True
+    ).to_table()
+    return np.sort(as_addresses(scanned.column("_rowaddr")) & _OFFSET_MASK)
+
+
+def open_fragments(dataset: LanceDataset, fragments: Iterable[FragmentMetadata]) -> list[LanceFragment]:
+    """Fragments of a version, ready to be read."""
+    opened = (dataset.get_fragment(fragment.id) for fragment in fragments)
+    return [fragment for fragment in opened if fragment is not None]
+
+
+def delete_at(dataset: LanceDataset, addresses: Addresses) -> Deletion | None:
+    """Write the deletion vectors that remove the rows at `addresses`, all of them.
+
+    Args:
+        dataset (LanceDataset): the version to remove them from; it does not change.
+        addresses (Addresses): where the rows lie, each once.
+
+    Returns:
+        Deletion | None: the changed fragments; None if one of the rows is not there or is deleted already.
+    """
+    updated, gone = [], []
+    for fragment_id, offsets in by_fragment(addresses):
+        opened = dataset.get_fragment(fragment_id)
+        if opened is None:
+            return None
+        before = opened.metadata
+        after = opened.delete_rows(offsets.tolist())
+        # The new vector is the union of the old one and ours: it is as long as both exactly when they are disjoint.
+        left = 0 if after is None else after.num_rows
+        if before.num_rows - left != len(offsets):
+            return None
+        if after is None:
+            gone.append(before)
+        else:
+            updated.append(after)
+    return Deletion(tuple(updated), tuple(fragment.id for fragment in gone), tuple(gone))

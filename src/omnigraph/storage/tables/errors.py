@@ -1,0 +1,127 @@
+"""What Lance raises, said in our own words.
+
+Lance has almost no exception classes of its own: most of what goes wrong arrives as `ValueError`, `OSError` or
+`ArrowInvalid`, and only the text tells which. So the text is judged here, once, and every call into Lance stands inside
+`mapped`.
+"""
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from lance.commit import CommitConflictError
+
+from omnigraph.errors import (
+    AlreadyExistsError,
+    FormatError,
+    GraphError,
+    InternalError,
+    InvalidRequestError,
+    LimitError,
+    PermissionDeniedError,
+    UnavailableError,
+)
+
+VERSION_RECLAIMED = "version_reclaimed"
+DAMAGED_TABLE = "damaged_table"
+STORE_FULL = "store_full"
+
+# Everything that is known to come out of Lance and Arrow. Others are mistakes of our own and pass unchanged.
+_FOREIGN: tuple[type[Exception], ...] = (
+    MemoryError,
+    OSError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    pa.ArrowException,
+)
+
+_FULL = re.compile(r"no space left on device|disk quota exceeded|os error (28|122)\b|quotaexceeded", re.IGNORECASE)
+_EXISTS = re.compile(r"dataset already exists", re.IGNORECASE)
+_DENIED = re.compile(
+    r"permission denied|access ?denied|os error (1|13|30)\b|read-only file system|forbidden|unauthori[sz]ed|"
+    r"unauthenticated|invalidaccesskeyid|signaturedoesnotmatch|status (code )?:?\s*40[13]\b",
+    re.IGNORECASE,
+)
+_MISSING = re.compile(
+    r"not found|no such file or directory|os error 2\b|nosuchkey|does not exist|status (code )?:?\s*404\b",
+    re.IGNORECASE,
+)
+_TRANSIENT = re.compile(
+    r"generic (s3|gcs|microsoftazure|http) error|error sending request|error performing|timed? ?out|connection|"
+    r"temporarily|too many open files|os error (4|11|24|104|110|111|116)\b|input/output error|slow ?down|"
+    r"service unavailable|internal server error|broken pipe|retry_timeout|dns error",
+    re.IGNORECASE,
+)
+_DAMAGED = re.compile(
+    r"protobuf|magic|invalid range|file size is too small|sufficient data|corrupt|unexpected end|truncated|"
+    r"invalid (footer|manifest|metadata|file)|checksum|decode|decompress|out of bounds|unexpected eof|"
+    r"failed to fill whole buffer|utf-?8|overlapping fragments|file does not appear",
+    re.IGNORECASE,
+)
+_OUR_REQUEST = re.compile(r"invalid user input|sql parser error|no field named|schema error", re.IGNORECASE)
+
+_DENIED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
+_TRANSIENT_ERRNOS = {errno.EAGAIN, errno.EINTR, errno.EIO, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE, errno.ESTALE}
+_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
+
+
+def translation(error: Exception, table: str, version: int | None) -> GraphError:
+    """What a foreign exception means for the caller.
+
+    Args:
+        error (Exception): what Lance, Arrow or the operating system raised.
+        table (str): the table it is about.
+        version (int | None): the version, where one was pinned.
+
+    Returns:
+        GraphError: to be raised from `error`.
+    """
+    text = str(error)
+    number = error.errno if isinstance(error, OSError) else None
+    where = f"table {table}" if version is None else f"table {table} at version {version}"
+    if isinstance(error, CommitConflictError):
+        # Detached versions have random names and never conflict; running out of tries means the store misbehaves.
+        return UnavailableError(f"{where}: a new version could not be written: {text}", table=table)
+    if isinstance(error, MemoryError):
+        return LimitError(f"{where}: out of memory: {text}", table=table)
+    if number in _FULL_ERRNOS or _FULL.search(text):
+        return UnavailableError(f"{where}: the store is full: {text}", code=STORE_FULL, table=table)
+    if _EXISTS.search(text):
+        return AlreadyExistsError(f"{where} exists already", table=table)
+    if isinstance(error, PermissionError) or number in _DENIED_ERRNOS or _DENIED.search(text):
+        return PermissionDeniedError(f"{where}: the store refuses access: {text}", table=table)
+    if isinstance(error, FileNotFoundError) or _MISSING.search(text):
+        return FormatError(
+            f"{where}: a file it refers to is not there: {text}", code=VERSION_RECLAIMED, table=table, version=version
+        )
+    if isinstance(error, TimeoutError | ConnectionError) or number in _TRANSIENT_ERRNOS or _TRANSIENT.search(text):
+        return UnavailableError(f"{where}: the store does not answer: {text}", table=table)
+    if _OUR_REQUEST.search(text) and not _DAMAGED.search(text):
+        return InvalidRequestError(f"{where}: {text}", table=table)
+    if _DAMAGED.search(text):
+        return FormatError(f"{where} is damaged: {text}", code=DAMAGED_TABLE, table=table, version=version)
+    return InternalError(f"{where}: {type(error).__name__}: {text}", table=table)
+
+
+@contextmanager
+def mapped(table: str, version: int | None = None) -> Iterator[None]:
+    """Run calls into Lance; whatever they raise leaves as one of `omnigraph.errors`.
+
+    Args:
+        table (str): the table they are about.
+        version (int | None): the version, where one is pinned.
+    """
+    try:
+        yield
+    except GraphError:
+        raise
+    except _FOREIGN as error:
+        raise translation(error, table, version) from error

@@ -1,0 +1,109 @@
+"""Open table versions, kept open: a version never changes, so an open one is good for ever.
+
+All handles of the process share one Lance session, so that manifests, deletion vectors and index pages read by one are
+known to the others.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+import lance
+from lance import LanceDataset, Session  # type: ignore[attr-defined]  # public, missing from its __all__
+from lance.fragment import FragmentMetadata
+
+from omnigraph import limits
+from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.errors import mapped
+
+
+@cache
+def shared_session() -> Session:
+    """The one Lance session of this process."""
+    return Session(
+        index_cache_size_bytes=limits.INDEX_CACHE_BYTES_MAX, metadata_cache_size_bytes=limits.METADATA_CACHE_BYTES_MAX
+    )
+
+
+def bytes_of(fragments: Iterable[FragmentMetadata]) -> int:
+    """How large the data files of these fragments are."""
+    return sum(file.file_size_bytes or 0 for fragment in fragments for file in fragment.files)
+
+
+class Handle:
+    """One open version of one table."""
+
+    __slots__ = ("_bytes", "dataset", "table")
+
+    def __init__(self, table: str, dataset: LanceDataset, data_bytes: int | None = None) -> None:
+        self.table = table
+        self.dataset = dataset
+        self._bytes = data_bytes
+
+    @property
+    def version(self) -> int:
+        """Its number."""
+        return int(self.dataset.version)
+
+    @property
+    def data_bytes(self) -> int:
+        """How large its data files are; from the manifest alone, and counted once."""
+        if self._bytes is None:
+            self._bytes = bytes_of(self.fragments())
+        return self._bytes
+
+    def fragments(self) -> list[FragmentMetadata]:
+        """Its fragments, as the manifest describes them."""
+        return [fragment.metadata for fragment in self.dataset.get_fragments()]
+
+    def pin(self) -> Pin:
+        """The pin that names it; its numbers come from the manifest, nothing is read."""
+        return Pin(self.table, self.version, rows=self.dataset.count_rows(), bytes=self.data_bytes)
+
+
+class Handles:
+    """The handles of one graph root, the least recently used dropped first."""
+
+    def __init__(self, uri: str, *, storage_options: Mapping[str, str] | None, most: int) -> None:
+        self._uri = uri.rstrip("/")
+        self._options = dict(storage_options) if storage_options else None
+        self._most = most
+        self._open: OrderedDict[tuple[str, int], Handle] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def storage_options(self) -> dict[str, str] | None:
+        """How to reach the store."""
+        return self._options
+
+    def uri_of(self, table: str) -> str:
+        """Where a table lies."""
+        return f"{self._uri}/{table}"
+
+    def open(self, pin: Pin) -> Handle:
+        """The handle of a pinned version, opened if it is not."""
+        key = (pin.table, pin.version)
+        with self._lock:
+            if key in self._open:
+                self._open.move_to_end(key)
+                return self._open[key]
+        # Outside the lock: opening is a request. Two threads may open the same version; either handle will do.
+        with mapped(pin.table, pin.version):
+            dataset = lance.dataset(
+                self.uri_of(pin.table),
+                version=pin.version,
+                storage_options=self._options,
+                session=shared_session(),
+            )
+        return self.keep(Handle(pin.table, dataset))
+
+    def keep(self, handle: Handle) -> Handle:
+        """Remember an open handle, so that who wants it next opens nothing."""
+        key = (handle.table, handle.version)
+        with self._lock:
+            self._open[key] = handle
+            self._open.move_to_end(key)
+            while len(self._open) > self._most:
+                self._open.popitem(last=False)
+        return handle

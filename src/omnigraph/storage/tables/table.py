@@ -1,0 +1,196 @@
+"""Reading one immutable version of a table."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph import limits
+from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.handles import Handle
+
+ID = "id"
+ADDRESS = "_rowaddr"
+
+
+def quoted(text: str) -> str:
+    """A text as a literal of the filter language."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+class Table:
+    """One version: opaque, immutable, with nothing that writes."""
+
+    __slots__ = ("_handle", "_pin")
+
+    def __init__(self, handle: Handle, pin: Pin) -> None:
+        self._handle = handle
+        self._pin = pin
+
+    @property
+    def pin(self) -> Pin:
+        """Which version of which table."""
+        return self._pin
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return self._handle.dataset.schema
+
+    def scan(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,
+        limit: int | None = None,
+        with_addresses: bool = False,
+    ) -> pa.Table:
+        """The rows, all at once.
+
+        Args:
+            columns (Sequence[str] | None): which columns; all by default.
+            filter (str | None): an SQL condition on a row.
+            limit (int | None): at most this many rows.
+            with_addresses (bool): add the column `_rowaddr`: where each row lies, `fragment << 32 | offset`.
+
+        Returns:
+            pa.Table: the rows, in no promised order.
+
+        Raises:
+            InvalidRequestError: the filter or a column is wrong.
+            FormatError: a file of the version is missing or damaged.
+            UnavailableError: the store does not answer.
+        """
+        with mapped(self._pin.table, self._pin.version):
+            return self._handle.dataset.scanner(
+                columns=None if columns is None else list(columns),
+                filter=filter,
+                limit=limit,
+                with_row_address=with_addresses,
+            ).to_table()
+
+    def batches(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,
+        limit: int | None = None,
+        with_addresses: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows, a batch at a time, so that memory does not follow the table's size.
+
+        Args:
+            columns (Sequence[str] | None): which columns; all by default.
+            filter (str | None): an SQL condition on a row.
+            limit (int | None): at most this many rows.
+            with_addresses (bool): add the column `_rowaddr`.
+
+        Yields:
+            pa.RecordBatch: some of the rows.
+
+        Raises:
+            InvalidRequestError: the filter or a column is wrong.
+            FormatError: a file of the version is missing or damaged.
+            UnavailableError: the store does not answer.
+        """
+        with mapped(self._pin.table, self._pin.version):
+            rest = iter(
+                self._handle.dataset.scanner(
+                    columns=None if columns is None else list(columns),
+                    filter=filter,
+                    limit=limit,
+                    with_row_address=with_addresses,
+                ).to_batches()
+            )
+        while True:
+            # Only the step into Lance is mapped: what the consumer raises at `yield` is the consumer's.
+            with mapped(self._pin.table, self._pin.version):
+                batch = next(rest, None)
+            if batch is None:
+                return
+            yield batch
+
+    def count(self, filter: str | None = None) -> int:
+        """How many rows there are, or how many satisfy an SQL condition.
+
+        Args:
+            filter (str | None): the condition.
+
+        Returns:
+            int: the number; without a condition it is known from the manifest.
+        """
+        with mapped(self._pin.table, self._pin.version):
+            return int(self._handle.dataset.count_rows(filter=filter))
+
+    def rows_with_ids(
+        self,
+        ids: "Sequence[str] | pa.Array[Any]",
+        *,
+        columns: Sequence[str] | None = None,
+        with_addresses: bool = False,
+    ) -> pa.Table:
+        """The rows whose id is among `ids`; ids that do not occur are passed over.
+
+        Few ids are looked up, through the index where there is one; many are found in one pass over the table.
+
+        Args:
+            ids (Sequence[str] | pa.Array[Any]): the ids, any number, any characters, repeated or not.
+            columns (Sequence[str] | None): which columns; all by default.
+            with_addresses (bool): add the column `_rowaddr`.
+
+        Returns:
+            pa.Table: the rows, in no promised order.
+        """
+        wanted = pc.unique(pa.array(ids, pa.string()))
+        if len(wanted) <= limits.ID_FILTER_IDS_MAX:
+            return self._rows_by_filter(wanted, columns, with_addresses=with_addresses)
+        if len(wanted) <= self.count() * limits.ID_LOOKUP_ROWS_SHARE_MAX and self.is_indexed(ID):
+            step = limits.ID_FILTER_IDS_MAX
+            return pa.concat_tables(
+                self._rows_by_filter(wanted.slice(start, step), columns, with_addresses=with_addresses)
+                for start in range(0, len(wanted), step)
+            )
+        return self._rows_by_pass(wanted, columns, with_addresses=with_addresses)
+
+    def rows_at(self, addresses: Sequence[int], *, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows at these addresses; addresses of deleted rows are passed over.
+
+        Args:
+            addresses (Sequence[int]): addresses that a scan of this version gave.
+            columns (Sequence[str] | None): which columns; all by default.
+
+        Returns:
+            pa.Table: the rows.
+        """
+        with mapped(self._pin.table, self._pin.version):
+            # Row ids are addresses in our tables: no table is created with stable row ids.
+            return self._handle.dataset._take_rows(list(addresses), columns=None if columns is None else list(columns))
+
+    def is_indexed(self, column: str) -> bool:
+        """Whether an index on the column exists, be it of a part of the rows only."""
+        with mapped(self._pin.table, self._pin.version):
+            return any(index.field_names == [column] for index in self._handle.dataset.describe_indices())
+
+    def _rows_by_filter(
+        self, wanted: "pa.Array[Any]", columns: Sequence[str] | None, *, with_addresses: bool
+    ) -> pa.Table:
+        listed = ",".join(quoted(one) for one in wanted.to_pylist() if one is not None)
+        condition = f"{ID} IN ({listed})" if listed else "false"
+        return self.scan(columns=columns, filter=condition, with_addresses=with_addresses)
+
+    def _rows_by_pass(
+        self, wanted: "pa.Array[Any]", columns: Sequence[str] | None, *, with_addresses: bool
+    ) -> pa.Table:
+        names = self.schema.names if columns is None else list(columns)
+        read = names if ID in names else [*names, ID]
+        if with_addresses:
+            names = [*names, ADDRESS]
+        found = [
+            batch.filter(pc.is_in(batch.column(ID), value_set=wanted)).select(names)
+            for batch in self.batches(columns=read, with_addresses=with_addresses)
+        ]
+        if not found:
+            return self.scan(columns=columns, filter="false", with_addresses=with_addresses)
+        return pa.Table.from_batches(found)

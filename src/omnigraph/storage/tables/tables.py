@@ -1,0 +1,189 @@
+"""The staged-only port to a graph's tables: whatever it writes, nobody sees until a record names it.
+
+Every effect on a table is a *detached* version: complete, immutable, on no lineage, named by a random number. No table
+ever moves on by itself after its creation. See `detached.py` for the one place where versions come into being.
+"""
+
+import contextvars
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import lance
+import pyarrow as pa
+
+from omnigraph import limits
+from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
+from omnigraph.storage.tables.handles import Handle, Handles, shared_session
+from omnigraph.storage.tables.rebase import read_staging, rebase
+from omnigraph.storage.tables.stage import Staging, stage_rows
+from omnigraph.storage.tables.staged import RowsToStage, StagedTable
+from omnigraph.storage.tables.table import Table
+
+__all__ = ["RowsToStage", "StagedTable", "Table", "Tables"]
+
+
+class Tables:
+    """All tables of one graph root. Safe to use from several threads."""
+
+    def __init__(self, uri: str, *, storage_options: Mapping[str, str] | None = None) -> None:
+        self._handles = Handles(uri, storage_options=storage_options, most=limits.OPEN_TABLES_MAX)
+        self._stagings: OrderedDict[tuple[str, int, int], Staging] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def create(self, table: str, schema: pa.Schema) -> Pin:
+        """Create an empty table in a fresh folder.
+
+        Args:
+            table (str): the folder under the root, like `nodes/01J…`.
+            schema (pa.Schema): its columns; `id` is one of them.
+
+        Returns:
+            Pin: its first version, the only one that is not detached.
+
+        Raises:
+            AlreadyExistsError: there is a table in the folder.
+        """
+        with mapped(table):
+            # Address-style row ids: with stable ones, an index extended after an update finds rows that are no more.
+            dataset = lance.write_dataset(
+                schema.empty_table(),
+                self._handles.uri_of(table),
+                schema=schema,
+                mode="create",
+                storage_options=self._handles.storage_options,
+                enable_stable_row_ids=False,
+                session=shared_session(),
+            )
+        return self._handles.keep(Handle(table, dataset, 0)).pin()
+
+    def open(self, pin: Pin) -> Table:
+        """A version, for reading.
+
+        Args:
+            pin (Pin): which.
+
+        Returns:
+            Table: immutable; opening a version that was opened or staged lately asks the store nothing.
+
+        Raises:
+            FormatError: the version is not there (`version_reclaimed`) or damaged.
+        """
+        return Table(self._handles.open(pin), pin)
+
+    def stage_rows(self, base: Pin, rows: RowsToStage) -> StagedTable:
+        """Make one version with everything a write does to the rows of a table.
+
+        Args:
+            base (Pin): the version to start from.
+            rows (RowsToStage): what to change.
+
+        Returns:
+            StagedTable: the new version, or the base itself when nothing changes.
+
+        Raises:
+            InternalError: an id occurs twice, or rows do not fit the table.
+        """
+        handle = self._handles.open(base)
+        return self._keep(stage_rows(base, handle, rows))
+
+    def stage_many(self, work: Mapping[str, Callable[[], StagedTable]]) -> dict[str, StagedTable]:
+        """Stage several tables at once.
+
+        Args:
+            work (Mapping[str, Callable[[], StagedTable]]): by any key, what to run.
+
+        Returns:
+            dict[str, StagedTable]: by the same keys, in the same order.
+
+        Raises:
+            BaseException: the first failure in the order of `work`, after all have come to an end: nobody still
+                writes when the caller begins to clean up.
+        """
+        if len(work) <= 1:
+            return {key: run() for key, run in work.items()}
+        with ThreadPoolExecutor(min(len(work), limits.STAGE_THREADS_MAX), thread_name_prefix="stage") as pool:
+            # Each in a copy of the caller's context, so that what is armed or set there holds in the thread too.
+            running = {key: pool.submit(contextvars.copy_context().run, run) for key, run in work.items()}
+            wait(running.values())
+        return {key: future.result() for key, future in running.items()}
+
+    def rebase(self, base: Pin, staged: Pin, onto: Pin) -> StagedTable | None:
+        """Apply what `staged` does against `base` to a newer version; its rows are not written again.
+
+        Whether both sides inserted the same id is not looked at: footprints tell.
+
+        Args:
+            base (Pin): the version `staged` was made from.
+            staged (Pin): made by this process or, before a crash, by another.
+            onto (Pin): the version to have the effect.
+
+        Returns:
+            StagedTable | None: a version on `onto`; None if the effect has no exact meaning there.
+        """
+        if staged.version == base.version:
+            return StagedTable(onto, onto)
+        before, after = self._handles.open(base), self._handles.open(onto)
+        staging = self._staging(base, before, staged)
+        if onto.version == base.version:
+            return staging.staged
+        rebased = rebase(staging, before, onto, after)
+        return None if rebased is None else self._keep(rebased)
+
+    def discard(self, base: Pin, staged: Pin) -> tuple[str, ...]:
+        """The files to delete when a staged version is given up; deletes nothing itself.
+
+        Only what the one call that made `staged` has written is named, and only as far as `base` does without it: a
+        caller who is wrong about the base leaves garbage behind, never a hole. A rebased version shares its data files
+        with the version it was rebased from: once either is published, the other must be left to the sweep.
+
+        Args:
+            base (Pin): the version `staged` was made from.
+            staged (Pin): the version nobody will use.
+
+        Returns:
+            tuple[str, ...]: paths under the root; one that ends with `/` is a folder, to be deleted with all in it.
+        """
+        if staged.version == base.version:
+            return ()
+        handle = self._handles.open(staged)
+        with mapped(staged.table, staged.version):
+            steps = steps_of(handle)
+        kept = self.files(base) | self.files(Pin(staged.table, steps[-1].base))
+        lost = {file for step in steps for file in self.files(Pin(staged.table, step.version))}
+        return tuple(sorted((lost - kept).union(in_table(staged.table, map(transaction_file, steps)))))
+
+    def files(self, pin: Pin) -> frozenset[str]:
+        """Every file a version refers to.
+
+        Args:
+            pin (Pin): which version.
+
+        Returns:
+            frozenset[str]: paths under the root; a path that ends with `/` is a folder and stands for all in it.
+        """
+        handle = self._handles.open(pin)
+        with mapped(pin.table, pin.version):
+            return version_files(handle)
+
+    def _keep(self, staging: Staging) -> StagedTable:
+        """Remember a new version: its handle for the next write, its effect for a rebase."""
+        staged = staging.staged
+        if staged.is_unchanged:
+            return staged
+        self._handles.keep(staging.handle)
+        touched = len(staging.effect.removed) + len(staged.inserted_ids) + len(staged.updated_ids)
+        if touched <= limits.STAGED_EFFECT_ROWS_MAX:
+            with self._lock:
+                self._stagings[staged.pin.table, staged.base.version, staged.pin.version] = staging
+                while len(self._stagings) > limits.STAGED_EFFECTS_MAX:
+                    self._stagings.popitem(last=False)
+        return staged
+
+    def _staging(self, base: Pin, handle: Handle, staged: Pin) -> Staging:
+        with self._lock:
+            known = self._stagings.get((staged.table, base.version, staged.version))
+        return known if known is not None else read_staging(base, handle, self._handles.open(staged))
