@@ -42,6 +42,19 @@ def encode(value: int) -> str:
     return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
+def after(previous: str, fresh: str) -> str:
+    """`fresh`, or the next id after `previous` when that is not the smaller one (another host's clock was ahead)."""
+    return fresh if fresh > previous else encode(decode(previous) + 1)
+
+
+def decode(ulid: str) -> int:
+    """The 128-bit number of a ULID."""
+    value = 0
+    for character in ulid:
+        value = value << 5 | _VALUES[character]
+    return value
+
+
 def is_ulid(text: str) -> bool:
     """Whether `text` is spelled like a ULID."""
     return len(text) == ULID_LENGTH and text[0] in "01234567" and all(character in _VALUES for character in text)
@@ -49,7 +62,4 @@ def is_ulid(text: str) -> bool:
 
 def time_ms(ulid: str) -> int:
     """The milliseconds since the epoch that a ULID carries."""
-    value = 0
-    for character in ulid[:10]:
-        value = value << 5 | _VALUES[character]
-    return value
+    return decode(ulid[:10])

@@ -49,6 +49,9 @@ STAGED_EFFECT_ROWS_MAX = 20_000
 
 # Local disk: how often a put makes its folder again when somebody removes it.
 LOCAL_PUT_ATTEMPTS_MAX = 16
+# More files than this are made durable by syncing the whole file system once.
+SYNC_ONE_BY_ONE_MAX = 8
+SYNC_THREADS_MAX = 4
 # Remote stores: a request that takes longer counts as unanswered.
 STORE_CONNECT_TIMEOUT_S = 5.0
 STORE_REQUEST_TIMEOUT_S = 30.0
@@ -58,6 +61,10 @@ LANGUAGE_TEXT_BYTES_MAX = 8 * 1024**2
 LANGUAGE_NESTING_MAX = 100
 REPORT_LINE_CHARACTERS_MAX = 120
 REPORT_TOKEN_CHARACTERS_MAX = 40
+# Query texts: arithmetic operators in one expression, compiled queries kept, schemas whose digest is remembered.
+EXPRESSION_OPERATORS_MAX = 64
+COMPILED_QUERIES_MAX = 1_024
+SCHEMA_DIGESTS_MAX = 64
 VECTOR_DIMENSION_MAX = 2_147_483_647
 
 assert PUBLISH_BACKOFF_MS_MIN < PUBLISH_BACKOFF_MS_MAX

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from omnigraph.model.commit import CommitKind, Record
-from omnigraph.model.conflict import Conflict, DeclaredDead, ExpectedVersionMismatch, ReadSetChanged
+from omnigraph.model.conflict import Conflict, DeclaredDead, ExpectedVersionMismatch, KeyConflict, ReadSetChanged
 from omnigraph.model.footprint import Footprint, clashes
 
 
@@ -64,6 +64,27 @@ def mismatches(expected: Mapping[str, int], head: Record) -> tuple[ExpectedVersi
         if actual != version:
             wrong.append(ExpectedVersionMismatch(type_key, version, actual))
     return tuple(wrong)
+
+
+def told(conflict: Conflict) -> str:
+    """A conflict in a sentence: what was expected, what is there, what to do."""
+    match conflict:
+        case ExpectedVersionMismatch(table_key, expected, actual):
+            return f"{table_key} is at version {actual}, not at {expected} as the write expects; read again and retry"
+        case ReadSetChanged("branch", _, actual):
+            return (
+                f"the branch was deleted or made anew while the write ran (entry {actual}); start again from its head"
+            )
+        case ReadSetChanged("schema", expected, actual):
+            return f"the schema changed from {expected} to {actual} while the write ran; prepare the write anew"
+        case ReadSetChanged(member, expected, actual):
+            return (
+                f"{member} moved from version {expected} to {actual} under what the write had read; read again, retry"
+            )
+        case KeyConflict(type_key, entity_id):
+            return f"{type_key} '{entity_id}' already exists"
+        case DeclaredDead(intent, by_commit):
+            return f"recovery took this write for dead and undid it (intent {intent}, commit {by_commit}); run it again"
 
 
 def _version(record: Record, type_key: str) -> str:

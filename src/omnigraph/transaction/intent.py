@@ -1,0 +1,185 @@
+"""Intents on the store: the notes of writes under way, and whether their writers still live.
+
+    A  put             before the first effect; if it fails, the write stops with no effect at all
+    B  complete        once every table is staged
+    C  (publish)       the log entry carries the intent's id
+    D  clear           failing to is a warning; the next sweep does it
+
+Nothing needs an intent to be correct. They exist so that expensive work is not lost and garbage is found at once.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnigraph.clock import Clock
+from omnigraph.errors import FormatError
+from omnigraph.ids import IdSource
+from omnigraph.model.intent import Completed, Intent, Writer
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import Listed, ObjectNotFound, ObjectStore, StoreError
+from omnigraph.storage.records.read import completed_bytes, intent_bytes, read_completed, read_intent
+
+_MAIN_SUFFIX = ".json"
+_PARTS = (".beat", ".staged", _MAIN_SUFFIX)  # the order of deletion: the note itself goes last
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """An intent found on the store, as it is now.
+
+    Attributes:
+        intent: the note.
+        completed: its second document, when everything was staged.
+        modified_us: when its writer last showed life, by the store's own clock.
+    """
+
+    intent: Intent
+    completed: Completed | None
+    modified_us: int
+
+
+class Intents:
+    """The `__recovery/` folder."""
+
+    def __init__(self, store: ObjectStore, *, clock: Clock, ids: IdSource, heartbeat_s: float, stale_s: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._heartbeat_s = heartbeat_s
+        self._stale_s = stale_s
+        self._live: set[str] = set()
+        self._lock = threading.Lock()
+
+    # -- the writer's side --------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def alive(self, intent: Intent) -> Iterator[None]:
+        """Put the intent, and while the block runs show that its writer lives."""
+        with self._lock:
+            self._live.add(intent.id)
+        stop = threading.Event()
+        beating = threading.Thread(target=self._beat, args=(intent.id, stop), name="intent-heartbeat", daemon=True)
+        try:
+            self._store.put_if_absent(paths.intent(intent.id), intent_bytes(intent))
+            beating.start()
+            yield
+        finally:
+            stop.set()
+            if beating.is_alive():
+                beating.join()
+            with self._lock:
+                self._live.discard(intent.id)
+
+    def _beat(self, intent_id: str, stop: threading.Event) -> None:
+        while not stop.wait(self._heartbeat_s):
+            with contextlib.suppress(StoreError):  # a missed beat; several must be missed before anybody cares
+                self._store.put(paths.intent_heartbeat(intent_id), b"")
+
+    def complete(self, completed: Completed) -> None:
+        """Put the second document: from here on the write can be finished by anybody."""
+        self._store.put(paths.intent_completed(completed.intent), completed_bytes(completed))
+
+    def clear(self, intent_id: str) -> None:
+        """Delete the intent and what belongs to it, the note itself last."""
+        for suffix in _PARTS:
+            self._store.delete(f"{paths.RECOVERY}{intent_id}{suffix}")
+
+    # -- the healer's side --------------------------------------------------------------------------------------------
+
+    def listed(self) -> dict[str, int]:
+        """The intents there are, oldest first, each with the time its newest part was written. One request.
+
+        Intents of writers alive in this process are left out: they need nobody.
+        """
+        newest: dict[str, int] = {}
+        noted: set[str] = set()
+        for listed in self._store.list(paths.RECOVERY):
+            intent_id, is_note = _split(listed)
+            newest[intent_id] = max(newest.get(intent_id, 0), listed.modified_us)
+            if is_note:
+                noted.add(intent_id)
+        with self._lock:
+            return {each: newest[each] for each in sorted(noted - self._live)}
+
+    def read(self, intent_id: str, *, modified_us: int) -> LeftBehind | None:
+        """An intent as it is now; None when it was cleared meanwhile.
+
+        Raises:
+            FormatError: it cannot be read; the file is kept.
+        """
+        path = paths.intent(intent_id)
+        where = paths.absolute(self._store, path)
+        try:
+            intent = read_intent(self._store.get(path), path=where)
+        except ObjectNotFound:
+            return None
+        if intent.id != intent_id:
+            raise FormatError(f"the intent {where} belongs elsewhere: it says it is {intent.id}", path=where)
+        staged = paths.intent_completed(intent_id)
+        try:
+            completed = read_completed(self._store.get(staged), path=paths.absolute(self._store, staged))
+        except ObjectNotFound:
+            completed = None
+        return LeftBehind(intent, completed, modified_us)
+
+    def is_alive(self, found: LeftBehind) -> bool:
+        """Whether the writer may still be at work. On its own host its process tells; elsewhere its heartbeat."""
+        writer = found.intent.writer
+        here = this_writer()
+        if (writer.host, writer.pid, writer.started) == (here.host, here.pid, here.started):
+            with self._lock:
+                return found.intent.id in self._live
+        if writer.host == here.host and _process_started(writer.pid) != writer.started:
+            return False
+        return self._store_now_us() - found.modified_us < self._stale_s * 1_000_000
+
+    def _store_now_us(self) -> int:
+        """The store's own idea of now: hosts' clocks may differ, the store's timestamps agree with each other."""
+        name = f"{paths.RECOVERY}{self._ids.new()}.now"
+        self._store.put(name, b"")
+        try:
+            for listed in self._store.list(paths.RECOVERY):
+                if listed.path == name:
+                    return listed.modified_us
+        finally:
+            self._store.delete(name)
+        return self._clock.now_us()
+
+
+def _split(listed: Listed) -> tuple[str, bool]:
+    name = listed.path.removeprefix(paths.RECOVERY)
+    stem, _, suffix = name.partition(".")
+    return stem, f".{suffix}" == _MAIN_SUFFIX
+
+
+def this_writer() -> Writer:
+    """This process, as an intent names it."""
+    pid = os.getpid()
+    return Writer(socket.gethostname(), pid, _process_started(pid) or "unknown")
+
+
+def _process_started(pid: int) -> str | None:
+    """When a process of this host started, in its kernel's own count; None when there is none such.
+
+    The start time tells a process from a later one that was given the same number. Where the kernel does not say, a
+    living number is taken for the same process: recovery then waits for the heartbeat instead.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        if Path("/proc/self/stat").exists():
+            return None
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return None
+        except PermissionError:
+            pass
+        return "unknown"
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else fields[19]

@@ -1,0 +1,52 @@
+"""What a transaction works with: the opened parts of one graph."""
+
+from dataclasses import dataclass
+
+from omnigraph import limits
+from omnigraph.clock import Clock
+from omnigraph.ids import IdSource
+from omnigraph.model.commit import Record
+from omnigraph.storage.object_store import ObjectStore
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.transaction.intent import Intents
+from omnigraph.transaction.log import Log
+from omnigraph.transaction.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What may be chosen when a graph is opened.
+
+    Attributes:
+        durability: "power": an acknowledged write survives losing power; "process": it survives the process only.
+        intent_rows_min: writes with at least this many rows leave an intent.
+        intent_bytes_min: likewise by bytes.
+        heartbeat_s: how often a writer with an intent shows that it lives.
+        stale_s: after how long without that it is taken for dead.
+        stage_without_intent_s: how long after its first staged file a write without an intent may still publish.
+    """
+
+    durability: str = "power"
+    intent_rows_min: int = limits.INTENT_ROWS_MIN
+    intent_bytes_min: int = limits.INTENT_BYTES_MIN
+    heartbeat_s: float = limits.INTENT_HEARTBEAT_S
+    stale_s: float = limits.INTENT_STALE_S
+    stage_without_intent_s: float = limits.STAGE_WITHOUT_INTENT_S
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The opened parts of one graph, shared by every transaction on it."""
+
+    store: ObjectStore
+    tables: Tables
+    log: Log
+    intents: Intents
+    clock: Clock
+    ids: IdSource
+    settings: Settings
+    read_only: bool
+
+    def snapshot(self, record: Record) -> Snapshot:
+        """The state an entry shows, pinned."""
+        return Snapshot(record, self.tables)

@@ -1,0 +1,97 @@
+"""The rows one write has pending for one table: the last write of each id wins, deletes too."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.tables.tables import RowsToStage
+
+ID = "id"
+
+
+class Pending:
+    """What a table will get: rows by id, ids to delete, or a whole new content."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._rows = schema.empty_table()
+        self._deleted: set[str] = set()
+        # Ids that are certain not to be in the base: staging them needs no lookup.
+        self._known_new: set[str] = set()
+        self._replaces = False
+
+    @property
+    def rows(self) -> pa.Table:
+        """The pending rows, each id once."""
+        return self._rows
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the table's committed rows no longer count."""
+        return self._replaces
+
+    def unshadowed(self, committed: pa.Table) -> pa.Table:
+        """The committed rows that are neither superseded nor deleted by what is pending."""
+        if self._replaces:
+            return committed.slice(0, 0)
+        hidden = pa.concat_arrays([_flat(self._rows), pa.array(sorted(self._deleted), pa.string())])
+        return committed.filter(pc.invert(pc.is_in(committed[ID], value_set=hidden)))
+
+    def with_ids(self, ids: Iterable[str]) -> pa.Table:
+        """The pending rows with these ids."""
+        return self._rows.filter(pc.is_in(self._rows[ID], value_set=pa.array(list(ids), pa.string())))
+
+    def put(self, rows: pa.Table, *, known_new: bool) -> None:
+        """Insert or replace rows; a later row of the same id wins."""
+        added = rows.select(self._schema.names).cast(self._schema)
+        ids = {str(each) for each in added[ID].to_pylist()}
+        if known_new:
+            self._known_new |= ids - self._deleted
+        self._deleted -= ids
+        self._rows = _last_per_id(pa.concat_tables([self._rows, added])) if self._rows.num_rows else _last_per_id(added)
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Delete by id; ids that are nowhere do nothing."""
+        gone = set(ids)
+        kept = pc.invert(pc.is_in(self._rows[ID], value_set=pa.array(sorted(gone), pa.string())))
+        self._rows = self._rows.filter(kept)
+        if not self._replaces:
+            self._deleted |= gone - self._known_new
+
+    def replace(self, rows: pa.Table) -> None:
+        """From now on the table's content is exactly these rows."""
+        self._replaces = True
+        self._deleted.clear()
+        self._known_new.clear()
+        self._rows = self._schema.empty_table()
+        self.put(rows, known_new=False)
+
+    def effect(self) -> RowsToStage:
+        """What is to be staged, as one effect."""
+        if self._replaces:
+            return RowsToStage(upserts=self._rows, replaces=True)
+        deleted = tuple(sorted(self._deleted))
+        if not self._known_new:
+            return RowsToStage(upserts=self._rows, deleted_ids=deleted)
+        if len(self._known_new) == self._rows.num_rows:
+            return RowsToStage(appends=self._rows, deleted_ids=deleted)
+        new = pc.is_in(self._rows[ID], value_set=pa.array(sorted(self._known_new), pa.string()))
+        return RowsToStage(
+            appends=self._rows.filter(new), upserts=self._rows.filter(pc.invert(new)), deleted_ids=deleted
+        )
+
+
+def _flat(rows: pa.Table) -> pa.StringArray:
+    return pa.array(rows[ID].combine_chunks(), pa.string())
+
+
+def _last_per_id(rows: pa.Table) -> pa.Table:
+    if rows.num_rows <= 1:
+        return rows
+    codes = rows[ID].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    _, first_from_behind = np.unique(codes[::-1], return_index=True)
+    if len(first_from_behind) == rows.num_rows:
+        return rows
+    return rows.take(np.sort(rows.num_rows - 1 - first_from_behind))

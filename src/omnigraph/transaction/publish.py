@@ -1,0 +1,218 @@
+"""Publishing: one conditional put makes a whole write visible, or nothing of it.
+
+put entry head + 1 if absent
+  done      visible and durable
+  refused   read the entries since, judge them: rebase and try the next number, or raise
+  unknown   the log reads back before it answers (log.put)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from omnigraph import ids, limits
+from omnigraph.clock import backoff_s
+from omnigraph.errors import ConflictError, PreconditionError
+from omnigraph.failpoints import Failpoint, reached
+from omnigraph.model.commit import CommitKind, Record, Recovery
+from omnigraph.model.conflict import Conflict, ReadSetChanged
+from omnigraph.model.footprint import Footprint
+from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.conflicts import Broken, Clashing, Clear, judge, mismatches, told
+from omnigraph.transaction.log import Done, Refused
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.stage import Staged, at_hand
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the entry will say besides its tables.
+
+    Attributes:
+        branch: where.
+        kind: why.
+        actor: who.
+        message: in whose words.
+        intent: the intent it completes.
+        idempotency_key: the caller's name for the request.
+        merged_parent: the other side of a merge.
+        recovery: the audit, on recover entries.
+        aborted: intents it declares dead.
+        if_commit: the caller's precondition on the head commit.
+        expected_table_versions: the caller's precondition on table versions.
+    """
+
+    branch: str
+    kind: CommitKind
+    actor: str | None = None
+    message: str | None = None
+    intent: str | None = None
+    idempotency_key: str | None = None
+    merged_parent: str | None = None
+    recovery: Recovery | None = None
+    aborted: tuple[str, ...] = ()
+    if_commit: str | None = None
+    expected_table_versions: Mapping[str, int] | None = None
+
+
+class LostRaceError(Exception):
+    """Others touched what this write read or wrote. Never leaves the transaction package: it is redone or refused."""
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        super().__init__(conflicts)
+        self.conflicts = conflicts
+
+
+def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
+    """Make staged table versions visible as one commit, or leave nothing visible.
+
+    Returns:
+        The entry that carries this write: ours, or the one by which another process finished it for us.
+
+    Raises:
+        LostRaceError: commits since `base` clash; run the operation again on a fresh base.
+        ConflictError: no second run can help, or the table versions the caller expected are gone.
+        PreconditionError: the head is not the commit the caller named.
+        OutcomeUnknownError: the store never said; the log will tell.
+    """
+    head = base
+    for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
+        if draft.intent is None and _staged_too_long_ago(parts, staged):
+            staged = _staged_anew(parts, staged, head)
+        entry = entry_after(parts, head, staged, draft)
+        match parts.log.put(entry):
+            case Done():
+                reached(Failpoint.PUBLISH_ENTRY_PUT)
+                return entry
+            case Refused():
+                reached(Failpoint.PUBLISH_REFUSED)
+        newer = parts.log.since(draft.branch, head.number)
+        twin = _carried_by(newer, draft)
+        if twin is not None:
+            return twin
+        check_preconditions(draft, newer[-1])
+        match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
+            case Clear():
+                staged = rebased(parts, staged, newer[-1])
+            case Clashing(conflicts):
+                raise LostRaceError(conflicts)
+            case Broken(conflicts):
+                raise ConflictError(told(conflicts[0]), conflicts=conflicts)
+        head = newer[-1]
+        if attempt > limits.PUBLISH_ATTEMPTS_EAGER:
+            parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER))
+    raise ConflictError(
+        f"branch '{draft.branch}' is too busy: {limits.PUBLISH_ATTEMPTS_MAX} tries to publish lost the race; try again",
+        code="too_busy",
+    )
+
+
+def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Record:
+    """The entry that follows `head` and names what was staged."""
+    return Record(
+        commit=ids.after(head.commit, parts.ids.new()),
+        branch=draft.branch,
+        number=head.number + 1,
+        kind=draft.kind,
+        parent=head.head_commit,
+        merged_parent=draft.merged_parent,
+        actor=draft.actor,
+        message=draft.message,
+        # Times rise along a log whatever the writers' clocks say, so that a time names one place in it.
+        created_at_us=max(parts.clock.now_us(), head.created_at_us),
+        intent=draft.intent,
+        idempotency_key=draft.idempotency_key,
+        schema=staged.schema,
+        tables=staged.pins_on(head),
+        changes=staged.changes,
+        footprint=staged.footprint,
+        aborted=draft.aborted,
+        recovery=draft.recovery,
+        notes=staged.notes,
+    )
+
+
+def check_preconditions(draft: Draft, head: Record) -> None:
+    """Refuse when what the caller expected of the head does not hold.
+
+    Raises:
+        PreconditionError: `if_commit` is not the head commit.
+        ConflictError: a table is not at its expected version.
+    """
+    if draft.if_commit is not None and draft.if_commit != head.head_commit:
+        raise PreconditionError(
+            f"branch '{draft.branch}' is at commit {head.head_commit}, not at {draft.if_commit} as the write requires",
+            branch=draft.branch,
+            expected=draft.if_commit,
+            actual=head.head_commit,
+        )
+    if draft.expected_table_versions:
+        wrong = mismatches(draft.expected_table_versions, head)
+        if wrong:
+            raise ConflictError(told(wrong[0]), conflicts=wrong)
+
+
+def rebased(parts: Parts, staged: Staged, head: Record) -> Staged:
+    """What was staged, on top of `head`: tables only we touched as they are, the others moved row by row.
+
+    Raises:
+        LostRaceError: a table cannot be moved and cannot be staged again without running the operation.
+    """
+    moved: dict[str, StagedTable] = {}
+    for key, table in staged.tables.items():
+        onto = head.tables.get(key, staged.added.get(key))
+        if onto is None or onto == table.base or key in staged.added:
+            continue
+        found = parts.tables.rebase(table.base, table.pin, onto)
+        if found is None:
+            again = staged.restage.get(key)
+            if again is None:
+                raise LostRaceError((_moved(key, table, onto.version),))
+            found = again(onto)
+        # Which ids were inserted, updated and deleted stays as it was: nobody touched them meanwhile.
+        moved[key] = replace(
+            found, inserted_ids=table.inserted_ids, updated_ids=table.updated_ids, deleted_ids=table.deleted_ids
+        )
+    if not moved:
+        return staged
+    parts.store.make_durable([path for table in moved.values() for path in table.files])
+    return replace(staged, tables={**staged.tables, **moved})
+
+
+def _staged_too_long_ago(parts: Parts, staged: Staged) -> bool:
+    """A sweep spares young files for a while; a write without an intent must publish within a fraction of that."""
+    return parts.clock.monotonic() - staged.staged_at > parts.settings.stage_without_intent_s
+
+
+def _staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged:
+    staged_at = parts.clock.monotonic()
+    fresh: dict[str, StagedTable] = {}
+    for key, table in staged.tables.items():
+        again = staged.restage.get(key)
+        if again is None:
+            raise LostRaceError((_moved(key, table, table.base.version),))
+        fresh[key] = again(staged.added.get(key, head.tables.get(key, table.base)))
+    parts.store.make_durable([path for table in fresh.values() for path in table.files])
+    return replace(staged, tables=fresh, staged_at=staged_at)
+
+
+def _carried_by(newer: Sequence[Record], draft: Draft) -> Record | None:
+    """The entry that already holds this very write: finished for us by recovery, or sent twice under one key."""
+    for entry in newer:
+        if draft.intent is not None and entry.intent == draft.intent:
+            return entry
+        if draft.idempotency_key is not None and entry.idempotency_key == draft.idempotency_key:
+            return entry
+    return None
+
+
+def _with_footprints(parts: Parts, newer: Sequence[Record], ours: Footprint) -> list[Record]:
+    """The entries with their footprints at hand, fetching those that lie in files of their own."""
+    if not ours.types:
+        return list(newer)
+    return [
+        replace(entry, footprint=at_hand(parts, entry.footprint)) if entry.footprint.file else entry for entry in newer
+    ]
+
+
+def _moved(type_key: str, table: StagedTable, actual: int) -> ReadSetChanged:
+    return ReadSetChanged(type_key, str(table.base.version), str(actual))

@@ -1,0 +1,220 @@
+"""Healing: what becomes of writes that died between their intent and its end.
+
+Runs at every read-write open and, at the price of one listing, at the entry of every write. It is safe beside living
+writers, in this process and others: an undo first puts an entry that declares the intent dead, so that a slow writer's
+own put collides with it; a finish carries the intent's id, so that writer finds its work done. Every ending is one log
+entry with its audit inside: it cannot be lost, and the fence keeps it from being doubled.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from omnigraph import limits
+from omnigraph.errors import ConflictError, FormatError, UnavailableError
+from omnigraph.failpoints import Failpoint, reached
+from omnigraph.model.change import NO_CHANGES
+from omnigraph.model.commit import MAIN, RECOVERY_ACTOR, CommitKind, Pin, Record, Recovery, RecoveryKind, TableOutcome
+from omnigraph.model.footprint import Footprint
+from omnigraph.model.intent import Completed, Intent
+from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.intent import LeftBehind
+from omnigraph.transaction.log import Done
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.publish import Draft, LostRaceError, entry_after, publish, rebased
+from omnigraph.transaction.stage import Staged, at_hand
+from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """What a pass over the intents did.
+
+    Attributes:
+        ended: intents that were finished, undone or cleared.
+        warnings: intents left for later, and why.
+    """
+
+    ended: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def heal(parts: Parts) -> Healed:
+    """End every interrupted write that can be ended now.
+
+    Raises:
+        FormatError: an intent cannot be read; the file is kept, reads go on.
+        UnavailableError: the intents cannot be listed.
+    """
+    ended, warnings = [], []
+    for intent_id, modified_us in parts.intents.listed().items():
+        left = _end(parts, intent_id, modified_us)
+        if left is None:
+            ended.append(intent_id)
+        else:
+            warnings.append(f"the interrupted write {intent_id} is left for later: {left}")
+    return Healed(tuple(ended), tuple(warnings))
+
+
+def _end(parts: Parts, intent_id: str, modified_us: int) -> str | None:
+    """End one; returns why not when it must wait."""
+    for _ in range(limits.REDO_ATTEMPTS_MAX):
+        # Read anew in every round: the writer, or another healer, may have been faster.
+        found = parts.intents.read(intent_id, modified_us=modified_us)
+        if found is None:
+            return None
+        facts = _facts(parts, found)
+        decided = verdict(facts)
+        reached(Failpoint.RECOVERY_JUDGED)
+        match decided:
+            case Leave(reason):
+                return reason
+            case AlreadyDone(by, audited):
+                if not audited and not _audited(parts, found.intent, by.branch, RecoveryKind.FINISHED):
+                    continue
+            case Finish(completed):
+                if not _finished(parts, found.intent, completed, facts):
+                    continue
+            case Undo():
+                if not _undone(parts, found, facts):
+                    continue
+        parts.intents.clear(intent_id)
+        return None
+    return "other writers keep moving the branch"
+
+
+def _facts(parts: Parts, found: LeftBehind) -> Facts:
+    intent, completed = found.intent, found.completed
+    newer = [
+        replace(entry, footprint=at_hand(parts, entry.footprint))
+        for entry in parts.log.since(intent.branch, intent.base_number)
+    ]
+    if completed is not None:
+        completed = replace(completed, footprint=at_hand(parts, completed.footprint))
+    return Facts(
+        intent=intent,
+        completed=completed,
+        base=parts.log.read(intent.branch, intent.base_number),
+        newer=newer,
+        alive=parts.intents.is_alive(found),
+        staged_readable=None if completed is None else _readable(parts, completed),
+    )
+
+
+def _readable(parts: Parts, completed: Completed) -> bool | None:
+    """Whether every staged version and every file it refers to is there; None when the store does not say."""
+    try:
+        for pin in completed.tables.values():
+            there = {listed.path for listed in parts.store.list(f"{pin.table}/")}
+            for file in parts.tables.files(pin):
+                if not (any(path.startswith(file) for path in there) if file.endswith("/") else file in there):
+                    return False
+    except FormatError:
+        return False
+    except UnavailableError:
+        return None
+    return True
+
+
+def _finished(parts: Parts, intent: Intent, completed: Completed, facts: Facts) -> bool:
+    """Publish what was staged, rebased if need be; False when the branch moved in a way that must be judged again."""
+    assert facts.base is not None
+    head = facts.newer[-1] if facts.newer else facts.base
+    added = {key: pin for key, pin in completed.tables.items() if key not in facts.base.tables}
+    staged = Staged(
+        tables={
+            key: StagedTable(intent.tables[key], pin, (), (), (), ())
+            for key, pin in completed.tables.items()
+            if pin != intent.tables[key]
+        },
+        added=added,
+        removed=frozenset(completed.removed),
+        schema=completed.schema,
+        footprint=completed.footprint,
+        changes=completed.changes,
+        notes=completed.notes,
+        restage={},
+        staged_at=parts.clock.monotonic(),
+    )
+    draft = Draft(
+        branch=intent.branch,
+        kind=CommitKind.RECOVER,
+        actor=RECOVERY_ACTOR,
+        message=completed.message,
+        intent=intent.id,
+        idempotency_key=completed.idempotency_key,
+        merged_parent=completed.merged_parent,
+        recovery=_audit(intent, RecoveryKind.FINISHED, completed.tables),
+    )
+    try:
+        publish(parts, rebased(parts, staged, head), draft, head)
+    except (LostRaceError, ConflictError):
+        return False
+    reached(Failpoint.RECOVERY_ENTRY_PUT)
+    return True
+
+
+def _undone(parts: Parts, found: LeftBehind, facts: Facts) -> bool:
+    """Declare the intent dead in the log, then delete what it staged."""
+    intent = found.intent
+    head = facts.newer[-1] if facts.newer else facts.base
+    branch = intent.branch if head is not None and head.is_live else MAIN
+    if not _audited(parts, intent, branch, RecoveryKind.UNDONE):
+        return False
+    if facts.completed is not None:
+        for key, pin in facts.completed.tables.items():
+            for path in _only_staged(parts, intent.tables[key], pin):
+                if path.endswith("/"):
+                    parts.store.delete_prefix(path)
+                else:
+                    parts.store.delete(path)
+        reached(Failpoint.RECOVERY_FILES_DELETED)
+    return True
+
+
+def _audited(parts: Parts, intent: Intent, branch: str, kind: RecoveryKind) -> bool:
+    """Put an entry that changes nothing and says how the interrupted write ended; False when the branch has moved."""
+    head = parts.log.live_head(branch)
+    if branch != intent.branch and _says_already(parts, intent, head):
+        return True
+    undone = kind is RecoveryKind.UNDONE
+    draft = Draft(
+        branch=branch,
+        kind=CommitKind.RECOVER,
+        actor=RECOVERY_ACTOR,
+        recovery=_audit(intent, kind, intent.tables),
+        aborted=(intent.id,) if undone else (),
+    )
+    nothing = Staged({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {}, parts.clock.monotonic())
+    if not isinstance(parts.log.put(entry_after(parts, head, nothing, draft)), Done):
+        return False
+    reached(Failpoint.RECOVERY_ENTRY_PUT)
+    return True
+
+
+def _only_staged(parts: Parts, base: Pin, staged: Pin) -> tuple[str, ...]:
+    try:
+        return parts.tables.discard(base, staged)
+    except FormatError:
+        return ()  # half of it is gone already; a sweep finds the rest
+
+
+def _says_already(parts: Parts, intent: Intent, head: Record) -> bool:
+    """Whether an entry since the intent was made tells how it ended; for intents whose own branch is gone."""
+    for entry in parts.log.backwards(head.branch, start=head.number):
+        if entry.recovery is not None and entry.recovery.intent == intent.id:
+            return True
+        if entry.created_at_us < intent.created_at_us:
+            return False
+    return False
+
+
+def _audit(intent: Intent, kind: RecoveryKind, ended_at: Mapping[str, Pin]) -> Recovery:
+    return Recovery(
+        kind=kind,
+        intent=intent.id,
+        operation=intent.kind,
+        for_actor=intent.actor,
+        tables=tuple(
+            TableOutcome(key, pin.version, ended_at.get(key, pin).version) for key, pin in sorted(intent.tables.items())
+        ),
+    )

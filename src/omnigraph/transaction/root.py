@@ -1,0 +1,179 @@
+"""A graph's root: making one, opening one, and bringing an older one up to date.
+
+The stamp claims the root, the first entry of `main` makes the graph. An init that died between the two is finished by
+the next init; `open` says so.
+"""
+
+import tempfile
+import threading
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from omnigraph.clock import Clock, SystemClock
+from omnigraph.errors import AlreadyExistsError, FormatError, NotFoundError
+from omnigraph.failpoints import Failpoint, reached
+from omnigraph.ids import IdSource, UlidSource
+from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
+from omnigraph.model.footprint import Footprint, TypeFootprint
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore
+from omnigraph.storage.object_stores.open import open_store, table_options
+from omnigraph.storage.records.read import FORMAT, Stamp, read_stamp, stamp_bytes
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.transaction.intent import Intents
+from omnigraph.transaction.log import Done, Log
+from omnigraph.transaction.migrate import migrate
+from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.recovery import Healed, heal
+
+_memory_folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
+_memory_lock = threading.Lock()
+
+
+def init(
+    uri: str | ObjectStore,
+    tables: Mapping[str, pa.Schema],
+    *,
+    schema: str = "",
+    settings: Settings | None = None,
+    actor: str | None = None,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> Parts:
+    """Make a graph with an empty table per type key.
+
+    Args:
+        uri: where; nothing there is touched if it is a graph already.
+        tables: the columns of each type's table, by type key (`node:Person`, `edge:Knows`).
+        schema: digest of the accepted schema.
+        settings: what may be chosen.
+        actor: who.
+        clock: the source of time.
+        ids: the source of identifiers.
+
+    Raises:
+        AlreadyExistsError: there is a graph at `uri`.
+    """
+    parts = _parts(uri, settings=settings, read_only=False, clock=clock, ids=ids)
+    parts.store.prove_put_if_absent()
+    stamp = _claimed(parts)
+    reached(Failpoint.INIT_STAMP_PUT)
+    if parts.log.head(MAIN) is not None:
+        raise AlreadyExistsError(
+            f"there is a graph at {parts.store.uri} already (graph {stamp.graph})", code="already_initialized"
+        )
+    created = {key: create_table(parts, key, columns) for key, columns in sorted(tables.items())}
+    parts.store.make_durable([f"{pin.table}/" for pin in created.values()])
+    reached(Failpoint.INIT_TABLES_CREATED)
+    first = Record(
+        commit=parts.ids.new(),
+        branch=MAIN,
+        number=1,
+        kind=CommitKind.INIT,
+        parent=None,
+        schema=schema,
+        tables=created,
+        created_at_us=parts.clock.now_us(),
+        actor=actor,
+        footprint=Footprint({key: TypeFootprint(writes_whole=True) for key in created}),
+    )
+    if not isinstance(parts.log.put(first), Done):
+        raise AlreadyExistsError(f"a graph was made at {parts.store.uri} meanwhile", code="already_initialized")
+    reached(Failpoint.INIT_ENTRY_PUT)
+    return parts
+
+
+def open_root(
+    uri: str | ObjectStore,
+    *,
+    read_only: bool = False,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> Parts:
+    """Open a graph; read-write opens also migrate an older format and heal interrupted writes.
+
+    Raises:
+        NotFoundError: there is no graph at `uri`.
+        FormatError: it is newer than this release, damaged, or was never finished.
+    """
+    parts, _ = open_and_heal(uri, read_only=read_only, settings=settings, clock=clock, ids=ids)
+    return parts
+
+
+def open_and_heal(
+    uri: str | ObjectStore,
+    *,
+    read_only: bool = False,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> tuple[Parts, Healed]:
+    """Like `open_root`, and says what was healed."""
+    parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
+    where = paths.absolute(parts.store, paths.STAMP)
+    try:
+        stamp = read_stamp(parts.store.get(paths.STAMP), path=where)
+    except ObjectNotFound:
+        raise NotFoundError(
+            f"there is no graph at {parts.store.uri}; make one with init, or look for a misspelled address",
+            code="graph_not_found",
+        ) from None
+    if parts.log.head(MAIN) is None:
+        raise FormatError(
+            f"the graph at {parts.store.uri} was never finished: its stamp is there, but '{MAIN}' has no entry; "
+            "run init there again",
+            code="init_unfinished",
+        )
+    if read_only:
+        return parts, Healed()
+    parts.store.prove_put_if_absent()
+    migrate(parts.store, stamp, ids=parts.ids)
+    return parts, heal(parts)
+
+
+def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
+    """A fresh, empty table for one type lifetime; part of nothing until a commit names it."""
+    kind, _, _ = type_key.partition(":")
+    folder = paths.EDGES if kind == "edge" else paths.NODES
+    return parts.tables.create(f"{folder}{parts.ids.new()}", columns)
+
+
+def _claimed(parts: Parts) -> Stamp:
+    stamp = Stamp(FORMAT, parts.ids.new())
+    try:
+        parts.store.put_if_absent(paths.STAMP, stamp_bytes(stamp))
+    except ObjectExists:
+        return read_stamp(parts.store.get(paths.STAMP), path=paths.absolute(parts.store, paths.STAMP))
+    return stamp
+
+
+def _parts(
+    uri: str | ObjectStore, *, settings: Settings | None, read_only: bool, clock: Clock | None, ids: IdSource | None
+) -> Parts:
+    settings = settings or Settings()
+    clock = clock or SystemClock()
+    ids = ids or UlidSource(clock)
+    store = open_store(uri, read_only=read_only, durability=settings.durability) if isinstance(uri, str) else uri
+    return Parts(
+        store=store,
+        tables=Tables(_tables_uri(store.uri), storage_options=table_options(store)),
+        log=Log(store, clock=clock),
+        intents=Intents(store, clock=clock, ids=ids, heartbeat_s=settings.heartbeat_s, stale_s=settings.stale_s),
+        clock=clock,
+        ids=ids,
+        settings=settings,
+        read_only=read_only,
+    )
+
+
+def _tables_uri(store_uri: str) -> str:
+    """Where the tables are: beside the log; those of a graph in memory lie in a folder of this process's own."""
+    if not store_uri.startswith("memory:"):
+        return store_uri
+    with _memory_lock:
+        folder = _memory_folders.get(store_uri)
+        if folder is None:
+            folder = _memory_folders[store_uri] = tempfile.TemporaryDirectory(prefix="omnigraph-")
+        return folder.name

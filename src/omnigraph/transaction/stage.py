@@ -1,0 +1,158 @@
+"""From pending changes to table versions that nobody sees.
+
+Per touched table exactly one detached version, tables in parallel; then the change set and the footprint, which are
+known exactly only now.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from omnigraph import limits
+from omnigraph.failpoints import Failpoint, reached
+from omnigraph.model.change import NO_CHANGES, Changes, TypeChange
+from omnigraph.model.commit import Pin, Record
+from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint, tokens
+from omnigraph.storage import paths
+from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
+from omnigraph.storage.records.read import footprint_bytes, read_footprint
+from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.staging import Staging
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Everything a publish needs; where the in-process and the bulk write paths join.
+
+    Attributes:
+        tables: per touched type, the staged version and what it was staged on.
+        added: tables that are new in the map.
+        removed: types that leave the map.
+        schema: digest of the schema after the write.
+        footprint: what was read and written.
+        changes: what changed.
+        notes: further facts for the record.
+        restage: per type, how to stage it again on another version; types without cannot be.
+        staged_at: when the first file was staged, on the process's own monotonic clock.
+    """
+
+    tables: Mapping[str, StagedTable]
+    added: Mapping[str, Pin]
+    removed: frozenset[str]
+    schema: str
+    footprint: Footprint
+    changes: Changes
+    notes: dict[str, object]
+    restage: Mapping[str, Callable[[Pin], StagedTable]]
+    staged_at: float
+
+    def pins_on(self, head: Record) -> dict[str, Pin]:
+        """The table map after this write, on top of `head`'s."""
+        kept = {key: pin for key, pin in head.tables.items() if key not in self.removed}
+        return kept | dict(self.added) | {key: table.pin for key, table in self.tables.items()}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Every file that must be durable before this is published."""
+        return tuple(path for table in self.tables.values() for path in table.files)
+
+
+def stage(parts: Parts, staging: Staging) -> Staged:
+    """Stage every touched table. Nothing is visible afterwards; what fails leaves unreferenced files at most."""
+    staged_at = parts.clock.monotonic()
+    restage: dict[str, Callable[[Pin], StagedTable]] = {
+        key: partial(parts.tables.stage_rows, rows=pending.effect()) for key, pending in staging.pending.items()
+    }
+    for key, rework in staging.reworks.items():
+        restage[key] = _chained(rework, restage[key]) if key in restage else rework
+    tables = parts.tables.stage_many({key: partial(_one, each, staging.base_pin(key)) for key, each in restage.items()})
+    # Rows that can be staged again elsewhere without running anything; a rework has to be planned anew.
+    again = {key: each for key, each in restage.items() if key not in staging.reworks}
+    footprint = _footprint(staging, tables)
+    return Staged(
+        tables={key: table for key, table in tables.items() if table.pin != table.base or key in staging.added},
+        added=staging.added,
+        removed=staging.removed,
+        schema=staging.schema,
+        footprint=_outside_if_large(parts, footprint),
+        changes=_changes(parts, tables, staging),
+        notes=dict(staging.notes),
+        restage=again,
+        staged_at=staged_at,
+    )
+
+
+def _one(each: Callable[[Pin], StagedTable], base: Pin) -> StagedTable:
+    table = each(base)
+    reached(Failpoint.WRITE_TABLE_STAGED)
+    return table
+
+
+def _chained(first: Callable[[Pin], StagedTable], then: Callable[[Pin], StagedTable]) -> Callable[[Pin], StagedTable]:
+    """First the columns, then the rows that use them; only the last version is ever named."""
+
+    def both(base: Pin) -> StagedTable:
+        reworked = first(base)
+        filled = then(reworked.pin)
+        return replace(filled, base=base, files=reworked.files + filled.files)
+
+    return both
+
+
+def _footprint(staging: Staging, tables: Mapping[str, StagedTable]) -> Footprint:
+    found = {}
+    for key in sorted(staging.noted_types | tables.keys()):
+        part = staging.footprint_of(key)
+        table = tables.get(key)
+        if table is not None:
+            appeared_or_gone = (*table.inserted_ids, *table.deleted_ids)
+            written = tokens(TokenKind.ID, (*appeared_or_gone, *table.updated_ids))
+            part = replace(part, writes=part.writes | written | tokens(TokenKind.EXISTS, appeared_or_gone))
+        if len(part.reads) + len(part.writes) > limits.FOOTPRINT_TOKENS_MAX:
+            # Too many to name: say "all of them", which is never wrong, only less lucky in a race.
+            part = TypeFootprint(
+                reads_whole=part.reads_whole or bool(part.reads),
+                writes_whole=part.writes_whole or bool(part.writes),
+                lays_out=part.lays_out,
+            )
+        if part != TypeFootprint():
+            found[key] = part
+    return Footprint(found)
+
+
+def _outside_if_large(parts: Parts, footprint: Footprint) -> Footprint:
+    """The footprint with a file of its own written, when it is too large for the record; still at hand in memory."""
+    if footprint.token_count <= limits.INLINE_FOOTPRINT_TOKENS_MAX:
+        return footprint
+    path = paths.footprint_file(parts.ids.new())
+    parts.store.put(path, footprint_bytes(footprint))
+    return replace(footprint, file=path)
+
+
+def at_hand(parts: Parts, footprint: Footprint) -> Footprint:
+    """The footprint with its parts, fetched when they lie in a file of their own."""
+    if footprint.file is None or footprint.types:
+        return footprint
+    found = read_footprint(parts.store.get(footprint.file), path=paths.absolute(parts.store, footprint.file))
+    return replace(found, file=footprint.file)
+
+
+def _changes(parts: Parts, tables: Mapping[str, StagedTable], staging: Staging) -> Changes:
+    ids = {
+        key: ChangedIds(table.inserted_ids, table.updated_ids, table.deleted_ids)
+        for key, table in tables.items()
+        if not staging.footprint_of(key).lays_out and (table.inserted_ids or table.updated_ids or table.deleted_ids)
+    }
+    if not ids:
+        return NO_CHANGES
+    inline = sum(len(some) for each in ids.values() for some in each) <= limits.INLINE_CHANGE_IDS_MAX
+    types = {
+        key: TypeChange(len(each.inserted), len(each.updated), len(each.deleted), *(map(tuple, each) if inline else ()))
+        for key, each in ids.items()
+    }
+    if inline:
+        return Changes(types)
+    path = paths.change_file(parts.ids.new())
+    parts.store.put(path, change_file_bytes(ids))
+    return Changes(types, path)

@@ -1,0 +1,271 @@
+"""One write while it runs: its pending rows laid over a snapshot, and the footprint it leaves.
+
+Statements read through here, so a later one sees what an earlier one did. Nothing is written; nothing is visible.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from omnigraph.errors import ConflictError, InvalidRequestError
+from omnigraph.model.commit import Pin
+from omnigraph.model.conflict import KeyConflict
+from omnigraph.model.footprint import TokenKind, TypeFootprint, tokens
+from omnigraph.storage.tables.filtering import filter_rows
+from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.pending import ID, Pending
+from omnigraph.transaction.snapshot import Snapshot
+
+# A change of a table that is not a change of rows: from the pinned version to a staged one.
+Rework = Callable[[Pin], StagedTable]
+
+
+@dataclass(slots=True)
+class _Touched:
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+    reads_whole: bool = False
+    writes_whole: bool = False
+    lays_out: bool = False
+
+    def frozen(self) -> TypeFootprint:
+        return TypeFootprint(
+            frozenset(self.reads), frozenset(self.writes), self.reads_whole, self.writes_whole, self.lays_out
+        )
+
+
+class Staging:
+    """The changes of one attempt of one write."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.notes: dict[str, object] = {}
+        self._pending: dict[str, Pending] = {}
+        self._reworks: dict[str, Rework] = {}
+        self._added: dict[str, Pin] = {}
+        self._removed: set[str] = set()
+        self._touched: dict[str, _Touched] = {}
+        self._schema = snapshot.record.schema
+
+    # -- reading, with what is pending laid over the snapshot ---------------------------------------------------------
+
+    def scan(
+        self,
+        type_key: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,
+    ) -> pa.Table:
+        """Rows that match, committed and pending together; one filter text judges both.
+
+        The answer depends on every entity of the type, and the footprint says so.
+
+        Raises:
+            InvalidRequestError: the columns asked for leave out the id while rows are pending: superseded rows could
+                not be told apart.
+        """
+        self._touch(type_key).reads_whole = True
+        pending = self._pending.get(type_key)
+        if pending is not None and columns is not None and ID not in columns:
+            raise InvalidRequestError(f"a scan of {type_key} over pending rows needs the column '{ID}'")
+        committed = self._committed_schema_or_rows(type_key, columns=columns, filter=filter)
+        return self._overlaid(pending, committed, columns=columns, filter=filter)
+
+    def rows(self, type_key: str, ids: Sequence[str], *, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows with these ids, committed or pending; only they enter the footprint."""
+        self._touch(type_key).reads |= tokens(TokenKind.ID, ids)
+        wanted = None if columns is None else list(dict.fromkeys([ID, *columns]))
+        pending = self._pending.get(type_key)
+        committed = self._committed_rows(type_key, ids, wanted)
+        if pending is not None:
+            here = pending.with_ids(ids)
+            committed = pa.concat_tables(
+                [pending.unshadowed(committed), here if wanted is None else here.select(wanted)]
+            )
+        return committed if columns is None else committed.select(list(columns))
+
+    def missing(self, type_key: str, ids: Sequence[str]) -> list[str]:
+        """Which of these ids are nowhere, committed or pending; that they exist or not enters the footprint."""
+        wanted = list(dict.fromkeys(ids))
+        self._touch(type_key).reads |= tokens(TokenKind.EXISTS, wanted)
+        found = set(self._present(type_key, wanted))
+        return [each for each in wanted if each not in found]
+
+    def read_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:
+        """Note that the write's validity rests on these (unique values, the edges of a node, …)."""
+        self._touch(type_key).reads |= tokens(kind, names)
+
+    def write_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:
+        """Note that the write changes these."""
+        self._touch(type_key).writes |= tokens(kind, names)
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def insert(self, type_key: str, rows: pa.Table, *, fresh_ids: bool = False) -> None:
+        """Add entities that must be new; with `fresh_ids` (just made here) nobody needs to look.
+
+        Raises:
+            ConflictError: one of the ids exists (`KeyConflict`).
+        """
+        if not fresh_ids:
+            ids = [str(each) for each in rows[ID].to_pylist()]
+            taken = [each for each, times in Counter(ids).items() if times > 1] or self._present(type_key, ids)
+            self._touch(type_key).reads |= tokens(TokenKind.EXISTS, ids)
+            if taken:
+                raise ConflictError(
+                    f"{type_key} '{taken[0]}' already exists",
+                    conflicts=tuple(KeyConflict(type_key, each) for each in sorted(taken)),
+                    code="key_conflict",
+                )
+        self._pending_for(type_key).put(rows, known_new=True)
+
+    def upsert(self, type_key: str, rows: pa.Table) -> None:
+        """Insert or replace whole rows by id."""
+        self._pending_for(type_key).put(rows, known_new=False)
+
+    def delete(self, type_key: str, ids: Iterable[str]) -> None:
+        """Delete by id."""
+        self._pending_for(type_key).delete(ids)
+
+    def overwrite(self, type_key: str, rows: pa.Table) -> None:
+        """Make these rows the type's whole content."""
+        self._touch(type_key).writes_whole = True
+        self._pending_for(type_key).replace(rows)
+
+    # -- tables, columns, layout --------------------------------------------------------------------------------------
+
+    def accept_schema(self, digest: str) -> None:
+        """The schema that holds from this commit on."""
+        self._schema = digest
+
+    def add_table(self, type_key: str, pin: Pin) -> None:
+        """A type's table, created empty beforehand, enters the map."""
+        if type_key in self.snapshot.record.tables or type_key in self._added:
+            raise InvalidRequestError(f"{type_key} exists already")
+        self._added[type_key] = pin
+        self._touch(type_key).writes_whole = True
+
+    def remove_table(self, type_key: str) -> None:
+        """A type leaves the map; older commits keep it."""
+        self.snapshot.table(type_key)
+        self._removed.add(type_key)
+        self._touch(type_key).writes_whole = True
+
+    def rework(self, type_key: str, rework: Rework, *, keeps_content: bool) -> None:
+        """Put a table through a change that is not one of rows: columns, an index, compaction."""
+        touched = self._touch(type_key)
+        if keeps_content:
+            touched.lays_out = True
+        else:
+            touched.writes_whole = True
+        self._reworks[type_key] = rework
+
+    # -- what came of it ----------------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> str:
+        """The schema digest after this write."""
+        return self._schema
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """The types whose tables this write changes."""
+        return frozenset(self._pending) | frozenset(self._reworks) | frozenset(self._added) | frozenset(self._removed)
+
+    @property
+    def pending(self) -> dict[str, Pending]:
+        """Per touched type, its rows."""
+        return self._pending
+
+    @property
+    def reworks(self) -> dict[str, Rework]:
+        """Per touched type, the change that is not one of rows."""
+        return self._reworks
+
+    @property
+    def added(self) -> dict[str, Pin]:
+        """Tables new in the map."""
+        return self._added
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """Types that leave the map."""
+        return frozenset(self._removed)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and bytes pending."""
+        tables = [pending.rows for pending in self._pending.values()]
+        return sum(rows.num_rows for rows in tables), sum(rows.nbytes for rows in tables)
+
+    def footprint_of(self, type_key: str) -> TypeFootprint:
+        """What was read and noted so far; the ids written are added once they are staged."""
+        return self._touch(type_key).frozen()
+
+    @property
+    def noted_types(self) -> frozenset[str]:
+        """The types that have a footprint."""
+        return frozenset(self._touched)
+
+    def base_pin(self, type_key: str) -> Pin:
+        """The version a table's staging starts from."""
+        added = self._added.get(type_key)
+        return added if added is not None else self.snapshot.table(type_key).pin
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _touch(self, type_key: str) -> _Touched:
+        return self._touched.setdefault(type_key, _Touched())
+
+    def _pending_for(self, type_key: str) -> Pending:
+        self._touch(type_key)
+        pending = self._pending.get(type_key)
+        if pending is None:
+            pending = self._pending[type_key] = Pending(self._table_schema(type_key))
+        return pending
+
+    def _table_schema(self, type_key: str) -> pa.Schema:
+        added = self._added.get(type_key)
+        if added is not None:
+            return self.snapshot.open_pin(added).schema
+        return self.snapshot.table(type_key).schema
+
+    def _committed_schema_or_rows(
+        self,
+        type_key: str,
+        *,
+        columns: Sequence[str] | None,
+        filter: str | None,
+    ) -> pa.Table:
+        pending = self._pending.get(type_key)
+        if type_key in self._added or (pending is not None and pending.replaces):
+            empty = self._table_schema(type_key).empty_table()
+            return empty if columns is None else empty.select(list(columns))
+        return self.snapshot.scan(type_key, columns=columns, filter=filter)
+
+    def _committed_rows(self, type_key: str, ids: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
+        if type_key in self._added:
+            empty = self._table_schema(type_key).empty_table()
+            return empty if columns is None else empty.select(list(columns))
+        return self.snapshot.table(type_key).rows_with_ids(ids, columns=columns)
+
+    def _overlaid(
+        self,
+        pending: Pending | None,
+        committed: pa.Table,
+        *,
+        columns: Sequence[str] | None,
+        filter: str | None,
+    ) -> pa.Table:
+        if pending is None:
+            return committed
+        return pa.concat_tables([pending.unshadowed(committed), filter_rows(pending.rows, filter, columns=columns)])
+
+    def _present(self, type_key: str, ids: Sequence[str]) -> list[str]:
+        pending = self._pending.get(type_key)
+        found = [self._committed_rows(type_key, ids, [ID])]
+        if pending is not None:
+            found = [pending.unshadowed(found[0]), pending.with_ids(ids)]
+        return [str(each) for rows in found for each in rows[ID].to_pylist()]

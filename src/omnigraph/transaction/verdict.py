@@ -1,0 +1,102 @@
+"""What to do about an intent left behind. Pure: one match over facts that were read before.
+
+what the log says since its base          what is staged         verdict
+an entry carries this intent              –                      done
+an entry aborts this intent               –                      done (undone before)
+nothing that conflicts                    all, all readable      finish
+nothing that conflicts                    some missing           undo
+a conflict, schema changed, branch gone   –                      undo
+could not be read for certain             –                      leave
+its writer may still live                 –                      leave
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.model.commit import CommitKind, Record
+from omnigraph.model.intent import Completed, Intent
+from omnigraph.transaction.conflicts import Clear, judge
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyDone:
+    """Its work is in the log, or was undone; only the note is left over.
+
+    Attributes:
+        by: the entry that carries or aborts it.
+        audited: whether the log says already how it ended.
+    """
+
+    by: Record
+    audited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Everything is staged and nothing stands against it: publish it."""
+
+    completed: Completed
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """It cannot be published any more: say so in the log, then delete what it staged."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Nobody can say for certain yet: touch nothing, try later."""
+
+    reason: str
+
+
+Verdict = AlreadyDone | Finish | Undo | Leave
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about an intent.
+
+    Attributes:
+        intent: the note.
+        completed: its second document.
+        base: the entry it started from; None when that is gone.
+        newer: the entries of its branch after its base, oldest first.
+        alive: its writer may still be at work.
+        staged_readable: every staged version opens; None when that could not be found out.
+    """
+
+    intent: Intent
+    completed: Completed | None
+    base: Record | None
+    newer: Sequence[Record]
+    alive: bool
+    staged_readable: bool | None
+
+
+def verdict(facts: Facts) -> Verdict:
+    """The one answer for these facts."""
+    intent = facts.intent
+    if facts.alive:
+        return Leave("its writer may still be at work")
+    audited = any(entry.recovery is not None and entry.recovery.intent == intent.id for entry in facts.newer)
+    for entry in facts.newer:
+        if entry.intent == intent.id or intent.id in entry.aborted:
+            return AlreadyDone(entry, audited)
+    if facts.base is None or facts.base.commit != intent.base_commit:
+        return Undo("the commit it started from is gone")
+    if facts.completed is None:
+        return Undo("not every table was staged")
+    if any(entry.kind is CommitKind.DELETE for entry in facts.newer):
+        return Undo("its branch was deleted")
+    if not isinstance(judge(facts.completed.footprint, facts.base, facts.newer, intent=intent.id), Clear):
+        return Undo("a later commit touches what it read or wrote")
+    match facts.staged_readable:
+        case True:
+            return Finish(facts.completed)
+        case False:
+            return Undo("a staged version is not readable")
+        case None:
+            return Leave("the staged versions could not be looked at")

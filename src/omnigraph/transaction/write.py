@@ -1,0 +1,254 @@
+"""One write, from the first look at the head to the acknowledgement.
+
+    heal      interrupted writes found on the way (one listing, empty as a rule)
+    resolve   the head; its entry is the snapshot
+    prepare   run the operation over the snapshot; validate
+    note      A: put the intent, unless the write is small enough to redo
+    stage     B: one detached version per touched table
+    publish   C: put entry head + 1
+    clear     D: delete the intent
+
+An operation that lost a race is run again on a fresh snapshot where that means the same thing, and refused where not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from omnigraph import limits
+from omnigraph.clock import backoff_s
+from omnigraph.errors import ConflictError, InvalidRequestError, PermissionDeniedError
+from omnigraph.failpoints import Failpoint, reached
+from omnigraph.model.commit import CommitKind, Record
+from omnigraph.model.conflict import Conflict
+from omnigraph.model.intent import Completed, Intent
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import StoreError
+from omnigraph.transaction import idempotency, queues
+from omnigraph.transaction.conflicts import told
+from omnigraph.transaction.intent import this_writer
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.publish import Draft, LostRaceError, check_preconditions, publish
+from omnigraph.transaction.recovery import heal
+from omnigraph.transaction.stage import Staged, stage
+from omnigraph.transaction.staging import Staging
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is to be done, in a form that can be run again.
+
+    Attributes:
+        kind: the kind of commit it makes.
+        type_keys: the types whose tables it may change, known before it runs.
+        run: does it, on a staging; may run several times, each on a fresh one; raises to refuse.
+        redoable: running it again on a newer head means the same thing (inserts, keyed upserts, appends, merges of
+            rows, index and compaction work); otherwise a lost race is the caller's to decide.
+        publishes_nothing_too: make a commit even when nothing changed (a load always makes one).
+        noted: leave an intent whatever the size.
+        merged_parent: the other side of a merge.
+        adopts: commits of other lines whose versions it names.
+    """
+
+    kind: CommitKind
+    type_keys: frozenset[str]
+    run: Callable[[Staging], None]
+    redoable: bool
+    publishes_nothing_too: bool = False
+    noted: bool = False
+    merged_parent: str | None = None
+    adopts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a caller may say about a write.
+
+    Attributes:
+        actor: who.
+        message: why.
+        if_commit: only if this is the head commit.
+        expected_table_versions: only if these tables are at these versions, by type key.
+        idempotency_key: the same key again returns the first commit and does nothing.
+    """
+
+    actor: str | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    expected_table_versions: Mapping[str, int] | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What came of a write.
+
+    Attributes:
+        entry: the commit; None when nothing had to change.
+        head: the commit the write was made on when `entry` is None.
+        replayed: the commit is that of an earlier call with the same idempotency key.
+        attempts: how often the operation ran.
+        warnings: what did not go well and needs nobody.
+    """
+
+    entry: Record | None
+    head: Record
+    replayed: bool = False
+    attempts: int = 1
+    warnings: tuple[str, ...] = ()
+
+
+def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions | None = None) -> Receipt:
+    """Carry out one operation as one commit, or leave no visible trace.
+
+    Raises:
+        ConflictError: somebody else's commit stands in the way; it says which.
+        PreconditionError: the head is not the commit the caller named.
+        OutcomeUnknownError: the store never said; look in the log before trying again.
+        GraphError: whatever the operation refuses with.
+    """
+    options = options or WriteOptions()
+    if parts.read_only:
+        raise PermissionDeniedError(f"the graph at {parts.store.uri} was opened read-only", code="read_only")
+    name = paths.branch_name(branch)
+    _check_key(options.idempotency_key)
+    warnings = tuple(f"{each}" for each in heal(parts).warnings)
+    reached(Failpoint.WRITE_HEALED)
+    draft = Draft(
+        branch=name,
+        kind=operation.kind,
+        actor=options.actor,
+        message=options.message,
+        idempotency_key=options.idempotency_key,
+        merged_parent=operation.merged_parent,
+        if_commit=options.if_commit,
+        expected_table_versions=options.expected_table_versions,
+    )
+    with queues.held(parts.store.uri, name, operation.type_keys) as held:
+        for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
+            try:
+                receipt = _attempt(parts, operation, draft, held)
+            except LostRaceError as lost:
+                if not operation.redoable:
+                    raise refused(lost.conflicts) from None
+                last = lost
+                parts.clock.sleep(backoff_s(attempt))
+            else:
+                return replace(receipt, attempts=attempt, warnings=warnings + receipt.warnings)
+    raise ConflictError(
+        f"branch '{name}' is too busy: the write ran {limits.REDO_ATTEMPTS_MAX} times and each time lost the race "
+        f"({told(last.conflicts[0])})",
+        conflicts=last.conflicts,
+        code="too_busy",
+    )
+
+
+def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
+    """The error of a write whose read set changed and that may not simply be run again."""
+    return ConflictError(told(conflicts[0]), conflicts=conflicts, code="read_set_conflict")
+
+
+def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held) -> Receipt:
+    base = parts.log.live_head(draft.branch)
+    key = draft.idempotency_key
+    if key is not None:
+        earlier = idempotency.earlier_use(parts, draft.branch, key, base)
+        if earlier is not None:
+            return Receipt(earlier, base, replayed=True)
+    check_preconditions(draft, base)
+    staging = Staging(parts.snapshot(base))
+    operation.run(staging)
+    held.covers(staging.touched)
+    reached(Failpoint.WRITE_PREPARED)
+    rows, size = staging.size
+    noted = operation.noted or rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
+    if noted:
+        receipt = _staged_under_an_intent(parts, operation, draft, base, staging)
+    else:
+        receipt = _published(parts, operation, draft, base, _staged(parts, staging))
+    if key is not None and receipt.entry is not None:
+        idempotency.note_use(parts, draft.branch, key, receipt.entry)
+    return receipt
+
+
+def _staged_under_an_intent(
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging
+) -> Receipt:
+    intent = Intent(
+        id=parts.ids.new(),
+        kind=operation.kind,
+        branch=draft.branch,
+        base_number=base.number,
+        base_commit=base.commit,
+        actor=draft.actor,
+        writer=this_writer(),
+        tables={key: staging.base_pin(key) for key in sorted(staging.touched - staging.removed)},
+        created_at_us=parts.clock.now_us(),
+        adopts=operation.adopts,
+    )
+    draft = replace(draft, intent=intent.id)
+    with parts.intents.alive(intent), _withdrawn_on_failure(parts, intent):
+        reached(Failpoint.WRITE_INTENT_PUT)
+        staged = _staged(parts, staging)
+        parts.intents.complete(
+            Completed(
+                intent=intent.id,
+                schema=staged.schema,
+                tables={key: table.pin for key, table in staged.tables.items()} | dict(staged.added),
+                removed=tuple(sorted(staged.removed)),
+                footprint=staged.footprint,
+                changes=staged.changes,
+                merged_parent=draft.merged_parent,
+                message=draft.message,
+                idempotency_key=draft.idempotency_key,
+                notes=staged.notes,
+            )
+        )
+        reached(Failpoint.WRITE_INTENT_COMPLETED)
+        receipt = _published(parts, operation, draft, base, staged)
+    try:
+        parts.intents.clear(intent.id)
+    except StoreError as fault:
+        left = f"the intent {intent.id} could not be deleted and will be by the next write: {fault}"
+        return replace(receipt, warnings=(*receipt.warnings, left))
+    reached(Failpoint.PUBLISH_INTENT_CLEARED)
+    return receipt
+
+
+@contextmanager
+def _withdrawn_on_failure(parts: Parts, intent: Intent) -> Iterator[None]:
+    """Take the intent back when the write fails with an error, so that nobody finishes what its caller saw fail.
+
+    When even that fails, the note stays: whoever finds it undoes or finishes it, and the log tells which.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as fault:
+        try:
+            parts.intents.clear(intent.id)
+        except StoreError:
+            fault.add_note(f"its intent {intent.id} is still on the store: look in the log before trying again")
+        raise
+
+
+def _staged(parts: Parts, staging: Staging) -> Staged:
+    staged = stage(parts, staging)
+    reached(Failpoint.WRITE_TABLES_STAGED)
+    parts.store.make_durable(staged.files)
+    reached(Failpoint.WRITE_MADE_DURABLE)
+    return staged
+
+
+def _published(parts: Parts, operation: Operation, draft: Draft, base: Record, staged: Staged) -> Receipt:
+    changed = staged.tables or staged.added or staged.removed or staged.schema != base.schema
+    if not changed and not operation.publishes_nothing_too:
+        return Receipt(None, base)
+    entry = publish(parts, staged, draft, base)
+    return Receipt(entry, entry)
+
+
+def _check_key(key: str | None) -> None:
+    if key is not None and not 0 < len(key.encode("utf-8", "surrogatepass")) <= limits.IDEMPOTENCY_KEY_BYTES_MAX:
+        raise InvalidRequestError(
+            f"an idempotency key has 1 to {limits.IDEMPOTENCY_KEY_BYTES_MAX} bytes; this one has {len(key.encode())}"
+        )
