@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from omnigraph import limits
 from omnigraph.clock import Clock
+from omnigraph.errors import PermissionDeniedError
 from omnigraph.ids import IdSource
 from omnigraph.model.commit import Record
 from omnigraph.storage.object_store import ObjectStore
@@ -46,6 +47,15 @@ class Parts:
     ids: IdSource
     settings: Settings
     read_only: bool
+
+    def refuse_read_only(self) -> None:
+        """Stop a write on a graph that was opened for reading.
+
+        Raises:
+            PermissionDeniedError: it was.
+        """
+        if self.read_only:
+            raise PermissionDeniedError(f"the graph at {self.store.uri} was opened read-only", code="read_only")
 
     def snapshot(self, record: Record) -> Snapshot:
         """The state an entry shows, pinned."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph import limits
 from omnigraph.clock import backoff_s
-from omnigraph.errors import ConflictError, InvalidRequestError, PermissionDeniedError
+from omnigraph.errors import ConflictError, InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.conflict import Conflict
@@ -108,8 +108,7 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
         GraphError: whatever the operation refuses with.
     """
     options = options or WriteOptions()
-    if parts.read_only:
-        raise PermissionDeniedError(f"the graph at {parts.store.uri} was opened read-only", code="read_only")
+    parts.refuse_read_only()
     name = paths.branch_name(branch)
     _check_key(options.idempotency_key)
     warnings = tuple(f"{each}" for each in heal(parts).warnings)

@@ -1,0 +1,1 @@
+"""Named lines of commits: branches, tags, history."""

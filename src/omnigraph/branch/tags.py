@@ -1,0 +1,146 @@
+"""Tags: names that do not move. Each has a short log of its own, so that a name can be taken again after deletion."""
+
+import json
+from dataclasses import dataclass
+
+from omnigraph import limits
+from omnigraph.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    FormatError,
+    InvalidRequestError,
+    NotFoundError,
+)
+from omnigraph.model.commit import Record
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import ObjectExists, ObjectNotFound
+from omnigraph.transaction.parts import Parts
+
+_TAG_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for one commit.
+
+    Attributes:
+        name: the tag.
+        commit: what it names.
+        branch: in whose log that commit's entry is.
+        number: at which place.
+        actor: who made it.
+        created_at_us: when.
+    """
+
+    name: str
+    commit: str
+    branch: str
+    number: int
+    actor: str | None
+    created_at_us: int
+
+
+def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) -> Tag:
+    """Name the state an entry shows.
+
+    Raises:
+        AlreadyExistsError: the name is taken.
+    """
+    parts.refuse_read_only()
+    tag = Tag(tag_name(name), entry.head_commit, entry.branch, entry.number, actor, parts.clock.now_us())
+    number, current = _newest(parts, tag.name)
+    if current is not None:
+        raise AlreadyExistsError(f"tag '{tag.name}' already exists (commit {current.commit})", code="tag_exists")
+    if not _put(parts, tag.name, number + 1, _document(tag)):
+        raise AlreadyExistsError(f"tag '{tag.name}' was created meanwhile", code="tag_exists")
+    return tag
+
+
+def delete(parts: Parts, name: str) -> None:
+    """Take a name back; the commit stays.
+
+    Raises:
+        NotFoundError: there is no such tag.
+    """
+    parts.refuse_read_only()
+    tag = tag_name(name)
+    for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
+        number, current = _newest(parts, tag)
+        if current is None:
+            raise NotFoundError(f"tag '{tag}' not found", code="tag_not_found")
+        if _put(parts, tag, number + 1, {"format": _TAG_FORMAT, "deleted": True}):
+            return
+    raise ConflictError(f"tag '{tag}' is too busy: others keep writing it; try again", code="too_busy")
+
+
+def read(parts: Parts, name: str) -> Tag:
+    """What a tag names.
+
+    Raises:
+        NotFoundError: there is no such tag.
+    """
+    tag = tag_name(name)
+    _, current = _newest(parts, tag)
+    if current is None:
+        raise NotFoundError(f"tag '{tag}' not found", code="tag_not_found")
+    return current
+
+
+def names(parts: Parts) -> list[str]:
+    """The tags there are, in order."""
+    known = sorted(paths.unsegment(folder) for folder in parts.store.list_folders(paths.TAGS))
+    return [name for name in known if _newest(parts, name)[1] is not None]
+
+
+def tag_name(name: str) -> str:
+    """A tag's name as it is stored; the rules are those of branch names."""
+    try:
+        return paths.branch_name(name)
+    except InvalidRequestError as refused:
+        raise InvalidRequestError(refused.message.replace("branch", "tag", 1)) from None
+
+
+def _newest(parts: Parts, tag: str) -> tuple[int, Tag | None]:
+    for listed in parts.store.list(paths.tag_folder(tag)):
+        number = paths.entry_number(listed.path)
+        if number is not None:
+            return number, _read(parts, tag, listed.path)
+    return 0, None
+
+
+def _read(parts: Parts, tag: str, path: str) -> Tag | None:
+    where = paths.absolute(parts.store, path)
+    try:
+        found = json.loads(parts.store.get(path))
+        if found["format"] > _TAG_FORMAT:
+            raise FormatError(f"the tag {where} has format {found['format']}: upgrade omnigraph first")
+        if found.get("deleted"):
+            return None
+        return Tag(
+            tag, found["commit"], found["branch"], int(found["number"]), found.get("actor"), int(found["created_at"])
+        )
+    except ObjectNotFound:
+        return None
+    except (ValueError, KeyError, TypeError) as fault:
+        raise FormatError(f"the tag {where} is damaged: {fault}") from fault
+
+
+def _document(tag: Tag) -> dict[str, object]:
+    return {
+        "format": _TAG_FORMAT,
+        "commit": tag.commit,
+        "branch": tag.branch,
+        "number": tag.number,
+        "actor": tag.actor,
+        "created_at": tag.created_at_us,
+    }
+
+
+def _put(parts: Parts, tag: str, number: int, document: dict[str, object]) -> bool:
+    body = json.dumps(document | {"id": parts.ids.new()}).encode()
+    path = paths.tag_entry(tag, number)
+    try:
+        parts.store.put_if_absent(path, body)
+    except ObjectExists:
+        return parts.store.get(path) == body  # ours, if only the answer was lost
+    return True
