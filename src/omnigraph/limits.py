@@ -51,7 +51,6 @@ STAGED_EFFECT_ROWS_MAX = 20_000
 LOCAL_PUT_ATTEMPTS_MAX = 16
 # More files than this are made durable by syncing the whole file system once.
 SYNC_ONE_BY_ONE_MAX = 8
-SYNC_THREADS_MAX = 4
 # Remote stores: a request that takes longer counts as unanswered.
 STORE_CONNECT_TIMEOUT_S = 5.0
 STORE_REQUEST_TIMEOUT_S = 30.0

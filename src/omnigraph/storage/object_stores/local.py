@@ -13,7 +13,7 @@ import contextlib
 import errno
 import heapq
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -127,7 +127,7 @@ class LocalStore:
         for path in paths:
             check_path(path.removesuffix("/"))
         try:
-            sync.sync_all(self._root, [self._root / path for path in paths])
+            sync.sync_all(self._root, [self._root / path for path in paths], settled=self._settled)
         except FileNotFoundError as error:
             raise ObjectNotFound(
                 f"cannot sync what is not there: {error.filename}", path=str(error.filename)
@@ -241,42 +241,45 @@ class LocalStore:
         folder.mkdir(parents=True, exist_ok=True)
         if self._durability is Durability.POWER:
             # Whoever made these folders may not have synced them yet. Once per folder and process is enough.
-            for above in sync.folders_between(self._root, folder):
+            for above in sync.folders_above(self._root, folder):
                 sync.sync_file(above)
         self._settled.add(folder)
 
     def _walk(self, prefix: str, *, in_full: bool) -> Iterator[Listed]:
-        names = self._names(prefix)
-        for name in sorted(names) if in_full else _from_heap(names):
+        entries = self._entries(prefix)
+        for name in sorted(entries) if in_full else _from_heap(entries):
             path = prefix + name
             if name.endswith("/"):
                 yield from self._walk(path, in_full=in_full)
                 continue
             try:
-                status = (self._root / path).stat()
+                status = entries[name].stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue  # deleted while we listed
             except OSError as error:
                 raise self._mapped(error, "list", path) from error
             yield Listed(path, status.st_size, status.st_mtime_ns // 1_000)
 
-    def _names(self, prefix: str) -> Sequence[str]:
+    def _entries(self, prefix: str) -> Mapping[str, os.DirEntry[str]]:
         """What lies directly in a folder; folders with `/` at their end, which puts them where their paths sort."""
+        found = {}
         try:
             with os.scandir(self._root / prefix) as entries:
-                return [
-                    f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
-                    for entry in entries
-                    if not is_temporary(entry.name)
-                    and (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
-                ]
+                for entry in entries:
+                    if is_temporary(entry.name):
+                        continue
+                    if entry.is_file(follow_symlinks=False):
+                        found[entry.name] = entry
+                    elif entry.is_dir(follow_symlinks=False):
+                        found[f"{entry.name}/"] = entry
         except (FileNotFoundError, NotADirectoryError):
-            return []
+            return {}
         except OSError as error:
             raise self._mapped(error, "list", prefix) from error
+        return found
 
     def _folders(self, prefix: str) -> Iterator[str]:
-        for name in sorted(name for name in self._names(prefix) if name.endswith("/")):
+        for name in sorted(name for name in self._entries(prefix) if name.endswith("/")):
             if next(self._walk(prefix + name, in_full=False), None) is not None:
                 yield name[:-1]
 
@@ -339,7 +342,7 @@ def _first(found: Iterator[Listed], limit: int) -> Iterator[Listed]:
             return
 
 
-def _from_heap(names: Sequence[str]) -> Iterator[str]:
+def _from_heap(names: Iterable[str]) -> Iterator[str]:
     # The first few of ten thousand without sorting them all.
     heap = list(names)
     heapq.heapify(heap)
