@@ -60,7 +60,8 @@ LANGUAGE_TEXT_BYTES_MAX = 8 * 1024**2
 LANGUAGE_NESTING_MAX = 100
 REPORT_LINE_CHARACTERS_MAX = 120
 REPORT_TOKEN_CHARACTERS_MAX = 40
-# Query texts: arithmetic operators in one expression, compiled queries kept, schemas whose digest is remembered.
+# Query texts: levels of blocks and parentheses, arithmetic operators in one expression, compiled queries kept, schemas whose digest is remembered.
+QUERY_NESTING_MAX = 50
 EXPRESSION_OPERATORS_MAX = 64
 COMPILED_QUERIES_MAX = 1_024
 SCHEMA_DIGESTS_MAX = 64

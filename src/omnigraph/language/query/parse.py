@@ -1,0 +1,319 @@
+"""Query texts to syntax trees: a recursive descent over tokens, in one pass.
+
+Keywords need no space after them where a name follows (`querybooks()` is `query books()`), and none is reserved.
+"""
+
+from omnigraph.language import lexer
+from omnigraph.language.lexer import Cursor
+from omnigraph.language.query import syntax
+from omnigraph.language.query.parse_expression import whole_number
+from omnigraph.language.query.parse_pattern import PatternParser
+from omnigraph.language.text import Source
+from omnigraph.model.types import BASE_SCALARS
+
+_LIMIT_MOST = 2**64 - 1
+_BASES = frozenset(scalar.value for scalar in BASE_SCALARS)
+_STATEMENTS = ("insert", "update", "delete")
+_TEXT_ANNOTATIONS = ("description", "instruction")
+
+
+def parse(text: str | bytes, *, name: str = "query text") -> syntax.QueryFile:
+    """The queries of a text.
+
+    Args:
+        text: characters, or bytes in UTF-8.
+        name: what to call the text in messages.
+
+    Returns:
+        The syntax tree; it may hold no query, or several of one name.
+
+    Raises:
+        ParseError: the text is no query file; the report shows where.
+        LimitError: it is longer than any text we read.
+    """
+    return parse_source(Source(text, name))
+
+
+def parse_source(source: Source) -> syntax.QueryFile:
+    """The queries of a checked text; see `parse`."""
+    return _Parser(Cursor(source)).file()
+
+
+class _Parser(PatternParser):
+    def file(self) -> syntax.QueryFile:
+        queries = []
+        while self._at.kind is not lexer.END:
+            queries.append(self._query())
+        return syntax.QueryFile(tuple(queries), span=self._since(0))
+
+    def _query(self) -> syntax.Query:
+        cursor = self._at
+        start = cursor.span.start
+        if not self._keyword("query"):
+            hint = "every query starts with `query name() {`" if cursor.kind is lexer.NAME else ""
+            raise self._unexpected("between queries", expected=("`query`", "end of text"), hint=hint)
+        name = self.name("after `query`", expected=("a query name",), hint=self._capital_hint("query names"))
+        parameters = self._parameters()
+        annotations = self._annotations(name)
+        cursor.expect("{", where=f"before the body of query {name}")
+        body = self._body(name)
+        cursor.expect("}", where=f"in query {name}", expected=self._after_body(body))
+        return syntax.Query(
+            name,
+            parameters,
+            body,
+            description=annotations.get("description"),
+            instruction=annotations.get("instruction"),
+            ordered="ordered" in annotations,
+            span=self._since(start),
+        )
+
+    def _capital_hint(self, what: str) -> str:
+        return f"{what} start with a small letter" if self._at.kind is lexer.TYPE_NAME else ""
+
+    def _after_body(self, body: syntax.Read | syntax.Mutation) -> tuple[str, ...]:
+        if isinstance(body, syntax.Mutation):
+            return (*(f"`{word}`" for word in _STATEMENTS), "`}`")
+        missing = [] if body.ordering or body.limit or body.offset else ["`order`"]
+        if body.limit is None:
+            missing.append("`limit`")
+        if body.offset is None:
+            missing.append("`offset`")
+        return (*missing, "`}`")
+
+    # --- heads ----------------------------------------------------------------------------------------------------
+
+    def _parameters(self) -> tuple[syntax.Parameter, ...]:
+        cursor = self._at
+        cursor.expect("(", where="after the query name", hint="a query without parameters has empty ones: `()`")
+        parameters: list[syntax.Parameter] = []
+        while cursor.kind != ")":
+            if parameters:
+                cursor.expect(",", where="between parameters", expected=("`,`", "`)`"))
+            start = cursor.span.start
+            if cursor.kind is not lexer.VARIABLE:
+                hint = f"a parameter is written `${cursor.text}: String`" if cursor.kind is lexer.NAME else ""
+                raise self._unexpected(
+                    "among the parameters", expected=("a parameter like `$name: String`",), hint=hint
+                )
+            name = cursor.text[1:]
+            cursor.advance()
+            cursor.expect(":", where=f"after parameter ${name}")
+            parameters.append(syntax.Parameter(name, self._parameter_type(), span=self._since(start)))
+        cursor.advance()
+        return tuple(parameters)
+
+    def _parameter_type(self) -> syntax.ParameterType:
+        cursor = self._at
+        start = cursor.span.start
+        is_list = cursor.take("[") is not None
+        base, dimension = cursor.text, None
+        if cursor.kind is lexer.TYPE_NAME and base == "Vector" and not is_list:
+            cursor.advance()
+            cursor.expect("(", where="after Vector", hint="a vector has a dimension: `Vector(4)`")
+            digits, span = cursor.text, cursor.expect(lexer.INTEGER, where="in Vector(…)")
+            dimension = whole_number(cursor, digits, span, most=_LIMIT_MOST)
+            cursor.expect(")", where="in Vector(…)")
+        elif base in _BASES:
+            cursor.advance()
+        else:
+            hint = ""
+            if cursor.at_word("enum"):
+                hint = "an enum is passed as a String"
+            raise self._unexpected(
+                "as a parameter's type", expected=("a type like `String`, `[I64]` or `Vector(4)`",), hint=hint
+            )
+        if is_list:
+            cursor.expect("]", where="after a list's element type")
+        nullable = cursor.take("?") is not None
+        return syntax.ParameterType(base, is_list, dimension, nullable, span=self._since(start))
+
+    def _annotations(self, query: str) -> dict[str, str]:
+        cursor = self._at
+        found: dict[str, str] = {}
+        while cursor.kind == "@":
+            start = cursor.advance().start
+            kind = cursor.text if cursor.kind is lexer.NAME else ""
+            if kind not in (*_TEXT_ANNOTATIONS, "ordered"):
+                raise self._unexpected(f"on query {query}", expected=("`@description`", "`@instruction`", "`@ordered`"))
+            cursor.advance()
+            value = ""
+            if kind in _TEXT_ANNOTATIONS:
+                cursor.expect("(", where=f"after @{kind}")
+                value = lexer.string_value(cursor.source, cursor.expect(lexer.STRING, where=f"in @{kind}(…)"))
+                cursor.expect(")", where=f"in @{kind}(…)")
+            if kind in found:
+                raise cursor.error(self._since(start), f"query `{query}` cannot include duplicate @{kind} annotations")
+            found[kind] = value
+        return found
+
+    # --- reads ----------------------------------------------------------------------------------------------------
+
+    def _body(self, query: str) -> syntax.Read | syntax.Mutation:
+        cursor = self._at
+        if cursor.at_word("match"):
+            return self._read()
+        start = cursor.span.start
+        statements = []
+        while statement := self._statement():
+            statements.append(statement)
+        if not statements:
+            hint = "a query reads (`match … return …`) or writes; it needs at least one statement"
+            expected = ("`match`", *(f"`{word}`" for word in _STATEMENTS))
+            if cursor.at_word("return"):
+                hint = "a read starts with `match { … }`"
+            raise self._unexpected(f"in query {query}", expected=expected, hint=hint if cursor.kind != "@" else "")
+        return syntax.Mutation(tuple(statements), span=self._since(start))
+
+    def _read(self) -> syntax.Read:
+        cursor = self._at
+        start = cursor.advance().start
+        with self._deeper():
+            clauses = self._clauses("in the match block")
+        if not cursor.take_word("return"):
+            raise self._unexpected("after the match block", expected=("`return`",))
+        distinct = cursor.take_word("distinct") is not None
+        projections = self._projections()
+        ordering = self._orderings() if cursor.take_word("order") else ()
+        limit, offset = self._window()
+        return syntax.Read(clauses, projections, distinct, ordering, limit, offset, span=self._since(start))
+
+    def _projections(self) -> tuple[syntax.Projection, ...]:
+        cursor = self._at
+        cursor.expect("{", where="after `return`")
+        projections = [self._projection()]
+        while cursor.kind != "}":
+            projections.append(self._projection())
+        cursor.advance()
+        return tuple(projections)
+
+    def _projection(self) -> syntax.Projection:
+        cursor = self._at
+        self._operators = 0
+        start = cursor.span.start
+        if cursor.kind == "}":
+            raise self._unexpected("in the return block", expected=("something to return",))
+        value = self.expression()
+        alias = None
+        if cursor.take_word("as"):
+            alias = self.name("after `as`", hint=self._capital_hint("aliases"))
+        span = self._since(start)
+        cursor.take(",")
+        return syntax.Projection(value, alias, span=span)
+
+    def _orderings(self) -> tuple[syntax.Ordering, ...]:
+        cursor = self._at
+        cursor.expect("{", where="after `order`", hint="write `order { $p.name desc }`")
+        orderings = [self._ordering()]
+        while cursor.kind != "}":
+            if cursor.kind != ",":
+                hint = "put a comma between terms" if cursor.kind in (lexer.VARIABLE, lexer.NAME) else ""
+                raise self._unexpected("in the order block", expected=("`asc`", "`desc`", "`,`", "`}`"), hint=hint)
+            cursor.advance()
+            orderings.append(self._ordering())
+        cursor.advance()
+        return tuple(orderings)
+
+    def _ordering(self) -> syntax.Ordering:
+        cursor = self._at
+        self._operators = 0
+        start = cursor.span.start
+        # Null sorts nothing: here the word can only be an alias of that name.
+        value = syntax.Name("null", span=cursor.advance()) if cursor.at_word("null") else self.expression()
+        modifier = cursor.text if cursor.at_word("asc") or cursor.at_word("desc") else None
+        if modifier is not None:
+            span = cursor.advance()
+            if isinstance(value, syntax.Nearest):
+                raise cursor.error(
+                    span,
+                    "nearest() ordering does not accept asc/desc modifiers",
+                    hint="the nearest come first; leave the modifier out",
+                )
+        return syntax.Ordering(value, modifier == "desc", span=self._since(start))
+
+    def _window(self) -> tuple[syntax.Literal | syntax.Variable | None, syntax.Literal | syntax.Variable | None]:
+        limit = offset = None
+        while True:
+            if limit is None and self._keyword("limit"):
+                limit = self._count("limit")
+            elif offset is None and self._at.take_word("offset"):
+                offset = self._count("offset")
+            else:
+                return limit, offset
+
+    def _count(self, word: str) -> syntax.Literal | syntax.Variable:
+        cursor = self._at
+        text = cursor.text
+        if cursor.kind is lexer.VARIABLE:
+            return syntax.Variable(text[1:], span=cursor.advance())
+        # After `limit10` was split the digits are still a token of words.
+        if cursor.kind is not lexer.INTEGER and not (text.isascii() and text.isdigit()):
+            raise self._unexpected(f"after `{word}`", expected=("a whole number", "a parameter"))
+        span = cursor.advance()
+        return syntax.Literal(syntax.LiteralKind.INTEGER, whole_number(cursor, text, span, most=_LIMIT_MOST), span=span)
+
+    # --- mutations ------------------------------------------------------------------------------------------------
+
+    def _statement(self) -> syntax.Statement | None:
+        start = self._at.span.start
+        if self._keyword("insert"):
+            type_name = self._target("insert")
+            return syntax.Insert(type_name, self._assignments(f"in the insert of {type_name}"), span=self._since(start))
+        if self._keyword("update"):
+            type_name = self._target("update")
+            if not self._at.take_word("set"):
+                raise self._unexpected(f"in the update of {type_name}", expected=("`set`",))
+            assignments = self._assignments(f"in the update of {type_name}")
+            return syntax.Update(type_name, assignments, self._where(type_name), span=self._since(start))
+        if self._keyword("delete"):
+            type_name = self._target("delete")
+            return syntax.Delete(type_name, self._where(type_name), span=self._since(start))
+        return None
+
+    def _target(self, word: str) -> str:
+        cursor = self._at
+        if cursor.kind is not lexer.TYPE_NAME:
+            hint = "types start with a capital letter" if cursor.kind is lexer.NAME else ""
+            raise self._unexpected(f"after `{word}`", expected=("a node or edge type",), hint=hint)
+        name = cursor.text
+        cursor.advance()
+        return name
+
+    def _assignments(self, where: str) -> tuple[syntax.Assignment, ...]:
+        cursor = self._at
+        cursor.expect("{", where=where)
+        assignments = [self._assignment(where)]
+        while cursor.kind != "}":
+            assignments.append(self._assignment(where))
+        cursor.advance()
+        return tuple(assignments)
+
+    def _assignment(self, where: str) -> syntax.Assignment:
+        self._operators = 0
+        assignment = self._match(where)
+        self._at.take(",")
+        return assignment
+
+    def _where(self, type_name: str) -> syntax.Expression:
+        self._operators = 0
+        where = f"in the predicate on {type_name}"
+        if not self._keyword("where"):
+            raise self._unexpected(where, expected=("`where`",), hint="say which: `where name = $n`")
+        if self._at.kind is lexer.VARIABLE and self._at.kind_after() == ".":
+            raise self._unexpected(
+                where, expected=("a property name",), hint="properties stand without a variable here: `where name = $n`"
+            )
+        return self._filter(where).condition
+
+    # --- keywords -------------------------------------------------------------------------------------------------
+
+    def _keyword(self, word: str) -> bool:
+        """Step over a keyword, which may stand right before what follows it."""
+        cursor = self._at
+        if cursor.kind is not lexer.NAME or not cursor.text.startswith(word):
+            return False
+        if len(cursor.text) == len(word):
+            cursor.advance()
+        else:
+            cursor.split(len(word))
+        return True

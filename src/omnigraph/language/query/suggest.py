@@ -1,0 +1,34 @@
+"""What somebody probably meant: the known name closest to one that is not known."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_LISTED_MAX = 12
+
+
+def hint_for(written: str, known: Iterable[str]) -> str:
+    """A hint that names the close ones, else all if they are few.
+
+    Args:
+        written: the name that is not known.
+        known: the names that are.
+
+    Returns:
+        A sentence for the report, or nothing.
+    """
+    names = sorted(known)
+    # Far too long to be a slip of the fingers, and slow to compare.
+    if len(written) > 100:
+        return ""
+    folded = {name.lower(): name for name in names}
+    close = [folded[each] for each in get_close_matches(written.lower(), folded, n=1)]
+    if close:
+        return f"did you mean `{close[0]}`?"
+    if 0 < len(names) <= _LISTED_MAX:
+        return f"there is {_listed(names)}"
+    return ""
+
+
+def _listed(names: list[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
