@@ -1,0 +1,144 @@
+"""Small writes over plain tables, for tests of the store below the languages.
+
+Every type here has two columns, `id` and `v`. Rows are given as `{id: v}`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from omnigraph.model.commit import MAIN, CommitKind, Record
+from omnigraph.storage.object_store import ObjectStore
+from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.root import init
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write import Operation
+
+COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("v", pa.int64())])
+PERSON = "node:Person"
+COMPANY = "node:Company"
+KNOWS = "edge:Knows"
+TYPES = (PERSON, COMPANY, KNOWS)
+
+Rows = Mapping[str, int | None]
+
+
+def new_graph(
+    where: str | ObjectStore, *, types: Sequence[str] = TYPES, settings: Settings | None = None, **more: object
+) -> Parts:
+    """A graph with an empty two-column table per type."""
+    return init(where, dict.fromkeys(types, COLUMNS), settings=settings, **more)  # type: ignore[arg-type]
+
+
+def table_of(rows: Rows) -> pa.Table:
+    """Rows as a table."""
+    return pa.table({"id": list(rows), "v": list(rows.values())}, schema=COLUMNS)
+
+
+def rows_of(parts: Parts, type_key: str, branch: str = MAIN) -> dict[str, int | None]:
+    """Everything a type holds at the head of a branch."""
+    return rows_at(parts, type_key, parts.log.live_head(branch))
+
+
+def rows_at(parts: Parts, type_key: str, entry: Record) -> dict[str, int | None]:
+    """Everything a type holds at one entry; an id that occurs twice is an error."""
+    found = parts.snapshot(entry).scan(type_key).to_pylist()
+    rows = {row["id"]: row["v"] for row in found}
+    assert len(rows) == len(found), f"{type_key} holds an id twice: {sorted(row['id'] for row in found)}"
+    return rows
+
+
+def contents(parts: Parts, branch: str = MAIN) -> dict[str, dict[str, int | None]]:
+    """Everything on a branch."""
+    head = parts.log.live_head(branch)
+    return {key: rows_at(parts, key, head) for key in sorted(head.tables)}
+
+
+def _operation(
+    run: Callable[[Staging], None], *type_keys: str, redoable: bool, kind: CommitKind = CommitKind.MUTATION
+) -> Operation:
+    return Operation(kind, frozenset(type_keys), run, redoable=redoable)
+
+
+def insert(type_key: str, rows: Rows) -> Operation:
+    """Add entities that must be new."""
+    return _operation(lambda staging: staging.insert(type_key, table_of(rows)), type_key, redoable=True)
+
+
+def append(type_key: str, rows: Rows) -> Operation:
+    """Add entities under ids that nobody else makes."""
+    return _operation(lambda staging: staging.insert(type_key, table_of(rows), fresh_ids=True), type_key, redoable=True)
+
+
+def upsert(type_key: str, rows: Rows) -> Operation:
+    """Insert or replace."""
+    return _operation(lambda staging: staging.upsert(type_key, table_of(rows)), type_key, redoable=True)
+
+
+def upsert_many(rows: Mapping[str, Rows], *, kind: CommitKind = CommitKind.LOAD) -> Operation:
+    """Insert or replace in several types at once; always makes a commit, as a load does."""
+
+    def run(staging: Staging) -> None:
+        for type_key, some in rows.items():
+            staging.upsert(type_key, table_of(some))
+
+    return Operation(kind, frozenset(rows), run, redoable=True, publishes_nothing_too=kind is CommitKind.LOAD)
+
+
+def update(type_key: str, ids: Sequence[str], v: int | None) -> Operation:
+    """Set `v` of the entities with these ids, where they exist."""
+
+    def run(staging: Staging) -> None:
+        found = staging.rows(type_key, ids)["id"].to_pylist()
+        if found:
+            staging.upsert(type_key, table_of(dict.fromkeys(map(str, found), v)))
+
+    return _operation(run, type_key, redoable=False)
+
+
+def update_where(type_key: str, filter: str, v: int | None) -> Operation:
+    """Set `v` of every entity that matches."""
+
+    def run(staging: Staging) -> None:
+        found = staging.scan(type_key, columns=["id"], filter=filter)["id"].to_pylist()
+        if found:
+            staging.upsert(type_key, table_of(dict.fromkeys(map(str, found), v)))
+
+    return _operation(run, type_key, redoable=False)
+
+
+def delete(type_key: str, ids: Sequence[str]) -> Operation:
+    """Delete the entities with these ids."""
+
+    def run(staging: Staging) -> None:
+        staging.rows(type_key, ids, columns=["id"])
+        staging.delete(type_key, ids)
+
+    return _operation(run, type_key, redoable=False)
+
+
+def delete_where(type_key: str, filter: str) -> Operation:
+    """Delete every entity that matches."""
+
+    def run(staging: Staging) -> None:
+        found = staging.scan(type_key, columns=["id"], filter=filter)["id"].to_pylist()
+        staging.delete(type_key, list(map(str, found)))
+
+    return _operation(run, type_key, redoable=False)
+
+
+def overwrite(type_key: str, rows: Rows) -> Operation:
+    """Make these rows the type's whole content."""
+    return _operation(
+        lambda staging: staging.overwrite(type_key, table_of(rows)), type_key, redoable=False, kind=CommitKind.LOAD
+    )
+
+
+def both(first: Operation, second: Operation) -> Operation:
+    """Two operations as one commit, the second seeing what the first did."""
+
+    def run(staging: Staging) -> None:
+        first.run(staging)
+        second.run(staging)
+
+    return Operation(first.kind, first.type_keys | second.type_keys, run, redoable=first.redoable and second.redoable)
