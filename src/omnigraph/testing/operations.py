@@ -4,6 +4,7 @@ Every type here has two columns, `id` and `v`. Rows are given as `{id: v}`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +15,8 @@ from omnigraph.transaction.root import init
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
 
-COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("v", pa.int64())])
+_FIELDS: list[pa.Field[Any]] = [pa.field("id", pa.string(), nullable=False), pa.field("v", pa.int64())]
+COLUMNS = pa.schema(_FIELDS)
 PERSON = "node:Person"
 COMPANY = "node:Company"
 KNOWS = "edge:Knows"
