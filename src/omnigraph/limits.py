@@ -15,7 +15,7 @@ STORE_RETRY_BACKOFF_MS_MAX = 2_000
 STORE_LIST_PAGE_KEYS_MAX = 1_000
 
 # The log.
-HEAD_PROBES_MAX = 8
+HEAD_LISTED_FIRST = 8
 CHECKPOINT_ENTRIES = 256
 HINT_EVERY_ENTRIES = 32
 BRANCH_NAME_BYTES_MAX = 512
@@ -46,6 +46,12 @@ ID_LOOKUP_ROWS_SHARE_MAX = 0.05
 # Effects of staged versions kept in memory for rebasing: how many, and the most rows one may touch.
 STAGED_EFFECTS_MAX = 256
 STAGED_EFFECT_ROWS_MAX = 20_000
+# A large fragment is rewritten once this share of its rows is deleted.
+FRAGMENT_DEAD_SHARE_MAX = 0.5
+# Fewer vectors than this are compared one by one; a code book cannot be learnt from fewer.
+VECTOR_INDEX_ROWS_MIN = 256
+VECTOR_PARTITION_ROWS = 4_096
+VECTOR_PARTITIONS_MAX = 4_096
 
 # Local disk: how often a put makes its folder again when somebody removes it.
 LOCAL_PUT_ATTEMPTS_MAX = 16
@@ -65,6 +71,7 @@ QUERY_NESTING_MAX = 50
 EXPRESSION_OPERATORS_MAX = 64
 COMPILED_QUERIES_MAX = 1_024
 SCHEMA_DIGESTS_MAX = 64
+HINT_NAMES_MAX = 1_000
 VECTOR_DIMENSION_MAX = 2_147_483_647
 
 assert PUBLISH_BACKOFF_MS_MIN < PUBLISH_BACKOFF_MS_MAX

@@ -171,6 +171,10 @@ class Cursor:
         """The characters of the token here."""
         return self.source.text[self._starts[self.position] : self._ends[self.position]]
 
+    def span_from(self, start: int) -> Span:
+        """From `start` to the end of the token before this one."""
+        return Span(start, self.end_before)
+
     @property
     def end_before(self) -> int:
         """Where the token before this one ended; 0 at the first."""

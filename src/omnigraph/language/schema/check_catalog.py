@@ -1,0 +1,60 @@
+"""What concerns several declarations at once: names declared twice, and the ends of edges."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from omnigraph.errors import ParseError
+from omnigraph.language.schema import hints
+from omnigraph.language.schema.check_annotations import kind_of, properties_of
+from omnigraph.language.schema.syntax import Declaration, EdgeSyntax, Name, SchemaSyntax
+from omnigraph.language.text import Source, parse_error
+from omnigraph.model.schema import TypeKind
+
+
+def catalog_problems(syntax: SchemaSyntax) -> Iterator[ParseError]:
+    """Names declared twice, and ends of edges that are not declared."""
+    source = syntax.source
+    seen: dict[TypeKind, dict[str, Name]] = {kind: {} for kind in TypeKind}
+    for each in syntax.declarations:
+        kind, name = kind_of(each), each.name
+        if name.text in seen[kind]:
+            line, column = source.position(seen[kind][name.text].span.start)
+            what = "interface name in schema shape" if kind is TypeKind.INTERFACE else f"{kind} type: {name.text}"
+            hint = f"{name.text} is declared first at {line}:{column}"
+            yield parse_error(source, name.span, f"duplicate {what}", stage="catalog", hint=hint)
+        seen[kind].setdefault(name.text, name)
+        yield from _duplicate_properties(source, each)
+    edges = [each for each in syntax.declarations if isinstance(each, EdgeSyntax)]
+    for edge in edges:
+        for end, which in ((edge.from_type, "source"), (edge.to_type, "target")):
+            if end.text not in seen[TypeKind.NODE]:
+                message = f"edge {edge.name.text} references unknown {which} type: {end.text}"
+                hint = _end_hint(end.text, seen)
+                yield parse_error(source, end.span, message, stage="catalog", hint=hint)
+    yield from _folded_collisions(source, edges)
+
+
+def _end_hint(name: str, seen: Mapping[TypeKind, Mapping[str, Name]]) -> str:
+    if name in seen[TypeKind.INTERFACE]:
+        return f"{name} is an interface; edges connect node types"
+    return hints.did_you_mean(name, seen[TypeKind.NODE])
+
+
+def _duplicate_properties(source: Source, declaration: Declaration) -> Iterator[ParseError]:
+    names: set[str] = set()
+    for each in properties_of(declaration):
+        if each.name in names:
+            message = f"duplicate property in schema shape for '{declaration.name.text}'"
+            hint = f"`{each.name}` is declared more than once"
+            yield parse_error(source, each.name_span, message, stage="catalog", hint=hint)
+        names.add(each.name)
+
+
+def _folded_collisions(source: Source, edges: Iterable[EdgeSyntax]) -> Iterator[ParseError]:
+    folded: dict[str, str] = {}
+    for edge in edges:
+        name = edge.name.text
+        earlier = folded.setdefault(name.lower(), name)
+        if earlier != name:
+            message = f"edge name collision after case folding: '{name}' conflicts with '{earlier}'"
+            hint = "queries find edges by name whatever its case"
+            yield parse_error(source, edge.name.span, message, stage="catalog", hint=hint)

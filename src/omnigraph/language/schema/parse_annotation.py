@@ -1,0 +1,167 @@
+"""Everything that starts with `@`: annotations, the constraints of a body, and the cardinality of an edge."""
+
+import math
+
+from omnigraph.language.lexer import FLOAT, INTEGER, NAME, STRING, TYPE_NAME, Cursor, string_value
+from omnigraph.language.schema.syntax import (
+    AnnotationSyntax,
+    Bounds,
+    CardinalitySyntax,
+    ConstraintSyntax,
+    Literal,
+    LiteralKind,
+)
+
+CONSTRAINT_NAMES = frozenset({"key", "unique", "index", "range", "check"})
+
+_LITERAL_KINDS = {STRING: LiteralKind.STRING, INTEGER: LiteralKind.INTEGER, FLOAT: LiteralKind.FLOAT}
+_NUMBER_STARTS = ("-", INTEGER, FLOAT)
+_U32_MAX = 2**32 - 1
+_I64_MIN, _I64_MAX = -(2**63), 2**63 - 1
+# Python refuses to read very long numbers at all; no bound of ours has this many digits.
+_DIGITS_MAX = 20
+
+
+def at_constraint(cursor: Cursor) -> bool:
+    """Whether `@key(` or another constraint of a body stands here."""
+    return cursor.kind == "@" and cursor.kind_after(2) == "(" and cursor.text_after() in CONSTRAINT_NAMES
+
+
+def at_cardinality(cursor: Cursor) -> bool:
+    """Whether `@card(` with bounds stands here; `@card(5)` is an annotation without meaning, like any unknown one."""
+    if not (cursor.kind == "@" and cursor.text_after() == "card" and cursor.kind_after(2) == "("):
+        return False
+    return ".." in (cursor.kind_after(3), cursor.kind_after(4)) or cursor.kind_after(3) == "-"
+
+
+def annotation(cursor: Cursor) -> AnnotationSyntax:
+    """Read `@name` or `@name(value, argument=literal, …)`.
+
+    Raises:
+        ParseError: it breaks the grammar.
+    """
+    start = cursor.expect("@").start
+    name = cursor.text
+    hint = "annotations are written in lower case" if cursor.kind is TYPE_NAME else ""
+    cursor.expect(NAME, where="as the name of an annotation", hint=hint)
+    where = f"in @{name}"
+    value: Literal | None = None
+    kwargs: list[tuple[str, Literal]] = []
+    if cursor.take("("):
+        value = _argument(cursor, where, bare_names=True)
+        while cursor.take(","):
+            key = cursor.text
+            cursor.expect(NAME, where=where, expected=("the name of an argument",))
+            cursor.expect("=", where=where, hint=f"arguments after the first have names: `{key}=…`")
+            kwargs.append((key, _argument(cursor, where, bare_names=False)))
+        cursor.expect(")", where=where, expected=("`,`", "`)`"))
+    return AnnotationSyntax(name, value, tuple(kwargs), cursor.span_from(start))
+
+
+def constraint(cursor: Cursor) -> ConstraintSyntax:
+    """Read `@key(…)` or another constraint of a body; `at_constraint` has said that one stands here.
+
+    Raises:
+        ParseError: it breaks the grammar.
+    """
+    start = cursor.advance().start
+    name = cursor.text
+    where = f"in @{name}(…)"
+    cursor.advance()
+    cursor.advance()
+    arguments: list[Literal | Bounds] = []
+    if cursor.kind != ")":
+        arguments.append(_constraint_argument(cursor, where))
+        while cursor.take(","):
+            arguments.append(_constraint_argument(cursor, where))
+    cursor.expect(")", where=where, expected=("`,`", "`)`"))
+    return ConstraintSyntax(name, tuple(arguments), cursor.span_from(start))
+
+
+def cardinality(cursor: Cursor) -> CardinalitySyntax | None:
+    """Read `@card(min..max)` or `@card(min..)` if it stands here.
+
+    Raises:
+        ParseError: it breaks the grammar.
+    """
+    if not at_cardinality(cursor):
+        return None
+    where = "in @card(…)"
+    start = cursor.advance().start
+    cursor.advance()
+    cursor.advance()
+    if cursor.kind == "..":
+        hint = "the lower bound is required: `@card(0..5)`"
+        raise cursor.unexpected(where=where, expected=("a whole number",), hint=hint)
+    least = _card_bound(cursor, "min", where)
+    cursor.expect("..", where=where)
+    most = None if cursor.kind == ")" else _card_bound(cursor, "max", where)
+    cursor.expect(")", where=where)
+    return CardinalitySyntax(least, most, cursor.span_from(start))
+
+
+def _card_bound(cursor: Cursor, which: str, where: str) -> int:
+    text = cursor.text
+    span = cursor.expect(INTEGER, where=where)
+    if len(text) > _DIGITS_MAX or int(text) > _U32_MAX:
+        raise cursor.error(span, f"invalid cardinality {which}: {text}", hint=f"the most is {_U32_MAX}")
+    return int(text)
+
+
+def _argument(cursor: Cursor, where: str, *, bare_names: bool) -> Literal:
+    if cursor.kind in _LITERAL_KINDS:
+        return _literal(cursor)
+    if cursor.kind is NAME and (bare_names or cursor.text in ("true", "false")):
+        return _literal(cursor)
+    expected = ["a string in double quotes", "a number", "`true`", "`false`"]
+    if bare_names:
+        expected.append("a name")
+    hint = ""
+    if cursor.kind in (NAME, TYPE_NAME):
+        hint = f'write it in double quotes: "{cursor.text}"'
+    elif cursor.kind == "-":
+        hint = 'numbers here have no sign; write it in double quotes: "-1"'
+    elif cursor.kind == ")":
+        hint = "an annotation without a value takes no parentheses"
+    raise cursor.unexpected(where=where, expected=expected, hint=hint)
+
+
+def _literal(cursor: Cursor) -> Literal:
+    kind, text = _LITERAL_KINDS.get(cursor.kind, LiteralKind.NAME), cursor.text
+    span = cursor.advance()
+    if kind is LiteralKind.STRING:
+        text = string_value(cursor.source, span)
+    elif text in ("true", "false"):
+        kind = LiteralKind.BOOL
+    return Literal(kind, text, span)
+
+
+def _constraint_argument(cursor: Cursor, where: str) -> Literal | Bounds:
+    start = cursor.span.start
+    if cursor.take(".."):
+        return Bounds(None, _bound(cursor, where), cursor.span_from(start))
+    if cursor.kind == "-" or (cursor.kind in _NUMBER_STARTS and cursor.kind_after() == ".."):
+        least = _bound(cursor, where)
+        cursor.expect("..", where=where)
+        most = _bound(cursor, where) if cursor.kind in _NUMBER_STARTS else None
+        return Bounds(least, most, cursor.span_from(start))
+    if cursor.kind is NAME or cursor.kind in _LITERAL_KINDS:
+        return _literal(cursor)
+    hint = "property names start with a lower-case letter" if cursor.kind is TYPE_NAME else ""
+    raise cursor.unexpected(where=where, expected=("a property name", "bounds", "a string"), hint=hint)
+
+
+def _bound(cursor: Cursor, where: str) -> int | float:
+    start = cursor.span.start
+    is_negative = cursor.take("-") is not None
+    if cursor.kind not in (INTEGER, FLOAT) or (is_negative and not cursor.is_adjacent):
+        raise cursor.unexpected(where=where, expected=("a number",))
+    is_float = cursor.kind is FLOAT
+    cursor.advance()
+    span = cursor.span_from(start)
+    text = cursor.source.cut(span)
+    if is_float and math.isfinite(value := float(text)):
+        return value
+    if not is_float and len(text) <= _DIGITS_MAX and _I64_MIN <= int(text) <= _I64_MAX:
+        return int(text)
+    raise cursor.error(span, f"invalid constraint bound: {text}")

@@ -1,0 +1,133 @@
+"""The id of a keyed node: the canonical text of its key.
+
+The text is part of the contract with everybody who stores ids (edges, exports, other programs), so it never changes.
+"""
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from omnigraph.errors import InvalidRequestError
+from omnigraph.model.schema import NodeType
+from omnigraph.model.types import INTEGER_BOUNDS, PropertyType, Scalar
+
+KeyValue = str | bool | int | float | date | datetime
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY = _EPOCH.date().toordinal()
+# Nine significant digits tell any two 32-bit floats apart.
+_F32_DIGITS_MAX = 9
+
+
+def derived_id(node: NodeType, values: Mapping[str, KeyValue | None]) -> str:
+    """The id of a node of a keyed type.
+
+    Args:
+        node: the type; it has a key.
+        values: property values by name; those outside the key are not looked at.
+
+    Returns:
+        The canonical text of the one key value, or, of several, a compact JSON array of theirs in key order.
+
+    Raises:
+        InvalidRequestError: a key value is absent, of another type, out of range or not finite.
+    """
+    texts = []
+    for each in node.key:
+        value = values.get(each.name)
+        if value is None:
+            raise InvalidRequestError(f"node {node.name} is missing a non-null @key value")
+        try:
+            texts.append(canonical_text(value, each.type))
+        except ValueError as mistake:
+            raise InvalidRequestError(f"@key property {node.name}.{each.name} {mistake}") from None
+    if len(texts) == 1:
+        return texts[0]
+    return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+
+
+def canonical_text(value: KeyValue, of: PropertyType) -> str:
+    """The one text for a value of a type that can be a key.
+
+    Args:
+        value: a Python value; days or milliseconds since 1970 serve for dates as well as `date` and `datetime`.
+        of: its type: neither list, vector nor blob.
+
+    Returns:
+        Strings as they are, whole numbers in decimal, `true` or `false`, days or milliseconds since 1970, and floats in
+        the fewest digits that read back the same at their width, without an exponent; both zeros are `0`.
+
+    Raises:
+        ValueError: it is no value of that type; the message says what it is instead.
+    """
+    match of.scalar:
+        case Scalar.STRING if isinstance(value, str):
+            return value
+        case Scalar.BOOL if isinstance(value, bool):
+            return "true" if value else "false"
+        case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64 if isinstance(value, int) and not isinstance(
+            value, bool
+        ):
+            least, most = INTEGER_BOUNDS[of.scalar]
+            if not least <= value <= most:
+                raise ValueError(f"value {value} exceeds {of.scalar} range")
+            return str(value)
+        case Scalar.F32 | Scalar.F64 if isinstance(value, int | float) and not isinstance(value, bool):
+            return _float_text(float(value), of.scalar)
+        case Scalar.DATE if not isinstance(value, bool | str | float | datetime):
+            return str(value.toordinal() - _EPOCH_DAY if isinstance(value, date) else value)
+        case Scalar.DATETIME if isinstance(value, datetime):
+            aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+            return str((aware - _EPOCH) // timedelta(milliseconds=1))
+        case Scalar.DATETIME if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        case _:
+            raise ValueError(f"expects {of}, got {value!r}")
+
+
+def _float_text(value: float, scalar: Scalar) -> str:
+    if not math.isfinite(value):
+        raise ValueError("must be finite")
+    if value == 0:
+        return "0"
+    text = format(Decimal(_shortest_f32(value) if scalar is Scalar.F32 else repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _shortest_f32(value: float) -> str:
+    """The fewest digits that read back as the 32-bit float nearest to `value`."""
+    try:
+        stored = _as_f32(value)
+    except OverflowError:
+        raise ValueError(f"value {value!r} exceeds F32 range") from None
+    if stored == 0:
+        return "0"
+    for digits in range(_F32_DIGITS_MAX - 1):
+        nearest = f"{stored:.{digits}e}"
+        # At a power of two the floats above lie twice as far apart as those below, so the next decimal away from zero
+        # may read back where the nearest one does not.
+        for candidate in (nearest, _away_from_zero(nearest)):
+            if _reads_back(candidate, stored):
+                return candidate
+    return f"{stored:.{_F32_DIGITS_MAX - 1}e}"
+
+
+def _as_f32(value: float) -> float:
+    stored: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    return stored
+
+
+def _reads_back(text: str, stored: float) -> bool:
+    try:
+        return _as_f32(float(text)) == stored
+    except OverflowError:
+        return False
+
+
+def _away_from_zero(text: str) -> str:
+    mantissa, _, exponent = text.partition("e")
+    step = Decimal(1).scaleb(Decimal(mantissa).as_tuple().exponent)  # type: ignore[arg-type]  # a finite number's is an int
+    return f"{Decimal(mantissa) + step.copy_sign(Decimal(mantissa))}e{exponent}"
