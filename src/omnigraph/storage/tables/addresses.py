@@ -40,6 +40,8 @@ def as_addresses(column: "pa.ChunkedArray[Any]") -> Addresses:
 
 def by_fragment(addresses: Addresses) -> Iterator[tuple[int, Offsets]]:
     """The fragments that addresses lie in, each with its sorted offsets."""
+    if not len(addresses):
+        return
     ordered = np.sort(addresses)
     fragment_ids, starts = np.unique(ordered >> _OFFSET_BITS, return_index=True)
     for fragment_id, offsets in zip(fragment_ids.tolist(), np.split(ordered & _OFFSET_MASK, starts[1:]), strict=True):
