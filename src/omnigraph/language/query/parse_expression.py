@@ -258,10 +258,7 @@ class ExpressionParser:
             function = _FUNCTIONS[word]
             count = 2 if function is syntax.Function.DAYS_BETWEEN else 1
             return syntax.Call(function, self._arguments(word, count, count), span=self._since(span.start))
-        known = sorted(
-            [*_AGGREGATES, *_FUNCTIONS, *_TEXT_FUNCTIONS, "now", "nearest", "bm25", "rrf", "date", "datetime"]
-        )
-        raise cursor.error(span, f"unknown function `{word}`", hint=f"the functions are {', '.join(known)}")
+        raise cursor.error(span, f"unknown function `{word}`", hint=hint_for(word, _KNOWN_FUNCTIONS))
 
     def _arguments(self, word: str, least: int, most: int) -> tuple[syntax.Expression, ...]:
         cursor = self._at

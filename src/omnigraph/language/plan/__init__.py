@@ -1,0 +1,1 @@
+"""Typed queries to logical plans. Plans know nothing of engines or files."""
