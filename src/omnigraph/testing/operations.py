@@ -4,7 +4,6 @@ Every type here has two columns, `id` and `v`. Rows are given as `{id: v}`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -15,8 +14,7 @@ from omnigraph.transaction.root import init
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
 
-_FIELDS: list[pa.Field[Any]] = [pa.field("id", pa.string(), nullable=False), pa.field("v", pa.int64())]
-COLUMNS = pa.schema(_FIELDS)
+COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False)]).append(pa.field("v", pa.int64()))
 PERSON = "node:Person"
 COMPANY = "node:Company"
 KNOWS = "edge:Knows"

@@ -71,17 +71,28 @@ class Log:
             known = self._from_hint(branch) or self._from_listing(branch)
         if known is None:
             return None
-        for _ in range(limits.HEAD_PROBES_MAX):
-            following = self.read(branch, known.number + 1)
-            if following is None:
-                return self._remember(known)
-            known = following
-        listed = self._from_listing(branch)
-        if listed is not None and listed.number > known.number:
-            known = listed
-        while (following := self.read(branch, known.number + 1)) is not None:
-            known = following
-        return self._remember(known)
+        return self._remember(self._newest_from(branch, known))
+
+    def _newest_from(self, branch: str, known: Record) -> Record:
+        """The last entry at or after a known one: doubling steps up, then halving, since there are no gaps.
+
+        One request when nothing is newer; otherwise a number that grows with the logarithm of how much is.
+        """
+        step, missing = 1, 0
+        while not missing:
+            found = self.read(branch, known.number + step)
+            if found is None:
+                missing = known.number + step
+            else:
+                known, step = found, step * 2
+        while missing - known.number > 1:
+            middle = (known.number + missing) // 2
+            found = self.read(branch, middle)
+            if found is None:
+                missing = middle
+            else:
+                known = found
+        return known
 
     def live_head(self, branch: str) -> Record:
         """The newest entry of a branch that exists.
@@ -176,7 +187,7 @@ class Log:
 
     def _from_listing(self, branch: str) -> Record | None:
         # Names that are no entries (a file somebody left in the folder) may sort first: look past them.
-        for limit in (limits.HEAD_PROBES_MAX, None):
+        for limit in (limits.HEAD_LISTED_FIRST, None):
             for listed in self._store.list(paths.log_folder(branch), limit=limit):
                 number = paths.entry_number(listed.path)
                 if number is not None:
