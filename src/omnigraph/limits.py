@@ -52,6 +52,7 @@ FRAGMENT_DEAD_SHARE_MAX = 0.5
 VECTOR_INDEX_ROWS_MIN = 256
 VECTOR_PARTITION_ROWS = 4_096
 VECTOR_PARTITIONS_MAX = 4_096
+VECTOR_REFINE_FACTOR = 10
 
 # Local disk: how often a put makes its folder again when somebody removes it.
 LOCAL_PUT_ATTEMPTS_MAX = 16
@@ -60,6 +61,9 @@ SYNC_ONE_BY_ONE_MAX = 8
 # Remote stores: a request that takes longer counts as unanswered.
 STORE_CONNECT_TIMEOUT_S = 5.0
 STORE_REQUEST_TIMEOUT_S = 30.0
+# The external store: how often an entry is tried for, and how long a request may wait for others.
+EXTERNAL_PUT_ATTEMPTS_MAX = 5
+EXTERNAL_WAIT_S = 10.0
 
 # The languages.
 LANGUAGE_TEXT_BYTES_MAX = 8 * 1024**2

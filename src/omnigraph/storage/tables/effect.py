@@ -29,6 +29,11 @@ class Effect:
     removed: Addresses = field(default_factory=lambda: NO_ADDRESSES)
     returned: bool = False
 
+    @property
+    def changes_rows(self) -> bool:
+        """Whether any row was added, removed or moved."""
+        return bool(self.added) or bool(len(self.removed))
+
 
 def key_of(fragment: FragmentMetadata) -> FragmentKey:
     """What makes a fragment the same one in every version: its data files."""

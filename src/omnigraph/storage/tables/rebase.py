@@ -7,7 +7,7 @@ What is not checked here is whether both sides inserted the same id: that needs 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,20 +28,29 @@ from omnigraph.storage.tables.addresses import (
     live_offsets,
     open_fragments,
 )
+from omnigraph.storage.tables.carry import holds_in, segment_changes
 from omnigraph.storage.tables.effect import Effect, effect_between, key_of, keyed, same_content
 from omnigraph.storage.tables.errors import mapped
-from omnigraph.storage.tables.files import (
-    deletion_files,
-    fragment_files,
-    in_table,
-    manifest_file,
-    steps_between,
-    version_files,
-)
+from omnigraph.storage.tables.fields import read_columns
+from omnigraph.storage.tables.files import deletion_files, fragment_files, steps_between, version_files
 from omnigraph.storage.tables.handles import Handle
-from omnigraph.storage.tables.stage import Staging, as_ids, flat, make_version, replace_content
+from omnigraph.storage.tables.indexes import segment_files, with_segments
+from omnigraph.storage.tables.stage import as_ids, flat, make_version, replace_content
 from omnigraph.storage.tables.staged import StagedTable
+from omnigraph.storage.tables.staging import Staging, as_staged
 from omnigraph.storage.tables.table import ID, Table
+
+# Operations that move rows or describe them, and change none.
+_LAYS_OUT = (LanceOperation.Rewrite, LanceOperation.CreateIndex)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Rows brought onto a newer version: the version made, its effect there, and the files it needs."""
+
+    handle: Handle
+    effect: Effect
+    files: set[str]
 
 
 def read_staging(base: Pin, handle: Handle, staged: Handle) -> Staging:
@@ -54,21 +63,25 @@ def read_staging(base: Pin, handle: Handle, staged: Handle) -> Staging:
 
     Returns:
         Staging: as if this process had staged it.
+
+    Raises:
+        InternalError: `staged` was not made from `base`.
     """
     with mapped(staged.table, staged.version):
+        steps = [*steps_between(handle, staged)][::-1]
         effect = effect_between(handle, staged)
-        old = _ids_at(handle, effect.removed)
-        new = _ids_in(staged, effect.added)
-        is_old, is_kept = pc.is_in(new, value_set=old), pc.is_in(old, value_set=new)
-        found = StagedTable(
-            base=base,
-            pin=staged.pin(),
-            inserted_ids=as_ids(new.filter(pc.invert(is_old))),
-            updated_ids=as_ids(new.filter(is_old)),
-            deleted_ids=as_ids(old.filter(pc.invert(is_kept))),
-            files=tuple(sorted(version_files(staged) - version_files(handle))),
-        )
-        return Staging(found, staged, effect, _replaced(handle, staged))
+        found = StagedTable(base, staged.pin(), files=tuple(sorted(version_files(staged) - version_files(handle))))
+        if not all(isinstance(step.operation, _LAYS_OUT) for step in steps):
+            old, new = _ids_at(handle, effect.removed), _ids_in(staged, effect.added)
+            is_old, is_kept = pc.is_in(new, value_set=old), pc.is_in(old, value_set=new)
+            found = replace(
+                found,
+                inserted_ids=as_ids(new.filter(pc.invert(is_old))),
+                updated_ids=as_ids(new.filter(is_old)),
+                deleted_ids=as_ids(old.filter(pc.invert(is_kept))),
+            )
+        replaces = any(isinstance(step.operation, LanceOperation.Overwrite) for step in steps)
+        return Staging(found, staged, effect, replaces, segment_changes(steps))
 
 
 def rebase(staging: Staging, base: Handle, onto: Pin, handle: Handle) -> Staging | None:
@@ -82,46 +95,71 @@ def rebase(staging: Staging, base: Handle, onto: Pin, handle: Handle) -> Staging
 
     Returns:
         Staging | None: a version on `onto`; None where the effect has no exact meaning there: a row to delete was
-            deleted or moved by others, the columns differ, or the write replaced a content that is not the same now.
+            deleted or moved by others, the rows to add are there already, the columns differ, an index was changed by
+            others too, or the write replaced a content that is not the same now. Index segments over rows that the
+            write itself has added or moved do not come along.
     """
-    staged, effect = staging.handle, staging.effect
-    if not (staged.dataset.schema.equals(base.dataset.schema) and handle.dataset.schema.equals(base.dataset.schema)):
+    if not (_same_columns(base, staging.handle) and _same_columns(base, handle)):
         return None
-    if effect.returned or (staging.replaces and not same_content(base, handle)):
-        return None
-    added = tuple(_unnumbered(fragment) for fragment in effect.added)
-    shortened = any(fragment.deletion_file is not None for fragment in effect.added)
     with mapped(onto.table, onto.version):
-        removed = _addresses_in(handle, base, effect.removed)
-        if removed is None:
+        carried = [change for change in staging.segments.values() if holds_in(change, base, handle)]
+        moved: _Moved | None = _Moved(handle, Effect(), set())
+        if staging.replaces or staging.effect.changes_rows:
+            moved = _moved_rows(staging, base, handle, intermediate=bool(carried))
+        elif len(carried) < len(staging.segments):
             return None
-        deletion = Deletion() if staging.replaces else delete_at(handle.dataset, removed)
-        if deletion is None:
+        if moved is None:
             return None
-        if staging.replaces:
-            made = replace_content(handle, added, intermediate=shortened)
-        else:
-            made = make_version(handle, added, deletion, intermediate=shortened)
-        if shortened:
-            made, again = _delete_again(staged, effect, made)
-            deletion = replace(deletion, updated=deletion.updated + again)
-        effect = effect_between(handle, made) if shortened else replace(effect, removed=removed)
-    files = {*fragment_files(added), *deletion_files(deletion.updated), manifest_file(made.version)}
-    result = replace(staging.staged, base=onto, pin=made.pin(), files=in_table(made.table, files))
-    return Staging(result, made, effect, staging.replaces)
+        made = with_segments(moved.handle, carried)
+    staged = as_staged(
+        onto,
+        made,
+        moved.files | segment_files(carried),
+        inserted_ids=staging.staged.inserted_ids,
+        updated_ids=staging.staged.updated_ids,
+        deleted_ids=staging.staged.deleted_ids,
+    )
+    segments = {change.name: change for change in carried}
+    return Staging(staged, made, moved.effect, staging.replaces, segments)
 
 
-def _unnumbered(fragment: FragmentMetadata) -> FragmentMetadata:
-    """A fragment as it was when written: the next version gives it a free number.
+def _moved_rows(staging: Staging, base: Handle, onto: Handle, *, intermediate: bool) -> _Moved | None:
+    effect = staging.effect
+    there = keyed(onto.fragments())
+    if effect.returned or any(key_of(fragment) in there for fragment in effect.added):
+        return None
+    removed = _addresses_in(onto, base, effect.removed)
+    if removed is None or (staging.replaces and not same_content(base, onto)):
+        return None
+    deletion = Deletion() if staging.replaces else delete_at(onto.dataset, removed)
+    if deletion is None:
+        return None
+    # A fragment as it was when written: the next version gives it a free number. Its deletion vector, if a later step
+    # of the same write gave it one, is filed under the old number and has to be written again.
+    added = tuple(replace(fragment, id=0, deletion_file=None) for fragment in effect.added)
+    shortened = tuple(fragment for fragment in effect.added if fragment.deletion_file is not None)
+    on_the_way = intermediate or bool(shortened)
+    if staging.replaces:
+        made = replace_content(onto, added, intermediate=on_the_way)
+    else:
+        made = make_version(onto, added, deletion, intermediate=on_the_way)
+    files = fragment_files(added) | deletion_files(deletion.updated)
+    if not shortened:
+        return _Moved(made, replace(effect, removed=removed), files)
+    again = _deleted_again(staging.handle, shortened, made)
+    made = make_version(made, (), again, intermediate=intermediate)
+    return _Moved(made, effect_between(onto, made), files | deletion_files(again.updated))
 
-    Its deletion vector, if a later step of the same write gave it one, is filed under the old number and has to be
-    written again (`_delete_again`).
-    """
-    return replace(fragment, id=0, deletion_file=None)
+
+def _same_columns(one: Handle, other: Handle) -> bool:
+    """Whether columns have the same names, types and numbers: a column dropped and added again is another one."""
+    return read_columns(one.dataset.lance_schema) == read_columns(other.dataset.lance_schema)
 
 
 def _addresses_in(onto: Handle, base: Handle, addresses: Addresses) -> Addresses | None:
     """Where rows of `base` lie in `onto`; None if a fragment they lie in is not there any more."""
+    if not len(addresses):
+        return NO_ADDRESSES
     old = {fragment.id: key_of(fragment) for fragment in base.fragments()}
     new = keyed(onto.fragments())
     moved = []
@@ -130,27 +168,21 @@ def _addresses_in(onto: Handle, base: Handle, addresses: Addresses) -> Addresses
         if fragment is None:
             return None
         moved.append(at(fragment.id, offsets))
-    return np.concatenate(moved) if moved else NO_ADDRESSES
+    return np.concatenate(moved)
 
 
-def _delete_again(staged: Handle, effect: Effect, made: Handle) -> tuple[Handle, tuple[FragmentMetadata, ...]]:
-    """Delete in `made` what the staged version deleted of its own new fragments, in one more version on top."""
+def _deleted_again(staged: Handle, shortened: Sequence[FragmentMetadata], made: Handle) -> Deletion:
+    """The deletion vectors that the write's own fragments have in `staged`, written again for `made`."""
     numbers = {key: fragment.id for key, fragment in keyed(made.fragments()).items()}
     dead = []
-    for fragment in effect.added:
-        if fragment.deletion_file is not None:
-            everything = np.arange(fragment.physical_rows, dtype=np.uint64)
-            lost = np.setdiff1d(everything, live_offsets(staged.dataset, fragment), assume_unique=True)
-            dead.append(at(numbers[key_of(fragment)], lost))
+    for fragment in shortened:
+        everything = np.arange(fragment.physical_rows, dtype=np.uint64)
+        lost = np.setdiff1d(everything, live_offsets(staged.dataset, fragment), assume_unique=True)
+        dead.append(at(numbers[key_of(fragment)], lost))
     deletion = delete_at(made.dataset, np.concatenate(dead))
     if deletion is None:
         raise InternalError(f"table {made.table} at {made.version}: a row of a fragment just added is not there")
-    return make_version(made, (), deletion), deletion.updated
-
-
-def _replaced(base: Handle, staged: Handle) -> bool:
-    """Whether one of the steps from `base` to `staged` was a replacement of everything."""
-    return any(isinstance(step.operation, LanceOperation.Overwrite) for step in steps_between(base, staged))
+    return deletion
 
 
 def _ids_at(handle: Handle, addresses: Addresses) -> "pa.Array[Any]":

@@ -1,7 +1,6 @@
 """Staging rows: one call makes exactly one version, with everything the write does to the table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -11,31 +10,15 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.addresses import NO_ADDRESSES, Deletion, as_addresses, delete_at
+from omnigraph.storage.tables.addresses import Deletion, as_addresses, delete_at
 from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.effect import Effect
 from omnigraph.storage.tables.errors import mapped
-from omnigraph.storage.tables.files import deletion_files, fragment_files, in_table, manifest_file
+from omnigraph.storage.tables.files import deletion_files, fragment_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
-from omnigraph.storage.tables.staged import RowsToStage, StagedTable
+from omnigraph.storage.tables.staged import RowsToStage
+from omnigraph.storage.tables.staging import Staging, as_staged, unchanged
 from omnigraph.storage.tables.table import ADDRESS, ID, Table
-
-
-@dataclass(frozen=True, slots=True)
-class Staging:
-    """A staged table with what this process need not read again.
-
-    Attributes:
-        staged: what the caller gets.
-        handle: the new version, open.
-        effect: what it has against its base.
-        replaces: whether it took the place of whatever the base held.
-    """
-
-    staged: StagedTable
-    handle: Handle
-    effect: Effect
-    replaces: bool = False
 
 
 def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
@@ -63,25 +46,24 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
     looked_up = pa.concat_arrays([flat(upserts.column(ID)), deleted])
     found = Table(handle, base).rows_with_ids(looked_up, columns=[ID], with_addresses=True) if len(looked_up) else None
     if found is None or not len(found):
-        if not len(content):
-            return Staging(StagedTable(base, base), handle, Effect())
-        return _append(base, handle, content)
+        return _append(base, handle, content) if len(content) else unchanged(base, handle)
     is_old = pc.is_in(upserts.column(ID), value_set=found.column(ID))
+    addresses = as_addresses(found.column(ADDRESS))
     with mapped(handle.table, handle.version):
-        addresses = as_addresses(found.column(ADDRESS))
         deletion = delete_at(handle.dataset, addresses)
         if deletion is None:
             raise InternalError(f"table {handle.table} at {handle.version}: a row that was found cannot be deleted")
-        added = tuple(write_fragments(content, handle.dataset)) if len(content) else ()
-    return _as_staging(
+        added = _written(handle, content)
+        made = make_version(handle, added, deletion)
+    staged = as_staged(
         base,
-        make_version(handle, added, deletion),
-        Effect(added, addresses),
-        inserted=as_ids(upserts.column(ID).filter(pc.invert(is_old)), appends.column(ID)),
-        updated=as_ids(upserts.column(ID).filter(is_old)),
-        deleted=as_ids(deleted.filter(pc.is_in(deleted, value_set=found.column(ID)))),
-        files=fragment_files(added) | deletion_files(deletion.updated),
+        made,
+        fragment_files(added) | deletion_files(deletion.updated),
+        inserted_ids=as_ids(upserts.column(ID).filter(pc.invert(is_old)), appends.column(ID)),
+        updated_ids=as_ids(upserts.column(ID).filter(is_old)),
+        deleted_ids=as_ids(deleted.filter(pc.is_in(deleted, value_set=found.column(ID)))),
     )
+    return Staging(staged, made, Effect(added, addresses))
 
 
 def make_version(
@@ -111,71 +93,59 @@ def make_version(
             new_fragments=list(added),
             update_mode="rewrite_rows",
         )
-    with mapped(handle.table, handle.version):
-        made = commit_detached(handle.dataset, operation, intermediate=intermediate)
-        return Handle(handle.table, made, handle.data_bytes + bytes_of(added) - bytes_of(deletion.gone))
+    made = commit_detached(handle.dataset, operation, intermediate=intermediate)
+    return Handle(handle.table, made, handle.data_bytes + bytes_of(added) - bytes_of(deletion.gone))
 
 
 def replace_content(handle: Handle, added: Sequence[FragmentMetadata], *, intermediate: bool = False) -> Handle:
     """One version on `handle` that holds exactly these fragments, which no version numbered yet."""
     operation = LanceOperation.Overwrite(handle.dataset.lance_schema, list(added))
-    with mapped(handle.table, handle.version):
-        made = commit_detached(handle.dataset, operation, intermediate=intermediate)
-        return Handle(handle.table, made, bytes_of(added))
+    made = commit_detached(handle.dataset, operation, intermediate=intermediate)
+    return Handle(handle.table, made, bytes_of(added))
+
+
+def flat(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> "pa.Array[Any]":
+    """A column in one piece."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column
+
+
+def as_ids(*columns: "pa.Array[Any] | pa.ChunkedArray[Any]") -> tuple[str, ...]:
+    """The ids in columns, one column after the other."""
+    return tuple(one for column in columns for one in column.to_pylist() if one is not None)
 
 
 def _append(base: Pin, handle: Handle, content: pa.Table) -> Staging:
     with mapped(handle.table, handle.version):
-        added = tuple(write_fragments(content, handle.dataset))
-    return _as_staging(
-        base,
-        make_version(handle, added, Deletion()),
-        Effect(added, NO_ADDRESSES),
-        inserted=as_ids(content.column(ID)),
-        files=fragment_files(added),
-    )
+        added = _written(handle, content)
+        made = make_version(handle, added, Deletion())
+    staged = as_staged(base, made, fragment_files(added), inserted_ids=as_ids(content.column(ID)))
+    return Staging(staged, made, Effect(added))
 
 
 def _replace(base: Pin, handle: Handle, content: pa.Table) -> Staging:
     before = Table(handle, base).scan(columns=[ID], with_addresses=True)
     if not len(before) and not len(content):
-        return Staging(StagedTable(base, base), handle, Effect())
+        return unchanged(base, handle)
     with mapped(handle.table, handle.version):
-        added = tuple(write_fragments(content, handle.dataset)) if len(content) else ()
+        added = _written(handle, content)
+        made = replace_content(handle, added)
     is_old = pc.is_in(content.column(ID), value_set=before.column(ID))
     is_kept = pc.is_in(before.column(ID), value_set=content.column(ID))
-    return _as_staging(
+    staged = as_staged(
         base,
-        replace_content(handle, added),
-        Effect(added, as_addresses(before.column(ADDRESS))),
-        inserted=as_ids(content.column(ID).filter(pc.invert(is_old))),
-        updated=as_ids(content.column(ID).filter(is_old)),
-        deleted=as_ids(before.column(ID).filter(pc.invert(is_kept))),
-        files=fragment_files(added),
-        replaces=True,
+        made,
+        fragment_files(added),
+        inserted_ids=as_ids(content.column(ID).filter(pc.invert(is_old))),
+        updated_ids=as_ids(content.column(ID).filter(is_old)),
+        deleted_ids=as_ids(before.column(ID).filter(pc.invert(is_kept))),
     )
+    return Staging(staged, made, Effect(added, as_addresses(before.column(ADDRESS))), replaces=True)
 
 
-def _as_staging(
-    base: Pin,
-    made: Handle,
-    effect: Effect,
-    *,
-    inserted: tuple[str, ...] = (),
-    updated: tuple[str, ...] = (),
-    deleted: tuple[str, ...] = (),
-    files: set[str],
-    replaces: bool = False,
-) -> Staging:
-    staged = StagedTable(
-        base=base,
-        pin=made.pin(),
-        inserted_ids=inserted,
-        updated_ids=updated,
-        deleted_ids=deleted,
-        files=in_table(made.table, {*files, manifest_file(made.version)}),
-    )
-    return Staging(staged, made, effect, replaces)
+def _written(handle: Handle, content: pa.Table) -> tuple[FragmentMetadata, ...]:
+    return tuple(write_fragments(content, handle.dataset)) if len(content) else ()
 
 
 def _conform(rows: pa.Table | None, handle: Handle) -> pa.Table:
@@ -206,15 +176,3 @@ def _check_ids_are_distinct(handle: Handle, *columns: "pa.Array[Any] | pa.Chunke
         raise InternalError(f"table {handle.table}: a row has no id")
     if pc.count_distinct(ids).as_py() != len(ids):
         raise InternalError(f"table {handle.table}: an id occurs twice in one write")
-
-
-def flat(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """A column in one piece."""
-    if isinstance(column, pa.ChunkedArray):
-        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    return column
-
-
-def as_ids(*columns: "pa.Array[Any] | pa.ChunkedArray[Any]") -> tuple[str, ...]:
-    """The ids in columns, one column after the other."""
-    return tuple(one for column in columns for one in column.to_pylist() if one is not None)

@@ -1,6 +1,7 @@
 """Reading one immutable version of a table."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,44 @@ from omnigraph.storage.tables.handles import Handle
 
 ID = "id"
 ADDRESS = "_rowaddr"
+DISTANCE = "_distance"
+SCORE = "_score"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIndex:
+    """An index of one version.
+
+    Attributes:
+        name: its own name.
+        columns: what it is on.
+        kind: which sort, in Lance's words.
+        segments: how many parts it has.
+        rows: how many rows it covers.
+        rows_missing: how many it does not.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    kind: str
+    segments: int
+    rows: int
+    rows_missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of one version lie in fragments.
+
+    Attributes:
+        fragments: how many there are.
+        small_fragments: how many are small enough to be compacted.
+        deleted_rows: how many rows are deleted and still in the files.
+    """
+
+    fragments: int
+    small_fragments: int
+    deleted_rows: int
 
 
 def quoted(text: str) -> str:
@@ -172,6 +211,109 @@ class Table:
         """Whether an index on the column exists, be it of a part of the rows only."""
         with mapped(self._pin.table, self._pin.version):
             return any(index.field_names == [column] for index in self._handle.dataset.describe_indices())
+
+    def indexes(self) -> tuple[BuiltIndex, ...]:
+        """The indexes there are, with how far they reach."""
+        with mapped(self._pin.table, self._pin.version):
+            rows = self._handle.dataset.count_rows()
+            return tuple(
+                BuiltIndex(
+                    name=index.name,
+                    columns=tuple(index.field_names),
+                    kind=index.index_type,
+                    segments=len(index.segments),
+                    rows=index.num_rows_indexed,
+                    rows_missing=rows - index.num_rows_indexed,
+                )
+                for index in self._handle.dataset.describe_indices()
+            )
+
+    def layout(self) -> Layout:
+        """How the rows lie in fragments; known from the manifest."""
+        fragments = self._handle.fragments()
+        return Layout(
+            fragments=len(fragments),
+            small_fragments=sum(fragment.num_rows < limits.SMALL_FRAGMENT_ROWS_MAX for fragment in fragments),
+            deleted_rows=sum(fragment.num_deletions for fragment in fragments),
+        )
+
+    def nearest(
+        self,
+        column: str,
+        vector: Sequence[float],
+        *,
+        count: int,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,
+        metric: str = "l2",
+        exact: bool = False,
+        cells: int | None = None,
+    ) -> pa.Table:
+        """The rows whose vector is nearest to `vector`.
+
+        Args:
+            column (str): the column of vectors.
+            vector (Sequence[float]): what to be near to.
+            count (int): how many rows.
+            columns (Sequence[str] | None): which columns; all by default.
+            filter (str | None): an SQL condition; only rows that satisfy it are ranked.
+            metric (str): `l2`, `cosine` or `dot`; an index is used if it was built for the same.
+            exact (bool): compare with every vector, whatever indexes there are.
+            cells (int | None): how many cells of an index to look into; more find more and take longer.
+
+        Returns:
+            pa.Table: the rows, nearest first, with the column `_distance`.
+        """
+        query = {
+            "column": column,
+            "q": list(vector),
+            "k": count,
+            "metric": metric,
+            "use_index": not exact,
+            "nprobes": cells,
+            # Compressed indexes only estimate: take more than asked for and rank those by their true distance.
+            "refine_factor": limits.VECTOR_REFINE_FACTOR,
+        }
+        with mapped(self._pin.table, self._pin.version):
+            return self._handle.dataset.scanner(
+                columns=None if columns is None else [*columns, DISTANCE],
+                filter=filter,
+                nearest=query,
+                prefilter=True,
+            ).to_table()
+
+    def matching(
+        self,
+        column: str,
+        words: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """The rows whose text has one of the words, rows without a place in the index included.
+
+        Args:
+            column (str): a column with an index of kind INVERTED.
+            words (str): what to look for.
+            columns (Sequence[str] | None): which columns; all by default.
+            filter (str | None): an SQL condition; only rows that satisfy it are ranked.
+            limit (int | None): at most this many rows.
+
+        Returns:
+            pa.Table: the rows, best first, with the column `_score`.
+
+        Raises:
+            InvalidRequestError: the column has no such index.
+        """
+        with mapped(self._pin.table, self._pin.version):
+            return self._handle.dataset.scanner(
+                columns=[*(self.schema.names if columns is None else columns), SCORE],
+                filter=filter,
+                limit=limit,
+                full_text_query={"query": words, "columns": [column]},
+                prefilter=True,
+            ).to_table()
 
     def _rows_by_filter(
         self, wanted: "pa.Array[Any]", columns: Sequence[str] | None, *, with_addresses: bool

@@ -7,23 +7,40 @@ ever moves on by itself after its creation. See `detached.py` for the one place 
 import contextvars
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
 
 import lance
 import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.compact import compact
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
 from omnigraph.storage.tables.handles import Handle, Handles, shared_session
+from omnigraph.storage.tables.indexes import (
+    IndexKind,
+    IndexSpec,
+    SegmentChange,
+    dropping,
+    extension,
+    folding,
+    rebuilding,
+    segment_files,
+    with_segments,
+)
 from omnigraph.storage.tables.rebase import read_staging, rebase
-from omnigraph.storage.tables.stage import Staging, stage_rows
+from omnigraph.storage.tables.schema import change_columns
+from omnigraph.storage.tables.stage import stage_rows
 from omnigraph.storage.tables.staged import RowsToStage, StagedTable
+from omnigraph.storage.tables.staging import Staging, as_staged
 from omnigraph.storage.tables.table import Table
 
-__all__ = ["RowsToStage", "StagedTable", "Table", "Tables"]
+__all__ = ["IndexKind", "IndexSpec", "RowsToStage", "StagedTable", "Table", "Tables"]
+
+_What = TypeVar("_What")
 
 
 class Tables:
@@ -89,6 +106,107 @@ class Tables:
         """
         handle = self._handles.open(base)
         return self._keep(stage_rows(base, handle, rows))
+
+    def stage_columns(
+        self,
+        base: Pin,
+        *,
+        dropped: Iterable[str] = (),
+        renamed: Mapping[str, str] | None = None,
+        relaxed: Iterable[str] = (),
+        added: Sequence["pa.Field[pa.DataType]"] = (),
+    ) -> StagedTable:
+        """Make one version with other columns. No row is rewritten; rows there are have null in new columns.
+
+        Args:
+            base (Pin): the version to start from.
+            dropped (Iterable[str]): columns to leave out.
+            renamed (Mapping[str, str] | None): of those that stay, old names to new ones.
+            relaxed (Iterable[str]): columns, by their old names, that shall allow nulls.
+            added (Sequence[pa.Field]): columns to add at the end; they allow nulls.
+
+        Returns:
+            StagedTable: the new version.
+
+        Raises:
+            InternalError: a column is not there, a name is taken, or a new column does not allow nulls.
+        """
+        made = change_columns(self._handles.open(base), dropped=dropped, renamed=renamed, relaxed=relaxed, added=added)
+        return as_staged(base, self._handles.keep(made), ())
+
+    def stage_add_column(self, base: Pin, column: "pa.Field[pa.DataType]") -> StagedTable:
+        """Add a column that allows nulls, at the end; see `stage_columns`."""
+        return self.stage_columns(base, added=[column])
+
+    def stage_rename_column(self, base: Pin, old: str, new: str) -> StagedTable:
+        """Rename a column; see `stage_columns`."""
+        return self.stage_columns(base, renamed={old: new})
+
+    def stage_drop_column(self, base: Pin, column: str) -> StagedTable:
+        """Leave a column out; see `stage_columns`."""
+        return self.stage_columns(base, dropped=[column])
+
+    def stage_index(self, base: Pin, *specs: IndexSpec) -> StagedTable:
+        """Build indexes anew over all rows, each in one segment.
+
+        Args:
+            base (Pin): the version to start from.
+            *specs (IndexSpec): which.
+
+        Returns:
+            StagedTable: one version with all of them; the base where there are too few rows to learn from.
+        """
+        return self._stage_segments(base, specs, rebuilding)
+
+    def stage_index_delta(self, base: Pin, *specs: IndexSpec) -> StagedTable:
+        """Let indexes cover the rows written since they were last built; build those that are not there.
+
+        Args:
+            base (Pin): the version to start from.
+            *specs (IndexSpec): which.
+
+        Returns:
+            StagedTable: one version with all of them; the base where nothing was missing.
+        """
+        return self._stage_segments(base, specs, extension)
+
+    def fold_index(self, base: Pin, *specs: IndexSpec) -> StagedTable:
+        """Make one segment of the several that deltas have left.
+
+        Args:
+            base (Pin): the version to start from.
+            *specs (IndexSpec): which.
+
+        Returns:
+            StagedTable: one version with all of them; the base where no index has two segments.
+        """
+        return self._stage_segments(base, specs, folding)
+
+    def stage_index_drop(self, base: Pin, *names: str) -> StagedTable:
+        """Leave indexes out.
+
+        Args:
+            base (Pin): the version to start from.
+            *names (str): which.
+
+        Returns:
+            StagedTable: one version without them; the base where there are none of these names.
+        """
+        return self._stage_segments(base, names, dropping)
+
+    def stage_compaction(self, base: Pin, indexes: Sequence[IndexSpec] = ()) -> StagedTable:
+        """Make one fragment of the small ones; large ones stay, and with them what indexes know of them.
+
+        Args:
+            base (Pin): the version to start from.
+            indexes (Sequence[IndexSpec]): indexes to extend to the new fragment, where they were built before.
+
+        Returns:
+            StagedTable: the new version; the base where there is nothing to gain.
+        """
+        handle = self._handles.open(base)
+        made, files = compact(handle, indexes)
+        return as_staged(base, self._handles.keep(made), files)
 
     def stage_many(self, work: Mapping[str, Callable[[], StagedTable]]) -> dict[str, StagedTable]:
         """Stage several tables at once.
@@ -168,6 +286,15 @@ class Tables:
         handle = self._handles.open(pin)
         with mapped(pin.table, pin.version):
             return version_files(handle)
+
+    def _stage_segments(
+        self, base: Pin, whats: Iterable[_What], change: Callable[[Handle, _What], SegmentChange]
+    ) -> StagedTable:
+        handle = self._handles.open(base)
+        with mapped(base.table, base.version):
+            changes = [change(handle, what) for what in whats]
+            made = with_segments(handle, changes)
+        return as_staged(base, self._handles.keep(made), segment_files(changes))
 
     def _keep(self, staging: Staging) -> StagedTable:
         """Remember a new version: its handle for the next write, its effect for a rebase."""

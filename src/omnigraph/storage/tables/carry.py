@@ -1,0 +1,76 @@
+"""Taking index segments along to a version they were not built on.
+
+A segment names rows by address, so it holds in every version that has the same fragments under the same numbers,
+whatever was deleted from them or added beside them since.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from lance import LanceOperation
+from lance.dataset import Index
+
+from omnigraph.storage.tables.effect import key_of
+from omnigraph.storage.tables.files import Step
+from omnigraph.storage.tables.handles import Handle
+from omnigraph.storage.tables.indexes import SegmentChange
+
+
+def segment_changes(steps: Iterable[Step]) -> dict[str, SegmentChange]:
+    """What steps did to indexes, all together.
+
+    Args:
+        steps (Iterable[Step]): the oldest first.
+
+    Returns:
+        dict[str, SegmentChange]: by the index's name.
+    """
+    added: dict[str, Index] = {}
+    removed: dict[str, Index] = {}
+    for step in steps:
+        if isinstance(step.operation, LanceOperation.CreateIndex):
+            for segment in step.operation.removed_indices:
+                if added.pop(segment.uuid, None) is None:
+                    removed[segment.uuid] = segment
+            added.update({segment.uuid: segment for segment in step.operation.new_indices})
+    return {
+        name: SegmentChange(
+            tuple(segment for segment in added.values() if segment.name == name),
+            tuple(segment for segment in removed.values() if segment.name == name),
+        )
+        for name in sorted({segment.name for segment in (*added.values(), *removed.values())})
+    }
+
+
+def holds_in(change: SegmentChange, base: Handle, onto: Handle) -> bool:
+    """Whether a change to an index means the same in another version.
+
+    Args:
+        change (SegmentChange): of one index, built on `base`.
+        base (Handle): where it was built.
+        onto (Handle): where it is to hold.
+
+    Returns:
+        bool: whether what it removes is there, what it adds covers fragments that are there, and nobody else covers
+            them.
+    """
+    here = {fragment.id: key_of(fragment) for fragment in base.fragments()}
+    there = {fragment.id: key_of(fragment) for fragment in onto.fragments()}
+    names = {segment.name for segment in (*change.added, *change.removed)}
+    present = {
+        segment.uuid: set(segment.fragment_ids)
+        for index in onto.dataset.describe_indices()
+        if index.name in names
+        for segment in index.segments
+    }
+    gone = {segment.uuid for segment in change.removed}
+    if not gone <= present.keys():
+        return False
+    covered = _fragments_of(change.added)
+    others = set().union(*(fragments for uuid, fragments in present.items() if uuid not in gone))
+    return covered.isdisjoint(others) and all(
+        number in here and here[number] == there.get(number) for number in covered
+    )
+
+
+def _fragments_of(segments: Sequence[Index]) -> set[int]:
+    return {number for segment in segments for number in segment.fragment_ids}

@@ -1,0 +1,253 @@
+"""Staging indexes: derived state, built on the side, never needed for a right answer.
+
+An index is a set of *segments*, each over some fragments. New rows are in new fragments, so an index is brought up to
+date by a segment over the fragments that have none; now and then the segments are folded into one.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pyarrow as pa
+from lance import LanceOperation
+from lance.dataset import Index
+
+from omnigraph import limits
+from omnigraph.errors import InternalError
+from omnigraph.storage.tables.detached import commit_detached
+from omnigraph.storage.tables.handles import Handle
+
+
+class IndexKind(StrEnum):
+    """What an index is good for."""
+
+    BTREE = "BTREE"  # equality and ranges
+    BITMAP = "BITMAP"  # equality on few different values
+    LABEL_LIST = "LABEL_LIST"  # membership in lists
+    NGRAM = "NGRAM"  # substrings
+    INVERTED = "INVERTED"  # words
+    IVF_FLAT = "IVF_FLAT"  # near vectors, exact within the cells looked into
+    IVF_PQ = "IVF_PQ"  # near vectors, compressed
+    IVF_HNSW_SQ = "IVF_HNSW_SQ"  # near vectors, by graph
+    IVF_HNSW_PQ = "IVF_HNSW_PQ"  # near vectors, by graph, compressed
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is on vectors."""
+        return self.startswith("IVF_")
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether it learns a code book."""
+        return self.endswith("_PQ")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """An index as it is declared.
+
+    Attributes:
+        name: the index's own name, unique in its table.
+        column: the column it is on.
+        kind: which sort.
+        options: further settings in Lance's words, like `metric`, `num_sub_vectors`, `language`, `with_position`.
+    """
+
+    name: str
+    column: str
+    kind: IndexKind
+    options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentChange:
+    """What becomes of an index.
+
+    Attributes:
+        added: segments built and in no version yet.
+        removed: segments to leave out.
+    """
+
+    added: tuple[Index, ...] = ()
+    removed: tuple[Index, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Which index."""
+        return next(segment.name for segment in (*self.added, *self.removed))
+
+
+def rebuilding(handle: Handle, spec: IndexSpec) -> SegmentChange:
+    """Build the index anew over all rows, in one segment.
+
+    Args:
+        handle (Handle): the version to index.
+        spec (IndexSpec): which index.
+
+    Returns:
+        SegmentChange: empty where there are too few rows for an index to learn from.
+    """
+    built = _build(handle, spec, sorted(fragment.id for fragment in handle.fragments()))
+    return SegmentChange() if built is None else SegmentChange((built,), tuple(segments_of(handle, spec.name)))
+
+
+def extension(handle: Handle, spec: IndexSpec) -> SegmentChange:
+    """Build a segment over the fragments that the index does not cover.
+
+    Args:
+        handle (Handle): the version to index.
+        spec (IndexSpec): which index; where there is none of its name, all fragments are uncovered.
+
+    Returns:
+        SegmentChange: empty where nothing is missing, or too few rows to learn from: vectors without an index are
+            compared one by one, which few can bear.
+    """
+    live = {fragment.id for fragment in handle.fragments()}
+    segments = segments_of(handle, spec.name)
+    missing = sorted(live.difference(*(segment.fragment_ids for segment in segments)))
+    built = _build(handle, spec, missing)
+    return SegmentChange(() if built is None else (built,), tuple(_dead(segments, live)))
+
+
+def folding(handle: Handle, spec: IndexSpec) -> SegmentChange:
+    """Make one segment of several.
+
+    Args:
+        handle (Handle): the version to index.
+        spec (IndexSpec): which index.
+
+    Returns:
+        SegmentChange: empty where there are no two segments.
+    """
+    segments = segments_of(handle, spec.name)
+    if len(segments) <= 1:
+        return SegmentChange()
+    if spec.kind.is_vector:
+        # Segments of different training do not add up; what was learnt from few rows is better learnt again.
+        return rebuilding(handle, spec)
+    dead = _dead(segments, {fragment.id for fragment in handle.fragments()})
+    alive = [segment for segment in segments if segment not in dead]
+    if len(alive) <= 1:
+        return SegmentChange((), tuple(dead))
+    return SegmentChange((_committed(handle.dataset.merge_existing_index_segments(alive)),), tuple(segments))
+
+
+def dropping(handle: Handle, name: str) -> SegmentChange:
+    """Leave the index out; empty where there is none of that name."""
+    return SegmentChange((), tuple(segments_of(handle, name)))
+
+
+def with_segments(handle: Handle, changes: Iterable[SegmentChange]) -> Handle:
+    """One version in which indexes have changed.
+
+    Args:
+        handle (Handle): the version the segments were built on.
+        changes (Iterable[SegmentChange]): what changes, at most once per index.
+
+    Returns:
+        Handle: the new version; the given one where nothing changes.
+    """
+    added: list[Index] = []
+    removed: list[Index] = []
+    for change in changes:
+        added += change.added
+        removed += change.removed
+    if not added and not removed:
+        return handle
+    made = commit_detached(handle.dataset, LanceOperation.CreateIndex(added, removed))
+    return Handle(handle.table, made, handle.data_bytes)
+
+
+def segment_files(changes: Iterable[SegmentChange]) -> set[str]:
+    """The files of the segments added, under their table's folder."""
+    return {
+        f"_indices/{segment.uuid}/{file.path}"
+        for change in changes
+        for segment in change.added
+        for file in segment.files or ()
+    }
+
+
+def can_learn(handle: Handle, spec: IndexSpec, fragments: Iterable[int]) -> bool:
+    """Whether the rows of some fragments are enough to build a segment from."""
+    if not spec.kind.is_vector:
+        return True
+    return _rows_with_value(handle, spec.column, fragments) >= limits.VECTOR_INDEX_ROWS_MIN
+
+
+def segments_of(handle: Handle, name: str) -> list[Index]:
+    """The segments of an index, in the form in which they can be removed or folded."""
+    return [
+        Index(
+            uuid=segment.uuid,
+            name=name,
+            fields=list(index.fields),
+            dataset_version=1,
+            fragment_ids=segment.fragment_ids,
+            index_version=segment.index_version,
+            index_details=(index.type_url, b""),
+        )
+        for index in handle.dataset.describe_indices()
+        if index.name == name
+        for segment in index.segments
+    ]
+
+
+def _dead(segments: Sequence[Index], live: set[int]) -> list[Index]:
+    """Segments of which no fragment is left."""
+    return [segment for segment in segments if live.isdisjoint(segment.fragment_ids)]
+
+
+def _build(handle: Handle, spec: IndexSpec, fragments: list[int]) -> Index | None:
+    """A segment over some fragments; None where there is nothing to index, or too little to learn from."""
+    if not fragments:
+        return None
+    options: dict[str, str | int | float | bool] = dict(spec.options)
+    if spec.kind.is_vector:
+        rows = _rows_with_value(handle, spec.column, fragments)
+        if rows < limits.VECTOR_INDEX_ROWS_MIN:
+            return None
+        options = {**_vector_options(handle, spec, rows), **options}
+    built = handle.dataset.create_index_uncommitted(
+        spec.column,
+        spec.kind.value,
+        name=spec.name,
+        fragment_ids=fragments,
+        replace=True,
+        **options,  # type: ignore[arg-type]  # each kind takes others
+    )
+    if spec.kind is IndexKind.INVERTED:
+        # What is built lies in parts that only this step puts in their place.
+        built = handle.dataset.merge_existing_index_segments([_committed(built)])
+    return _committed(built)
+
+
+def _committed(segment: Index) -> Index:
+    """A segment as it may stand in a version.
+
+    A segment notes the version it was built at, and folding refuses one built "later" than another. The numbers of
+    detached versions are random, so all are given the first.
+    """
+    return dataclasses.replace(segment, dataset_version=1)
+
+
+def _rows_with_value(handle: Handle, column: str, fragments: Iterable[int]) -> int:
+    chosen = set(fragments)
+    opened = [one for one in handle.dataset.get_fragments() if one.fragment_id in chosen]
+    return int(handle.dataset.scanner(columns=[], filter=f"`{column}` IS NOT NULL", fragments=opened).count_rows())
+
+
+def _vector_options(handle: Handle, spec: IndexSpec, rows: int) -> dict[str, str | int | float | bool]:
+    kind = handle.dataset.schema.field(spec.column).type
+    if not isinstance(kind, pa.FixedSizeListType):
+        raise InternalError(f"table {handle.table}: column {spec.column} holds no vectors")
+    chosen: dict[str, str | int | float | bool] = {
+        "num_partitions": max(1, min(limits.VECTOR_PARTITIONS_MAX, rows // limits.VECTOR_PARTITION_ROWS))
+    }
+    if spec.kind.is_compressed:
+        # One code for eight or so dimensions; a vector has to split evenly.
+        chosen["num_sub_vectors"] = next(
+            kind.list_size // width for width in (8, 7, 6, 5, 4, 3, 2, 1) if kind.list_size % width == 0
+        )
+    return chosen

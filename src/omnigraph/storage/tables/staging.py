@@ -1,0 +1,69 @@
+"""A staged table together with what this process need not read again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.effect import Effect
+from omnigraph.storage.tables.files import in_table, manifest_file
+from omnigraph.storage.tables.handles import Handle
+from omnigraph.storage.tables.indexes import SegmentChange
+from omnigraph.storage.tables.staged import StagedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A staged table, open, and what it has against its base.
+
+    Attributes:
+        staged: what the caller gets.
+        handle: the new version, open.
+        effect: what it has against its base.
+        replaces: whether it took the place of whatever the base held.
+        segments: what became of indexes, by their names.
+    """
+
+    staged: StagedTable
+    handle: Handle
+    effect: Effect = field(default_factory=Effect)
+    replaces: bool = False
+    segments: Mapping[str, SegmentChange] = field(default_factory=dict)
+
+
+def unchanged(base: Pin, handle: Handle) -> Staging:
+    """What comes out when there is nothing to do: the base."""
+    return Staging(StagedTable(base, base), handle)
+
+
+def as_staged(
+    base: Pin,
+    made: Handle,
+    files: Iterable[str],
+    *,
+    inserted_ids: tuple[str, ...] = (),
+    updated_ids: tuple[str, ...] = (),
+    deleted_ids: tuple[str, ...] = (),
+) -> StagedTable:
+    """What a caller gets of a version just made.
+
+    Args:
+        base (Pin): what it was made from.
+        made (Handle): the version; the base itself when nothing changed.
+        files (Iterable[str]): files it needs besides its manifest, under the table's folder.
+        inserted_ids (tuple[str, ...]): ids it has and the base has not.
+        updated_ids (tuple[str, ...]): ids whose row is another.
+        deleted_ids (tuple[str, ...]): ids it has no more.
+
+    Returns:
+        StagedTable: with rows and bytes filled in.
+    """
+    if made.version == base.version:
+        return StagedTable(base, base)
+    return StagedTable(
+        base=base,
+        pin=made.pin(),
+        inserted_ids=inserted_ids,
+        updated_ids=updated_ids,
+        deleted_ids=deleted_ids,
+        files=in_table(made.table, {*files, manifest_file(made.version)}),
+    )
