@@ -1,5 +1,7 @@
 """The stores behind the port."""
 
+from omnigraph.storage.object_stores.externally_fenced import ExternallyFencedStore
+from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.storage.object_stores.open import open_store, table_options
@@ -9,9 +11,11 @@ from omnigraph.storage.object_stores.s3 import S3Options, S3Store
 
 __all__ = [
     "Durability",
+    "ExternallyFencedStore",
     "LocalStore",
     "MemoryStore",
     "ReadOnlyStore",
+    "RequestKind",
     "RetryingStore",
     "S3Options",
     "S3Store",

@@ -11,14 +11,13 @@ from omnigraph import limits
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_store import (
     Listed,
-    ObjectExists,
-    StoreRefused,
     check_path,
     check_prefix,
     is_temporary,
 )
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, is_missing_object, mapped
+from omnigraph.storage.object_stores.proof import prove_by_trying
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -107,19 +106,7 @@ class ObstoreStore:
 
     def prove_put_if_absent(self) -> None:
         """Put one fresh path twice; the second must be refused."""
-        probe = f"__probe/{self._ids.new()}"
-        self.put_if_absent(probe, b"first")
-        try:
-            self.put_if_absent(probe, b"second")
-        except ObjectExists:
-            return
-        finally:
-            self.delete(probe)
-        raise StoreRefused(
-            f"{self._uri} takes a conditional put of a path that exists, so it cannot tell which of two writers came "
-            "first; use an external store",
-            path=probe,
-        )
+        prove_by_trying(self, self._ids)
 
     def _listed(self, prefix: str, limit: int | None) -> Iterator[Listed]:
         left = limit

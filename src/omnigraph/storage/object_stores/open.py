@@ -6,7 +6,10 @@ from urllib.parse import unquote
 
 from obstore.store import from_url
 
+from omnigraph.storage.external_store import ExternalStore
+from omnigraph.storage.external_stores import open_external_store
 from omnigraph.storage.object_store import ObjectStore, StoreRefused
+from omnigraph.storage.object_stores.externally_fenced import ExternallyFencedStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.storage.object_stores.obstore_backed import ObstoreStore
@@ -25,6 +28,7 @@ def open_store(
     read_only: bool = False,
     durability: Durability | str = Durability.POWER,
     s3: S3Options | None = None,
+    external: ExternalStore | str | None = None,
 ) -> ObjectStore:
     """The store whose root is at `uri`. Nothing is created or asked before the first request.
 
@@ -35,6 +39,9 @@ def open_store(
         read_only (bool): refuse every write.
         durability (Durability | str): on local disk, what an answered put survives: "power" or "process".
         s3 (S3Options | None): how to reach a bucket; by default what the AWS_* variables say.
+        external (ExternalStore | str | None): for a store without conditional puts, what decides races instead, or
+            its address. Everybody who writes must name the same one. Readers finish what a dead writer left half
+            done there, also those that may not write anything of their own.
 
     Returns:
         ObjectStore: ready for requests; transient failures are tried again.
@@ -42,7 +49,11 @@ def open_store(
     Raises:
         StoreRefused: there is no such kind of store, or the address makes no sense.
     """
-    store = RetryingStore(_open(uri, Durability(durability), s3))
+    store = _open(uri, Durability(durability), s3)
+    if external is not None:
+        decides = open_external_store(external) if isinstance(external, str) else external
+        store = ExternallyFencedStore(store, decides)
+    store = RetryingStore(store)
     return ReadOnlyStore(store) if read_only else store
 
 

@@ -1,0 +1,110 @@
+"""An external store in PostgreSQL: for any number of machines. Needs the extra `omnigraph[postgres]`."""
+
+import threading
+from collections.abc import Sequence
+from typing import ClassVar
+
+import psycopg
+from psycopg import errors
+
+from omnigraph import limits
+from omnigraph.storage.external_stores.sql import TABLE, SqlExternalStore
+from omnigraph.storage.object_store import OutcomeUnknown, StoreError, StoreRefused, StoreTransient
+
+# Paths sort by their bytes here as they do in object stores, whatever language the database speaks.
+_SETUP = (
+    f"""
+    CREATE TABLE IF NOT EXISTS {TABLE} (
+        root TEXT COLLATE "C" NOT NULL, path TEXT COLLATE "C" NOT NULL, location TEXT COLLATE "C" NOT NULL,
+        PRIMARY KEY (root, path)
+    )""",
+    f"CREATE INDEX IF NOT EXISTS {TABLE}_unfinished ON {TABLE} (root, path) WHERE location <> path",
+)
+# A database set up to lose its last transactions with its power would lose commits.
+_DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+# Two processes that make the table at once: one of them is told so in one of these ways.
+_MADE_BY_ANOTHER = (errors.UniqueViolation, errors.DuplicateTable, errors.DuplicateObject)
+# The statement was rolled back, or never began.
+_NOT_DONE = (errors.TransactionRollback, errors.QueryCanceled, errors.LockNotAvailable, errors.TooManyConnections)
+
+
+class PostgresExternalStore(SqlExternalStore):
+    """Entries in one table of the database, which is made when it is first needed."""
+
+    _value: ClassVar[str] = "%s"
+
+    def __init__(self, address: str) -> None:
+        """A store in the database at `address`.
+
+        Args:
+            address (str): a connection string: `postgresql://user@host/database`, or `key=value` pairs.
+        """
+        self._address = address
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[tuple[str, ...]] | None = None
+
+    def close(self) -> None:
+        """Close the connection. A request after that makes a new one."""
+        with self._lock:
+            self._close()
+
+    def _read(self, path: str, statement: str, *values: str | None) -> Sequence[tuple[str, ...]]:
+        try:
+            return self._run(path, statement, values)
+        except OutcomeUnknown as error:
+            raise StoreTransient(str(error), path=path) from error
+
+    def _write(self, path: str, statement: str, *values: str | None) -> Sequence[tuple[str, ...]]:
+        return self._run(path, statement, values)
+
+    def _run(self, path: str, statement: str, values: Sequence[str | None]) -> Sequence[tuple[str, ...]]:
+        with self._lock:
+            connection = self._connected(path)
+            try:
+                # The text is put together from constants only; every value goes beside it.
+                return connection.execute(statement, values).fetchall()
+            except psycopg.Error as error:
+                self._close()
+                raise _mapped(error, path) from error
+
+    def _connected(self, path: str) -> psycopg.Connection[tuple[str, ...]]:
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        try:
+            self._connection = self._connect()
+        except psycopg.OperationalError as error:
+            # Nothing was asked yet. A server that starts or is out of connections looks the same as a wrong address.
+            raise StoreTransient(f"cannot reach the external store: {error}", path=path) from error
+        except psycopg.Error as error:
+            raise StoreRefused(f"cannot use the external store: {error}", path=path) from error
+        return self._connection
+
+    def _connect(self) -> psycopg.Connection[tuple[str, ...]]:
+        connection: psycopg.Connection[tuple[str, ...]] = psycopg.connect(
+            self._address, autocommit=True, connect_timeout=int(limits.EXTERNAL_WAIT_S)
+        )
+        try:
+            connection.execute(_DURABLE)
+            for statement in _SETUP:
+                try:
+                    connection.execute(statement)
+                except _MADE_BY_ANOTHER:
+                    continue
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _mapped(error: psycopg.Error, path: str) -> StoreError:
+    message = f"the external store failed on {path!r}: {error}"
+    if isinstance(error, _NOT_DONE):
+        return StoreTransient(message, path=path)
+    if isinstance(error, psycopg.OperationalError) and not isinstance(error, errors.DiskFull):
+        return OutcomeUnknown(message, path=path)
+    return StoreRefused(message, path=path)

@@ -1,0 +1,275 @@
+"""Conditional puts for an object store that has none, decided by an external store.
+
+A conditional put takes four steps, and the second is the moment the object exists:
+
+    1. stage     put the bytes under a unique name nobody lists
+    2. decide    put-if-absent (root, path) → staged name in the external store
+    3. finalise  copy the staged object to its path
+    4. repoint   let the external entry name the path itself; then the staged object can go
+
+A writer may die after any of them. Readers that meet an entry still naming a staged object do steps 3 and 4 before they
+answer, any number of them at once, and refuse to answer when they cannot. Objects created this way never change, so one
+found at its path needs no asking; only one that is absent does.
+
+Invariants:
+    No reader is given bytes from a staged object.
+    A reader who knows nothing of the external store misses at most objects whose writer died between 2 and 3.
+    A copy of the folder made elsewhere is complete: under its new address nothing is known of it, and what lies at its
+    path exists.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from omnigraph import limits
+from omnigraph.ids import IdSource, UlidSource
+from omnigraph.storage.external_store import ExternalEntry, ExternalStore
+from omnigraph.storage.object_store import (
+    Listed,
+    ObjectExists,
+    ObjectNotFound,
+    ObjectStore,
+    OutcomeUnknown,
+    StoreError,
+    StoreRefused,
+    StoreTransient,
+    check_path,
+    check_prefix,
+)
+from omnigraph.storage.object_stores.proof import prove_by_trying
+
+STAGED_FOLDER = "__staged/"
+
+
+class ExternallyFencedStore:
+    """The whole port over a store that needs only get, list, put, copy and delete."""
+
+    def __init__(
+        self, inner: ObjectStore, external: ExternalStore, *, root: str | None = None, ids: IdSource | None = None
+    ) -> None:
+        """A store before `inner`.
+
+        Args:
+            inner (ObjectStore): holds the objects; its put-if-absent is never used.
+            external (ExternalStore): decides who comes first.
+            root (str | None): under which name the external store knows this store; by default its address.
+            ids (IdSource | None): for the names of staged objects.
+        """
+        self._inner = inner
+        self._external = external
+        self._root = root or inner.uri
+        self._ids = ids or UlidSource()
+
+    @property
+    def uri(self) -> str:
+        """Where the root is."""
+        return self._inner.uri
+
+    @property
+    def table_options(self) -> Mapping[str, str]:
+        """With which options the table library opens the same place."""
+        return self._inner.table_options
+
+    def get(self, path: str) -> bytes:
+        """The object's bytes."""
+        _check(path)
+        try:
+            return self._inner.get(path)
+        except ObjectNotFound:
+            entry = self._external.get(self._root, path)
+            if entry is None:
+                raise
+            # Final by now means that somebody finished it, or deleted it, since we looked.
+            if not entry.is_final:
+                self._synchronise(entry)
+            return self._inner.get(path)
+
+    def list(self, prefix: str, *, limit: int | None = None) -> Iterator[Listed]:
+        """The objects below a folder, recursively, in order of their paths."""
+        check_prefix(prefix)
+        self._synchronise_below(prefix)
+        if prefix:
+            return self._inner.list(prefix, limit=limit)
+        visible = (listed for listed in self._inner.list("") if not _is_staged(listed.path))
+        return islice(visible, limit)
+
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """The names of the folders directly below `prefix`, in order."""
+        check_prefix(prefix)
+        self._synchronise_below(prefix)
+        return (name for name in self._inner.list_folders(prefix) if not _is_staged(f"{prefix}{name}/"))
+
+    def put(self, path: str, body: bytes) -> None:
+        """Create or replace an object; the external store has no part in it."""
+        _check(path)
+        self._inner.put(path, body)
+
+    def put_if_absent(self, path: str, body: bytes) -> None:
+        """Create an object; of several writers exactly one succeeds."""
+        _check(path)
+        if self._is_there(path):
+            # The external store may not know it: the folder was copied here, or the object came by a plain put.
+            raise ObjectExists(f"there is an object {path!r} in {self.uri} already", path=path)
+        staged = f"{STAGED_FOLDER}{path}.{self._ids.new()}.staged"
+        self._inner.put(staged, body)
+        self._decide(path, staged)
+        # The object exists from here on. What is not finished now, the next reader finishes.
+        with contextlib.suppress(StoreError):
+            self._synchronise(ExternalEntry(path, staged))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object, replacing the target."""
+        _check(source)
+        _check(target)
+        try:
+            self._inner.copy(source, target)
+        except ObjectNotFound:
+            entry = self._external.get(self._root, source)
+            if entry is None:
+                raise
+            if not entry.is_final:
+                self._synchronise(entry)
+            self._inner.copy(source, target)
+
+    def delete(self, path: str) -> None:
+        """Delete an object; deleting what is not there is no error."""
+        _check(path)
+        removed = self._external.delete(self._root, path)
+        # The staged object goes before the final one: a reader about to finish it can then not bring it back.
+        if removed is not None and not removed.is_final:
+            self._inner.delete(removed.location)
+        self._inner.delete(path)
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete every object below a folder, recursively, and what writers that died have staged for it."""
+        check_prefix(prefix)
+        self._external.delete_prefix(self._root, prefix)
+        self._inner.delete_prefix(STAGED_FOLDER + prefix)
+        self._inner.delete_prefix(prefix)
+
+    def make_durable(self, paths: Sequence[str]) -> None:
+        """Return only when these files would survive losing power."""
+        self._inner.make_durable(paths)
+
+    def prove_put_if_absent(self) -> None:
+        """Put one fresh path twice; the second must be refused."""
+        prove_by_trying(self, self._ids)
+
+    def sweep_staged(self) -> Sequence[str]:
+        """Delete what dead writers staged and can never come to anything: somebody else has the path.
+
+        Staged bytes whose path nobody has yet are left alone; their writer may only be slow.
+
+        Returns:
+            Sequence[str]: the staged objects that were deleted.
+        """
+        swept = []
+        for listed in self._inner.list(STAGED_FOLDER):
+            path = _target_of(listed.path)
+            entry = self._external.get(self._root, path)
+            if entry is not None and entry.location != listed.path:
+                self._inner.delete(listed.path)
+                swept.append(listed.path)
+        return swept
+
+    def _decide(self, path: str, staged: str) -> None:
+        """Step 2. On return the object is ours; where it certainly is not, the staged bytes are gone."""
+        unsure: OutcomeUnknown | None = None
+        for _ in range(limits.EXTERNAL_PUT_ATTEMPTS_MAX):
+            try:
+                entry = self._claim(path, staged, look_first=unsure is not None)
+            except OutcomeUnknown as error:
+                unsure = error
+                continue
+            except StoreError:
+                if unsure is not None:
+                    continue
+                self._discard(staged)
+                raise
+            if entry is None:
+                continue
+            if entry.location == staged:
+                return
+            # Staged bytes are never deleted on a guess: a request of ours may still be on its way.
+            if unsure is None:
+                self._discard(staged)
+            raise ObjectExists(f"there is an object {path!r} in {self.uri} already", path=path)
+        if unsure is not None:
+            raise OutcomeUnknown(f"the external store never said who created {path!r}", path=path) from unsure
+        self._discard(staged)
+        raise StoreTransient(f"{path!r} in {self.uri} is deleted as often as it is created", path=path)
+
+    def _claim(self, path: str, staged: str, *, look_first: bool) -> ExternalEntry | None:
+        """Try to create the entry; the one that is there afterwards, or None if none has stayed."""
+        entry = self._external.get(self._root, path) if look_first else None
+        if entry is None:
+            try:
+                self._external.put_if_absent(self._root, path, staged)
+            except ObjectExists:
+                entry = self._external.get(self._root, path)
+            else:
+                return ExternalEntry(path, staged)
+        if entry is not None and entry.is_final and not self._is_there(path):
+            # The object was deleted behind the external store's back. Its entry must not block the path for ever.
+            self._external.delete(self._root, path, expected=entry.location)
+            return None
+        return entry
+
+    def _synchronise_below(self, prefix: str) -> None:
+        for entry in self._external.unfinished(self._root, prefix):
+            if not self._is_there(entry.path):
+                self._synchronise(entry)
+            else:
+                self._repoint(entry)
+
+    def _synchronise(self, entry: ExternalEntry) -> None:
+        """Steps 3 and 4 for an object that is not at its path; whoever does them, and however often."""
+        try:
+            self._inner.copy(entry.location, entry.path)
+        except ObjectNotFound:
+            newer = self._external.get(self._root, entry.path)
+            if newer == entry:
+                raise StoreRefused(
+                    f"cannot read {entry.path!r} in {self.uri}: the external store says its bytes are at "
+                    f"{entry.location!r}, and there is nothing",
+                    path=entry.path,
+                ) from None
+            if newer is not None and not newer.is_final:
+                self._synchronise(newer)
+            return  # deleted since, or somebody else was faster
+        self._repoint(entry)
+
+    def _repoint(self, entry: ExternalEntry) -> None:
+        try:
+            self._external.replace(self._root, entry.path, expected=entry.location, location=entry.path)
+        except OutcomeUnknown:
+            if self._external.get(self._root, entry.path) == entry:
+                raise
+        self._discard(entry.location)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            self._inner.get(path)
+        except ObjectNotFound:
+            return False
+        return True
+
+    def _discard(self, staged: str) -> None:
+        # Left behind it harms nobody, and `sweep_staged` finds it.
+        with contextlib.suppress(StoreError):
+            self._inner.delete(staged)
+
+
+def _is_staged(path: str) -> bool:
+    return path.startswith(STAGED_FOLDER)
+
+
+def _target_of(staged: str) -> str:
+    return staged.removeprefix(STAGED_FOLDER).removesuffix(".staged").rpartition(".")[0]
+
+
+def _check(path: str) -> None:
+    check_path(path)
+    if _is_staged(path):
+        raise StoreRefused(f"{path!r} cannot be addressed: the folder is for objects under way", path=path)
