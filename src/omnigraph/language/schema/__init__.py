@@ -1,1 +1,18 @@
-"""The schema language: text to a resolved schema, and the steps from one schema to the next."""
+"""The schema language: text to a resolved schema, and the steps from one schema to the next.
+
+parse     text to its tree
+check     tree to what it says, or the first rule it breaks
+accept    text to the first schema of a graph
+plan      accepted schema and text to the steps between them
+format    text to its canonical layout
+lint      tree to what is valid and probably not meant
+"""
+
+from omnigraph.language.schema.check import check, problems
+from omnigraph.language.schema.format import format
+from omnigraph.language.schema.lint import CATALOGUE, lint
+from omnigraph.language.schema.parse import parse
+from omnigraph.language.schema.plan import plan
+from omnigraph.language.schema.resolve import accept
+
+__all__ = ["CATALOGUE", "accept", "check", "format", "lint", "parse", "plan", "problems"]

@@ -1,0 +1,258 @@
+"""The steps from an accepted schema to the one a text describes.
+
+Order: interfaces, nodes, edges; within a kind by name, dropped types last. Within a type: its name, what it implements
+or connects, its metadata, its properties by name, dropped properties, constraints.
+"""
+
+from collections.abc import Iterator
+
+from omnigraph.language.schema.check import check
+from omnigraph.language.schema.lint import ADD_REQUIRED_PROPERTY, CHANGE_PROPERTY_TYPE
+from omnigraph.language.schema.parse import parse
+from omnigraph.language.schema.resolve import against
+from omnigraph.model.schema import (
+    Annotation,
+    AnyType,
+    Check,
+    Constraint,
+    EdgeType,
+    Index,
+    InterfaceType,
+    NodeType,
+    Property,
+    PropertyConstraint,
+    Range,
+    Schema,
+    TypeKind,
+)
+from omnigraph.model.schema_change import (
+    AddConstraint,
+    AddProperty,
+    AddType,
+    DropProperty,
+    DropType,
+    ExtendEnum,
+    RenameProperty,
+    RenameType,
+    SchemaPlan,
+    Step,
+    UnsupportedChange,
+    UpdatePropertyMetadata,
+    UpdateTypeMetadata,
+    constraint_text,
+)
+from omnigraph.model.schema_document import shape_digest
+from omnigraph.model.types import PropertyType
+
+_METADATA = frozenset({"description", "instruction"})
+_V1 = "is not supported in schema migration v1"
+_OTHER_ANNOTATIONS = f"changing annotations beyond @description/@instruction {_V1}"
+
+
+def plan(accepted: Schema, desired_text: str | bytes, name: str = "schema.pg") -> SchemaPlan:
+    """How to get from the accepted schema to the one a text describes.
+
+    Args:
+        accepted: the schema the graph has.
+        desired_text: the schema text it is to have.
+        name: what to call the text in messages.
+
+    Returns:
+        The steps, the schema afterwards, and what is worth knowing. Without steps the schema is the accepted one.
+
+    Raises:
+        ParseError: the text is wrong.
+        LimitError: it is too long.
+        InvalidRequestError: a rename hint names nothing, or something it cannot mean.
+    """
+    resolved = against(accepted, check(parse(desired_text, name)))
+    steps = steps_between(accepted, resolved.schema)
+    return SchemaPlan(steps, resolved.schema if steps else accepted, resolved.diagnostics)
+
+
+def steps_between(accepted: Schema, desired: Schema) -> tuple[Step, ...]:
+    """The steps from one schema to another that was resolved against it.
+
+    Args:
+        accepted: the schema before.
+        desired: the schema after, in the same identity domain.
+
+    Returns:
+        The steps in order; those that cannot be made are `UnsupportedChange`.
+    """
+    steps = [
+        *_kind_steps(TypeKind.INTERFACE, accepted.interfaces, desired.interfaces),
+        *_kind_steps(TypeKind.NODE, accepted.nodes, desired.nodes),
+        *_kind_steps(TypeKind.EDGE, accepted.edges, desired.edges),
+    ]
+    is_same = accepted.identity_domain == desired.identity_domain and shape_digest(accepted) == shape_digest(desired)
+    if not steps and not is_same:
+        steps.append(UnsupportedChange("schema", "schema migration contains an unclassified semantic IR change"))
+    return tuple(steps)
+
+
+def _kind_steps(kind: TypeKind, accepted: tuple[AnyType, ...], desired: tuple[AnyType, ...]) -> Iterator[Step]:
+    before = {each.type_id: each for each in accepted}
+    for each in desired:
+        was = before.pop(each.type_id, None)
+        if was is None:
+            yield AddType(kind, each.name)
+        else:
+            yield from _type_steps(was, each)
+    for gone in before.values():
+        if kind is TypeKind.INTERFACE:
+            yield UnsupportedChange(gone.type_key, f"removing interface '{gone.name}' {_V1}")
+        else:
+            yield DropType(kind, gone.name)
+
+
+def _type_steps(was: AnyType, now: AnyType) -> Iterator[Step]:
+    if was.name != now.name:
+        if isinstance(now, InterfaceType):
+            yield UnsupportedChange(now.type_key, f"renaming interfaces {_V1}")
+        else:
+            yield RenameType(now.kind, was.name, now.name)
+    match was, now:
+        case NodeType(), NodeType():
+            yield from _implements_steps(was, now)
+            yield from _metadata_steps(was, now)
+        case EdgeType(), EdgeType():
+            yield from _edge_steps(was, now)
+            yield from _metadata_steps(was, now)
+    yield from _properties_steps(was, now)
+    if isinstance(was, NodeType | EdgeType) and isinstance(now, NodeType | EdgeType):
+        yield from _constraint_steps(was, now)
+
+
+def _implements_steps(was: NodeType, now: NodeType) -> Iterator[Step]:
+    if {each.type_id for each in was.implements} != {each.type_id for each in now.implements}:
+        yield UnsupportedChange(now.type_key, f"changing implemented interfaces on node '{now.name}' {_V1}")
+
+
+def _edge_steps(was: EdgeType, now: EdgeType) -> Iterator[Step]:
+    if (was.from_type.type_id, was.to_type.type_id) != (now.from_type.type_id, now.to_type.type_id):
+        yield UnsupportedChange(now.type_key, f"changing edge endpoints on '{now.name}' {_V1}")
+    if was.cardinality != now.cardinality:
+        yield UnsupportedChange(now.type_key, f"changing cardinality on edge '{now.name}' {_V1}")
+
+
+def _metadata_steps(was: NodeType | EdgeType, now: NodeType | EdgeType) -> Iterator[Step]:
+    if _metadata(was.annotations) != _metadata(now.annotations):
+        yield UpdateTypeMetadata(now.kind, now.name, _metadata(now.annotations))
+    if _others(was.annotations) != _others(now.annotations):
+        yield UnsupportedChange(now.type_key, _OTHER_ANNOTATIONS)
+
+
+def _metadata(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
+    return tuple(each for each in annotations if each.name in _METADATA)
+
+
+def _others(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
+    return tuple(each for each in annotations if each.name not in _METADATA)
+
+
+def _properties_steps(was: AnyType, now: AnyType) -> Iterator[Step]:
+    before = {each.property_id: each for each in was.properties}
+    for each in now.properties:
+        known = before.pop(each.property_id, None)
+        if known is not None:
+            yield from _property_steps(known, each, now)
+        elif each.type.nullable:
+            yield AddProperty(now.kind, now.name, each.name, each.type)
+        else:
+            yield UnsupportedChange(
+                f"{now.type_key}.{each.name}",
+                f"adding required property '{now.name}.{each.name}' requires a backfill and {_V1}",
+                ADD_REQUIRED_PROPERTY,
+            )
+    for gone in before.values():
+        yield DropProperty(now.kind, now.name, gone.name)
+
+
+def _property_steps(was: Property, now: Property, owner: AnyType) -> Iterator[Step]:
+    path, entity = f"{owner.name}.{now.name}", f"{owner.type_key}.{now.name}"
+    if was.name != now.name:
+        yield RenameProperty(owner.kind, owner.name, was.name, now.name)
+    if was.type != now.type:
+        added = _added_values(was.type, now.type)
+        if added:
+            yield ExtendEnum(owner.kind, owner.name, now.name, added)
+        else:
+            yield UnsupportedChange(entity, f"changing property type for '{path}' {_V1}", CHANGE_PROPERTY_TYPE)
+    if _embed_facts(was) != _embed_facts(now):
+        reason = (
+            f"changing @embed source or model for '{path}' {_V1}; rebuild the graph so stored vectors and their "
+            "declared embedding space cannot diverge"
+        )
+        yield UnsupportedChange(entity, reason)
+    yield from _own_constraint_steps(was, now, owner)
+    if was.declared_directly != now.declared_directly:
+        yield UnsupportedChange(entity, f"changing whether '{path}' is declared by the type itself {_V1}")
+    if _links(was) != _links(now):
+        yield UnsupportedChange(entity, f"changing which interface properties '{path}' satisfies {_V1}")
+    if _metadata(was.annotations) != _metadata(now.annotations):
+        yield UpdatePropertyMetadata(owner.kind, owner.name, now.name, _metadata(now.annotations))
+    if _others(was.annotations) != _others(now.annotations):
+        yield UnsupportedChange(entity, _OTHER_ANNOTATIONS)
+
+
+def _added_values(was: PropertyType, now: PropertyType) -> tuple[str, ...]:
+    """The values an enum gained, if gaining values is all that happened to it."""
+    if was.enum_values is None or now.enum_values is None or (was.nullable, was.list) != (now.nullable, now.list):
+        return ()
+    if not set(was.enum_values) < set(now.enum_values):
+        return ()
+    return tuple(sorted(set(now.enum_values) - set(was.enum_values)))
+
+
+def _embed_facts(each: Property) -> tuple[int, str | None] | None:
+    return None if each.embed is None else (each.embed.source.property_id, each.embed.model)
+
+
+def _links(each: Property) -> set[tuple[int, int]]:
+    return {(link.owner_type_id, link.property_id) for link in each.satisfies}
+
+
+def _own_constraint_steps(was: Property, now: Property, owner: AnyType) -> Iterator[Step]:
+    path, entity = f"{owner.name}.{now.name}", f"{owner.type_key}.{now.name}"
+    for each in now.constraints:
+        if each in was.constraints:
+            continue
+        if each is not PropertyConstraint.INDEX:
+            yield UnsupportedChange(entity, f"adding a property-level @{each} constraint to '{path}' {_V1}")
+        elif isinstance(owner, InterfaceType):
+            # A type with a table lists this index among its constraints, and the step comes from there.
+            yield AddConstraint(owner.kind, owner.name, Index((now.name,)))
+    if set(was.constraints) - set(now.constraints):
+        yield UnsupportedChange(entity, f"removing property constraints from '{path}' {_V1}")
+
+
+def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType) -> Iterator[Step]:
+    before = {_identity(each, was) for each in was.constraints}
+    after = {_identity(each, now) for each in now.constraints}
+    for each in now.constraints:
+        if _identity(each, now) in before:
+            continue
+        if isinstance(each, Index):
+            yield AddConstraint(now.kind, now.name, each)
+        else:
+            reason = f"adding constraint '{constraint_text(each)}' to '{now.name}' {_V1}"
+            yield UnsupportedChange(now.type_key, reason)
+    if before - after:
+        yield UnsupportedChange(now.type_key, f"removing constraints from '{now.name}' {_V1}")
+
+
+def _identity(constraint: Constraint, owner: NodeType | EdgeType) -> tuple[object, ...]:
+    """What a constraint says, by the numbers of its properties, so that a rename changes nothing."""
+
+    def number(name: str) -> int | str:
+        found = owner.property_named(name)
+        return name if found is None else found.property_id
+
+    match constraint:
+        case Range(name, least, most):
+            return (constraint.kind, number(name), least, most)
+        case Check(name, pattern):
+            return (constraint.kind, number(name), pattern)
+        case _:
+            return (constraint.kind, frozenset(number(name) for name in constraint.properties))

@@ -1,0 +1,259 @@
+"""The steps from one schema to the next, as values that say in a sentence what they do."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar
+
+from omnigraph.errors import InvalidRequestError
+from omnigraph.model.schema import Annotation, Check, Constraint, Index, Key, Range, Schema, TypeKind, Unique
+from omnigraph.model.types import PropertyType
+
+
+class DropMode(StrEnum):
+    """Whether what is dropped stays readable in older commits."""
+
+    SOFT = "soft"
+    HARD = "hard"
+
+
+@dataclass(frozen=True, slots=True)
+class AddType:
+    """A type that was not there."""
+
+    kind: ClassVar[str] = "add_type"
+    type_kind: TypeKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"add {self.type_kind} type '{self.name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameType:
+    """A type under a new name, with its data."""
+
+    kind: ClassVar[str] = "rename_type"
+    type_kind: TypeKind
+    from_name: str
+    to_name: str
+
+    def __str__(self) -> str:
+        return f"rename {self.type_kind} type '{self.from_name}' to '{self.to_name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class AddProperty:
+    """A property that was not there; existing entities have none."""
+
+    kind: ClassVar[str] = "add_property"
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    property_type: PropertyType
+
+    def __str__(self) -> str:
+        return f"add property '{self.type_name}.{self.property_name}' of type {self.property_type}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameProperty:
+    """A property under a new name, with its data."""
+
+    kind: ClassVar[str] = "rename_property"
+    type_kind: TypeKind
+    type_name: str
+    from_name: str
+    to_name: str
+
+    def __str__(self) -> str:
+        return f"rename property '{self.type_name}.{self.from_name}' to '{self.to_name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """A constraint that existing data cannot break."""
+
+    kind: ClassVar[str] = "add_constraint"
+    type_kind: TypeKind
+    type_name: str
+    constraint: Constraint
+
+    def __str__(self) -> str:
+        return f"add {constraint_text(self.constraint)} to {self.type_kind} type '{self.type_name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendEnum:
+    """More values for an enum."""
+
+    kind: ClassVar[str] = "extend_enum"
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    added_values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"extend enum '{self.type_name}.{self.property_name}' with {', '.join(self.added_values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTypeMetadata:
+    """Another description or instruction of a type; `annotations` is all of it."""
+
+    kind: ClassVar[str] = "update_type_metadata"
+    type_kind: TypeKind
+    name: str
+    annotations: tuple[Annotation, ...]
+
+    def __str__(self) -> str:
+        return f"update metadata of {self.type_kind} type '{self.name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePropertyMetadata:
+    """Another description of a property; `annotations` is all of it."""
+
+    kind: ClassVar[str] = "update_property_metadata"
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    annotations: tuple[Annotation, ...]
+
+    def __str__(self) -> str:
+        return f"update metadata of property '{self.type_name}.{self.property_name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class DropType:
+    """A type that is no longer there."""
+
+    kind: ClassVar[str] = "drop_type"
+    type_kind: TypeKind
+    name: str
+    mode: DropMode = DropMode.SOFT
+
+    def __str__(self) -> str:
+        return f"drop {self.type_kind} type '{self.name}' ({self.mode})"
+
+
+@dataclass(frozen=True, slots=True)
+class DropProperty:
+    """A property that is no longer there."""
+
+    kind: ClassVar[str] = "drop_property"
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    mode: DropMode = DropMode.SOFT
+
+    def __str__(self) -> str:
+        return f"drop property '{self.type_name}.{self.property_name}' ({self.mode})"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedChange:
+    """A change no step makes.
+
+    Attributes:
+        entity: what it is about: `node:T`, `node:T.p` or `schema`.
+        reason: why it cannot be made.
+        code: the code of the lint catalogue, where there is one.
+    """
+
+    kind: ClassVar[str] = "unsupported_change"
+    entity: str
+    reason: str
+    code: str | None = None
+
+    def __str__(self) -> str:
+        return f"unsupported change to {self.entity}: {self.text}"
+
+    @property
+    def text(self) -> str:
+        """The reason, with the code before it."""
+        return f"[{self.code}] {self.reason}" if self.code else self.reason
+
+
+Step = (
+    AddType
+    | RenameType
+    | AddProperty
+    | RenameProperty
+    | AddConstraint
+    | ExtendEnum
+    | UpdateTypeMetadata
+    | UpdatePropertyMetadata
+    | DropType
+    | DropProperty
+    | UnsupportedChange
+)
+
+
+class DiagnosticCode(StrEnum):
+    """What can be worth knowing about a schema text that is no mistake."""
+
+    IGNORED_RENAME_HINT = "ignored_exact_match_rename_hint"
+    INERT_RENAME_HINT = "inert_initialization_rename_hint"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something worth knowing about one declaration or property."""
+
+    code: DiagnosticCode
+    entity: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaPlan:
+    """How to get from one schema to the next.
+
+    Attributes:
+        steps: in order; none where nothing changes.
+        schema: the schema afterwards; only to be used when the plan is supported.
+        diagnostics: what is worth knowing about the text.
+    """
+
+    steps: tuple[Step, ...]
+    schema: Schema
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def supported(self) -> bool:
+        """Whether every change can be made."""
+        return not any(isinstance(step, UnsupportedChange) for step in self.steps)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        return not self.steps
+
+    def require_supported(self) -> None:
+        """Refuse a plan that cannot be carried out.
+
+        Raises:
+            InvalidRequestError: the first change that no step makes.
+        """
+        for step in self.steps:
+            if isinstance(step, UnsupportedChange):
+                raise InvalidRequestError(step.text)
+
+    def with_data_loss(self) -> "SchemaPlan":
+        """The same plan, in which everything dropped is gone for good."""
+        steps = (
+            replace(step, mode=DropMode.HARD) if isinstance(step, DropType | DropProperty) else step
+            for step in self.steps
+        )
+        return replace(self, steps=tuple(steps))
+
+
+def constraint_text(constraint: Constraint) -> str:
+    """A constraint roughly as the schema language writes it."""
+    match constraint:
+        case Range(name, least, most):
+            return f"@range({name}, {'' if least is None else least}..{'' if most is None else most})"
+        case Check(name, pattern):
+            return f'@check({name}, "{pattern}")'
+        case Key(names) | Unique(names) | Index(names):
+            return f"@{constraint.kind}({', '.join(names)})"
