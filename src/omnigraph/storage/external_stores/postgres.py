@@ -81,7 +81,10 @@ class PostgresExternalStore(SqlExternalStore):
 
     def _connect(self) -> psycopg.Connection[tuple[str, ...]]:
         connection: psycopg.Connection[tuple[str, ...]] = psycopg.connect(
-            self._address, autocommit=True, connect_timeout=int(limits.EXTERNAL_WAIT_S)
+            self._address,
+            autocommit=True,
+            connect_timeout=int(limits.EXTERNAL_WAIT_S),
+            client_encoding="utf8",  # else a database without an encoding of its own answers in bytes
         )
         try:
             connection.execute(_DURABLE)

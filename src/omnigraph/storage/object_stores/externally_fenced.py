@@ -135,7 +135,10 @@ class ExternallyFencedStore:
     def delete(self, path: str) -> None:
         """Delete an object; deleting what is not there is no error."""
         _check(path)
-        removed = self._external.delete(self._root, path)
+        try:
+            removed = self._external.delete(self._root, path)
+        except OutcomeUnknown as error:
+            raise StoreTransient(str(error), path=path) from error  # deleting twice does no harm
         # The staged object goes before the final one: a reader about to finish it can then not bring it back.
         if removed is not None and not removed.is_final:
             self._inner.delete(removed.location)
@@ -144,7 +147,10 @@ class ExternallyFencedStore:
     def delete_prefix(self, prefix: str) -> None:
         """Delete every object below a folder, recursively, and what writers that died have staged for it."""
         check_prefix(prefix)
-        self._external.delete_prefix(self._root, prefix)
+        try:
+            self._external.delete_prefix(self._root, prefix)
+        except OutcomeUnknown as error:
+            raise StoreTransient(str(error), path=prefix) from error
         self._inner.delete_prefix(STAGED_FOLDER + prefix)
         self._inner.delete_prefix(prefix)
 
