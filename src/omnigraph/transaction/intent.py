@@ -27,6 +27,10 @@ from omnigraph.storage.records.read import completed_bytes, intent_bytes, read_c
 _MAIN_SUFFIX = ".json"
 _PARTS = (".beat", ".staged", _MAIN_SUFFIX)  # the order of deletion: the note itself goes last
 
+# The intents of writers at work in this process, whichever handle they use: nobody here may take them for dead.
+_live: set[str] = set()
+_live_lock = threading.Lock()
+
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
@@ -43,6 +47,46 @@ class LeftBehind:
     modified_us: int
 
 
+class NotedWrite:
+    """A write whose intent is on the store, as its writer holds it."""
+
+    def __init__(self, store: ObjectStore, intent_id: str, heartbeat_s: float) -> None:
+        self._store = store
+        self._intent_id = intent_id
+        self._heartbeat_s = heartbeat_s
+        self._silent = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name="intent-heartbeat", daemon=True)
+
+    def begin(self) -> None:
+        """Show life from now on."""
+        self._beating.start()
+
+    def complete(self, completed: Completed) -> None:
+        """Put the second document: from here on the write can be finished by anybody."""
+        self._store.put(paths.intent_completed(self._intent_id), completed_bytes(completed))
+
+    def clear(self) -> None:
+        """Delete the intent; its writer counts as alive meanwhile, so nobody takes what is left for interrupted."""
+        self.fall_silent()
+        _clear(self._store, self._intent_id)
+
+    def fall_silent(self) -> None:
+        """Stop showing life."""
+        self._silent.set()
+        if self._beating.is_alive():
+            self._beating.join()
+
+    def _beat(self) -> None:
+        while not self._silent.wait(self._heartbeat_s):
+            with contextlib.suppress(StoreError):  # a missed beat; several must be missed before anybody cares
+                self._store.put(paths.intent_heartbeat(self._intent_id), b"")
+
+
+def _clear(store: ObjectStore, intent_id: str) -> None:
+    for suffix in _PARTS:
+        store.delete(f"{paths.RECOVERY}{intent_id}{suffix}")
+
+
 class Intents:
     """The `__recovery/` folder."""
 
@@ -52,42 +96,27 @@ class Intents:
         self._ids = ids
         self._heartbeat_s = heartbeat_s
         self._stale_s = stale_s
-        self._live: set[str] = set()
-        self._lock = threading.Lock()
 
     # -- the writer's side --------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def alive(self, intent: Intent) -> Iterator[None]:
-        """Put the intent, and while the block runs show that its writer lives."""
-        with self._lock:
-            self._live.add(intent.id)
-        stop = threading.Event()
-        beating = threading.Thread(target=self._beat, args=(intent.id, stop), name="intent-heartbeat", daemon=True)
+    def noted(self, intent: Intent) -> Iterator["NotedWrite"]:
+        """Put the intent and, while the block runs, show that its writer lives."""
+        with _live_lock:
+            _live.add(intent.id)
+        noted = NotedWrite(self._store, intent.id, self._heartbeat_s)
         try:
             self._store.put_if_absent(paths.intent(intent.id), intent_bytes(intent))
-            beating.start()
-            yield
+            noted.begin()
+            yield noted
         finally:
-            stop.set()
-            if beating.is_alive():
-                beating.join()
-            with self._lock:
-                self._live.discard(intent.id)
-
-    def _beat(self, intent_id: str, stop: threading.Event) -> None:
-        while not stop.wait(self._heartbeat_s):
-            with contextlib.suppress(StoreError):  # a missed beat; several must be missed before anybody cares
-                self._store.put(paths.intent_heartbeat(intent_id), b"")
-
-    def complete(self, completed: Completed) -> None:
-        """Put the second document: from here on the write can be finished by anybody."""
-        self._store.put(paths.intent_completed(completed.intent), completed_bytes(completed))
+            noted.fall_silent()
+            with _live_lock:
+                _live.discard(intent.id)
 
     def clear(self, intent_id: str) -> None:
-        """Delete the intent and what belongs to it, the note itself last."""
-        for suffix in _PARTS:
-            self._store.delete(f"{paths.RECOVERY}{intent_id}{suffix}")
+        """Delete an intent and what belongs to it, the note itself last."""
+        _clear(self._store, intent_id)
 
     # -- the healer's side --------------------------------------------------------------------------------------------
 
@@ -103,8 +132,8 @@ class Intents:
             newest[intent_id] = max(newest.get(intent_id, 0), listed.modified_us)
             if is_note:
                 noted.add(intent_id)
-        with self._lock:
-            return {each: newest[each] for each in sorted(noted - self._live)}
+        with _live_lock:
+            return {each: newest[each] for each in sorted(noted - _live)}
 
     def read(self, intent_id: str, *, modified_us: int) -> LeftBehind | None:
         """An intent as it is now; None when it was cleared meanwhile.
@@ -132,8 +161,8 @@ class Intents:
         writer = found.intent.writer
         here = this_writer()
         if (writer.host, writer.pid, writer.started) == (here.host, here.pid, here.started):
-            with self._lock:
-                return found.intent.id in self._live
+            with _live_lock:
+                return found.intent.id in _live
         if writer.host == here.host and _process_started(writer.pid) != writer.started:
             return False
         return self._store_now_us() - found.modified_us < self._stale_s * 1_000_000

@@ -69,13 +69,13 @@ def _end(parts: Parts, intent_id: str, modified_us: int) -> str | None:
             case Leave(reason):
                 return reason
             case AlreadyDone(by, audited):
-                if not audited and not _audited(parts, found.intent, by.branch, RecoveryKind.FINISHED):
+                if not audited and not _audited(parts, facts, RecoveryKind.FINISHED, ended_at=by.tables):
                     continue
             case Finish(completed):
                 if not _finished(parts, found.intent, completed, facts):
                     continue
             case Undo():
-                if not _undone(parts, found, facts):
+                if not _undone(parts, facts):
                     continue
         parts.intents.clear(intent_id)
         return None
@@ -153,16 +153,13 @@ def _finished(parts: Parts, intent: Intent, completed: Completed, facts: Facts) 
     return True
 
 
-def _undone(parts: Parts, found: LeftBehind, facts: Facts) -> bool:
-    """Declare the intent dead in the log, then delete what it staged."""
-    intent = found.intent
-    head = facts.newer[-1] if facts.newer else facts.base
-    branch = intent.branch if head is not None and head.is_live else MAIN
-    if not _audited(parts, intent, branch, RecoveryKind.UNDONE):
+def _undone(parts: Parts, facts: Facts) -> bool:
+    """Declare the intent dead in the log, then delete what it staged; False when the branch moved: judge again."""
+    if not _audited(parts, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables):
         return False
     if facts.completed is not None:
         for key, pin in facts.completed.tables.items():
-            for path in _only_staged(parts, intent.tables[key], pin):
+            for path in _only_staged(parts, facts.intent.tables[key], pin):
                 if path.endswith("/"):
                     parts.store.delete_prefix(path)
                 else:
@@ -171,18 +168,24 @@ def _undone(parts: Parts, found: LeftBehind, facts: Facts) -> bool:
     return True
 
 
-def _audited(parts: Parts, intent: Intent, branch: str, kind: RecoveryKind) -> bool:
-    """Put an entry that changes nothing and says how the interrupted write ended; False when the branch has moved."""
-    head = parts.log.live_head(branch)
-    if branch != intent.branch and _says_already(parts, intent, head):
-        return True
-    undone = kind is RecoveryKind.UNDONE
+def _audited(parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mapping[str, Pin]) -> bool:
+    """Put an entry that changes nothing and says how the interrupted write ended; False when others were faster.
+
+    It follows the very entry that was judged, so two healers cannot both write it. The audit of a write whose branch is
+    gone goes to `main`.
+    """
+    intent = facts.intent
+    head = facts.newer[-1] if facts.newer else facts.base
+    if head is None or not head.is_live:
+        head = parts.log.live_head(MAIN)
+        if _says_already(parts, intent, head):
+            return True
     draft = Draft(
-        branch=branch,
+        branch=head.branch,
         kind=CommitKind.RECOVER,
         actor=RECOVERY_ACTOR,
-        recovery=_audit(intent, kind, intent.tables),
-        aborted=(intent.id,) if undone else (),
+        recovery=_audit(intent, kind, ended_at),
+        aborted=(intent.id,) if kind is RecoveryKind.UNDONE else (),
     )
     nothing = Staged({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {}, parts.clock.monotonic())
     if not isinstance(parts.log.put(entry_after(parts, head, nothing, draft)), Done):

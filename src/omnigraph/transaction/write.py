@@ -26,7 +26,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
 from omnigraph.transaction import idempotency, queues
 from omnigraph.transaction.conflicts import told
-from omnigraph.transaction.intent import this_writer
+from omnigraph.transaction.intent import NotedWrite, this_writer
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, LostRaceError, check_preconditions, publish
 from omnigraph.transaction.recovery import heal
@@ -186,10 +186,10 @@ def _staged_under_an_intent(
         adopts=operation.adopts,
     )
     draft = replace(draft, intent=intent.id)
-    with parts.intents.alive(intent), _withdrawn_on_failure(parts, intent):
+    with parts.intents.noted(intent) as noted, _withdrawn_on_failure(noted, intent):
         reached(Failpoint.WRITE_INTENT_PUT)
         staged = _staged(parts, staging)
-        parts.intents.complete(
+        noted.complete(
             Completed(
                 intent=intent.id,
                 schema=staged.schema,
@@ -205,17 +205,18 @@ def _staged_under_an_intent(
         )
         reached(Failpoint.WRITE_INTENT_COMPLETED)
         receipt = _published(parts, operation, draft, base, staged)
-    try:
-        parts.intents.clear(intent.id)
-    except StoreError as fault:
-        left = f"the intent {intent.id} could not be deleted and will be by the next write: {fault}"
-        return replace(receipt, warnings=(*receipt.warnings, left))
-    reached(Failpoint.PUBLISH_INTENT_CLEARED)
-    return receipt
+        try:
+            noted.clear()
+        except StoreError as fault:
+            left = f"the intent {intent.id} could not be deleted and will be by the next write: {fault}"
+            receipt = replace(receipt, warnings=(*receipt.warnings, left))
+        else:
+            reached(Failpoint.PUBLISH_INTENT_CLEARED)
+        return receipt
 
 
 @contextmanager
-def _withdrawn_on_failure(parts: Parts, intent: Intent) -> Iterator[None]:
+def _withdrawn_on_failure(noted: NotedWrite, intent: Intent) -> Iterator[None]:
     """Take the intent back when the write fails with an error, so that nobody finishes what its caller saw fail.
 
     When even that fails, the note stays: whoever finds it undoes or finishes it, and the log tells which.
@@ -224,7 +225,7 @@ def _withdrawn_on_failure(parts: Parts, intent: Intent) -> Iterator[None]:
         yield
     except (Exception, KeyboardInterrupt) as fault:
         try:
-            parts.intents.clear(intent.id)
+            noted.clear()
         except StoreError:
             fault.add_note(f"its intent {intent.id} is still on the store: look in the log before trying again")
         raise
