@@ -43,6 +43,7 @@ METADATA_CACHE_BYTES_MAX = 256 * 1024**2
 ID_FILTER_IDS_MAX = 1_000
 # A pass over the table beats lookups in the index once this share of its rows is asked for.
 ID_LOOKUP_ROWS_SHARE_MAX = 0.05
+ID_PASS_ROWS_MAX = 1_048_576
 # Effects of staged versions kept in memory for rebasing: how many, and the most rows one may touch.
 STAGED_EFFECTS_MAX = 256
 STAGED_EFFECT_ROWS_MAX = 20_000

@@ -33,9 +33,9 @@ class Deletion:
     gone: tuple[FragmentMetadata, ...] = ()
 
 
-def as_addresses(column: "pa.ChunkedArray[Any]") -> Addresses:
+def as_addresses(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> Addresses:
     """A column of addresses as one array."""
-    return column.combine_chunks().to_numpy(zero_copy_only=False).astype(np.uint64, copy=False)
+    return np.asarray(column, dtype=np.uint64)
 
 
 def by_fragment(addresses: Addresses) -> Iterator[tuple[int, Offsets]]:

@@ -50,8 +50,9 @@ _DENIED = re.compile(
     r"unauthenticated|invalidaccesskeyid|signaturedoesnotmatch|status (code )?:?\s*40[13]\b",
     re.IGNORECASE,
 )
+# Only what says for certain that an object is not there: whoever reads this may conclude that it was reclaimed.
 _MISSING = re.compile(
-    r"not found|no such file or directory|os error 2\b|nosuchkey|does not exist|status (code )?:?\s*404\b",
+    r"was not found|\bnot found: |no such file or directory|os error 2\b|nosuchkey|404 not found",
     re.IGNORECASE,
 )
 _TRANSIENT = re.compile(
@@ -61,19 +62,21 @@ _TRANSIENT = re.compile(
     re.IGNORECASE,
 )
 _DAMAGED = re.compile(
-    r"protobuf|magic|invalid range|file size is too small|sufficient data|corrupt|unexpected end|truncated|"
-    r"invalid (footer|manifest|metadata|file)|checksum|decode|decompress|out of bounds|unexpected eof|"
-    r"failed to fill whole buffer|utf-?8|overlapping fragments|file does not appear",
+    r"protobuf|invalid range|file size is too small|sufficient data|corrupt|unexpected end|truncated|"
+    r"invalid (footer|manifest|metadata|file)|checksum|decompress|unexpected eof|failed to fill whole buffer|"
+    r"overlapping fragments|reader producer terminated|version not found error",
     re.IGNORECASE,
 )
-_OUR_REQUEST = re.compile(r"invalid user input|sql parser error|no field named|schema error", re.IGNORECASE)
+# Lance appends where in its own source an error arose: in these places it takes files apart.
+_TAKING_FILES_APART = re.compile(r"rust/lance-(file|encoding)/src/|rust/lance-table/src/io/|rust/lance-io/src/utils")
+_REQUEST = re.compile(r"^invalid user input: |divide by zero|cast error|arithmetic overflow", re.IGNORECASE)
 
 _DENIED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TRANSIENT_ERRNOS = {errno.EAGAIN, errno.EINTR, errno.EIO, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE, errno.ESTALE}
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 
 
-def translation(error: Exception, table: str, version: int | None) -> GraphError:
+def as_graph_error(error: Exception, table: str, version: int | None) -> GraphError:
     """What a foreign exception means for the caller.
 
     Args:
@@ -92,6 +95,10 @@ def translation(error: Exception, table: str, version: int | None) -> GraphError
         return UnavailableError(f"{where}: a new version could not be written: {text}", table=table)
     if isinstance(error, MemoryError):
         return LimitError(f"{where}: out of memory: {text}", table=table)
+    in_a_file = _TAKING_FILES_APART.search(text) is not None
+    if _REQUEST.search(text) and not in_a_file:
+        # Before all that follows: the text quotes what the caller wrote, which may say anything.
+        return InvalidRequestError(f"{where}: {text}", table=table)
     if number in _FULL_ERRNOS or _FULL.search(text):
         return UnavailableError(f"{where}: the store is full: {text}", code=STORE_FULL, table=table)
     if _EXISTS.search(text):
@@ -104,11 +111,14 @@ def translation(error: Exception, table: str, version: int | None) -> GraphError
         )
     if isinstance(error, TimeoutError | ConnectionError) or number in _TRANSIENT_ERRNOS or _TRANSIENT.search(text):
         return UnavailableError(f"{where}: the store does not answer: {text}", table=table)
-    if _OUR_REQUEST.search(text) and not _DAMAGED.search(text):
-        return InvalidRequestError(f"{where}: {text}", table=table)
-    if _DAMAGED.search(text):
+    if in_a_file or _DAMAGED.search(text):
         return FormatError(f"{where} is damaged: {text}", code=DAMAGED_TABLE, table=table, version=version)
     return InternalError(f"{where}: {type(error).__name__}: {text}", table=table)
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether native code gave up; the class has no name that could be imported."""
+    return type(error).__name__ == "PanicException" and type(error).__module__ == "pyo3_runtime"
 
 
 @contextmanager
@@ -124,4 +134,9 @@ def mapped(table: str, version: int | None = None) -> Iterator[None]:
     except GraphError:
         raise
     except _FOREIGN as error:
-        raise translation(error, table, version) from error
+        raise as_graph_error(error, table, version) from error
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        # A panic is no `Exception`, so that nobody hides it by accident; our callers handle exceptions.
+        raise InternalError(f"table {table}: Lance gave up: {error}", table=table) from error

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.addresses import as_addresses
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.handles import Handle
 
@@ -326,13 +328,38 @@ class Table:
         self, wanted: "pa.Array[Any]", columns: Sequence[str] | None, *, with_addresses: bool
     ) -> pa.Table:
         names = self.schema.names if columns is None else list(columns)
-        read = names if ID in names else [*names, ID]
-        if with_addresses:
-            names = [*names, ADDRESS]
-        found = [
-            batch.filter(pc.is_in(batch.column(ID), value_set=wanted)).select(names)
-            for batch in self.batches(columns=read, with_addresses=with_addresses)
-        ]
-        if not found:
-            return self.scan(columns=columns, filter="false", with_addresses=with_addresses)
-        return pa.Table.from_batches(found)
+        found = pa.concat_tables([self._nothing([ID], with_addresses=True), *self._ids_among(wanted)])
+        if set(names) <= {ID}:
+            return found.select([*names, ADDRESS] if with_addresses else names)
+        # Ids and addresses are found first, then the other columns by address: comparing numbers in order costs
+        # little, and no more than a batch of the wide columns is in memory besides what is wanted.
+        addresses = np.sort(as_addresses(found.column(ADDRESS)))
+        kept = [self._nothing(names, with_addresses=with_addresses)]
+        for batch in self.batches(columns=names, with_addresses=True):
+            place = np.searchsorted(addresses, as_addresses(batch.column(ADDRESS)))
+            is_wanted = addresses.take(place, mode="clip") == as_addresses(batch.column(ADDRESS))
+            rows = batch.filter(pa.array(is_wanted))
+            kept.append(pa.Table.from_batches([rows if with_addresses else rows.drop_columns([ADDRESS])]))
+        return pa.concat_tables(kept)
+
+    def _ids_among(self, wanted: "pa.Array[Any]") -> Iterator[pa.Table]:
+        """The ids that are among `wanted`, with their addresses.
+
+        Many batches are compared at once: every comparison hashes all of `wanted` again.
+        """
+        pending: list[pa.RecordBatch] = []
+        for batch in self.batches(columns=[ID], with_addresses=True):
+            pending.append(batch)
+            if sum(one.num_rows for one in pending) >= limits.ID_PASS_ROWS_MAX:
+                yield _among(pending, wanted)
+                pending = []
+        if pending:
+            yield _among(pending, wanted)
+
+    def _nothing(self, columns: Sequence[str], *, with_addresses: bool) -> pa.Table:
+        return self.scan(columns=columns, filter="false", with_addresses=with_addresses)
+
+
+def _among(batches: list[pa.RecordBatch], wanted: "pa.Array[Any]") -> pa.Table:
+    together = pa.Table.from_batches(batches)
+    return together.filter(pc.is_in(together.column(ID), value_set=wanted))
