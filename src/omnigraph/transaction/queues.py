@@ -16,7 +16,8 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Queue:
-    lock: threading.Lock
+    # Re-entrant: a write begun inside another of the same thread races it in the log instead of waiting for itself.
+    lock: threading.RLock
     users: int = 0
 
 
@@ -57,7 +58,7 @@ def held(root: str, branch: str, type_keys: frozenset[str]) -> Iterator[Held]:
 @contextmanager
 def _one(key: _Key) -> Iterator[None]:
     with _registry:
-        queue = _queues.setdefault(key, _Queue(threading.Lock()))
+        queue = _queues.setdefault(key, _Queue(threading.RLock()))
         queue.users += 1
     try:
         with queue.lock:

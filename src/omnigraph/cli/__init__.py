@@ -1,0 +1,1 @@
+"""People talk to us."""
