@@ -84,18 +84,7 @@ class NullValue:
         return "null"
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateValue:
-    """What an aggregate is before there are groups: nothing that can be computed on."""
-
-    function: str
-    nullable: bool = False
-
-    def __str__(self) -> str:
-        return f"aggregate `{self.function}`"
-
-
-ValueType = PropertyType | NodeValue | EdgeValue | PathValue | DurationValue | NullValue | AggregateValue
+ValueType = PropertyType | NodeValue | EdgeValue | PathValue | DurationValue | NullValue
 
 
 # --- leaves -------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Logical steps: how a query is answered, with nothing of who answers it.
 
-A plan is a tuple of steps. Each takes the rows of the one before and passes rows on; the first takes nothing. Rows hold,
-for each variable, the id of a node or an edge record (or a path) and those of its properties that later steps need, and
-hidden columns, whose names start with `#`. A step with steps of its own runs them for each row it takes: they start
-from that row, which `Given` stands for.
+A plan is a tuple of steps. Each takes the rows of the one before and passes rows on; the first takes one empty row.
+Rows hold, for each variable, the id of a node or an edge record (or a path) and those of its properties that later
+steps need, and hidden columns, whose names start with `#`. A step with steps of its own runs them for each row it
+takes: they start from that row, which `Given` stands for.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,113 @@
+"""Syntax trees to typed queries: every name resolved, every type checked, nothing read or written."""
+
+from dataclasses import dataclass
+
+from omnigraph import limits
+from omnigraph.language.plan import expressions as ex
+from omnigraph.language.plan.pattern import Count, Read, Window
+from omnigraph.language.plan.steps import MutationStep
+from omnigraph.language.query import syntax
+from omnigraph.language.query.bind_mutation import bind_statements, refuse_mixture
+from omnigraph.language.query.bind_pattern import PatternBinder
+from omnigraph.language.query.bind_return import ReturnBinder
+from omnigraph.language.query.format import format_parameter_type
+from omnigraph.language.query.scope import Context
+from omnigraph.language.query.suggest import hint_for
+from omnigraph.language.text import Source
+from omnigraph.model.schema import Schema
+from omnigraph.model.types import INTEGER_SCALARS, PropertyType, Scalar
+
+RESERVED_PARAMETER = "__nanograph_now"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query that means something against a schema.
+
+    Attributes:
+        syntax: what was written.
+        parameters: the declared ones, in order.
+        body: a typed read, or the steps of a mutation.
+    """
+
+    syntax: syntax.Query
+    parameters: tuple[ex.Parameter, ...]
+    body: Read | tuple[MutationStep, ...]
+
+
+def bind(query: syntax.Query, schema: Schema, source: Source) -> BoundQuery:
+    """The query with every name resolved and every type checked.
+
+    Args:
+        query: what was written.
+        schema: what it is about.
+        source: the text it came from, for errors.
+
+    Returns:
+        The typed query.
+
+    Raises:
+        ParseError: something is not well typed; the report shows where.
+        InvalidRequestError: a mutation mixes inserts or updates with deletes and is not marked `@ordered`.
+    """
+    context = Context(source, schema, {})
+    parameters = tuple(_parameter(context, each) for each in query.parameters)
+    if isinstance(query.body, syntax.Mutation):
+        refuse_mixture(query, query.body)
+        return BoundQuery(query, parameters, bind_statements(context, query.body.statements))
+    if query.ordered:
+        raise context.error(query.span, f"query `{query.name}` reads; @ordered is for mutations")
+    return BoundQuery(query, parameters, _read(context, query.body))
+
+
+def _parameter(context: Context, written: syntax.Parameter) -> ex.Parameter:
+    if written.name == RESERVED_PARAMETER:
+        raise context.error(
+            written.span, f"parameter name `${written.name}` is reserved for runtime timestamp injection"
+        )
+    if written.name in context.parameters:
+        raise context.error(written.span, f"parameter `${written.name}` is declared twice")
+    type_ = PropertyType(
+        Scalar(written.type.base),
+        nullable=written.type.nullable,
+        list=written.type.is_list,
+        vector_dim=written.type.dimension,
+    )
+    if type_.vector_dim is not None and not 1 <= type_.vector_dim <= limits.VECTOR_DIMENSION_MAX:
+        raise context.error(
+            written.type.span,
+            f"unknown parameter type `{format_parameter_type(written.type).removesuffix('?')}` for `${written.name}`",
+        )
+    context.parameters[written.name] = type_
+    return ex.Parameter(written.name, type_)
+
+
+def _read(context: Context, read: syntax.Read) -> Read:
+    patterns = PatternBinder(context, None)
+    block = patterns.bind(read.clauses)
+    returned = ReturnBinder(context, patterns.scope, read)
+    columns = returned.columns()
+    order = returned.order(columns)
+    window = Window(_count(context, "limit", read.limit), _count(context, "offset", read.offset))
+    return Read(block, columns, returned.is_aggregate, read.distinct, order, window, patterns.scope.entities())
+
+
+def _count(context: Context, word: str, written: syntax.Literal | syntax.Variable | None) -> Count | None:
+    if written is None:
+        return None
+    if isinstance(written, syntax.Literal):
+        assert isinstance(written.value, int)
+        return ex.Constant(written.value, PropertyType(Scalar.U64))
+    type_ = context.parameters.get(written.name)
+    if type_ is None:
+        raise context.error(
+            written.span,
+            f"variable `${written.name}` is not bound",
+            hint=hint_for(f"${written.name}", (f"${name}" for name in context.parameters))
+            or f"declare it: `${written.name}: I64`",
+        )
+    if type_.scalar not in INTEGER_SCALARS or type_.list or type_.nullable:
+        raise context.error(
+            written.span, f"T26: {word} requires an integer parameter that is always given, got {type_}"
+        )
+    return ex.Parameter(written.name, type_)

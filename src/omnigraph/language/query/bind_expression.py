@@ -1,0 +1,304 @@
+"""Types of expressions, and what they may be combined with.
+
+Comparisons follow one relation: both lists or neither, and the same scalar or both numbers. Absence never matters to
+types, only to values.
+"""
+
+from abc import ABC, abstractmethod
+from typing import assert_never
+
+from omnigraph.errors import ParseError
+from omnigraph.language.plan import expressions as ex
+from omnigraph.language.plan.expressions import DurationValue, Expression, NullValue, ValueType
+from omnigraph.language.query import bind_arithmetic, syntax
+from omnigraph.language.query.dates import parse_date, parse_datetime
+from omnigraph.language.query.scope import Context
+from omnigraph.language.text import Span
+from omnigraph.model.types import PropertyType, Scalar, compat
+
+_LITERAL_SCALARS = {
+    syntax.LiteralKind.STRING: Scalar.STRING,
+    syntax.LiteralKind.INTEGER: Scalar.I64,
+    syntax.LiteralKind.FLOAT: Scalar.F64,
+    syntax.LiteralKind.BOOL: Scalar.BOOL,
+    syntax.LiteralKind.DATE: Scalar.DATE,
+    syntax.LiteralKind.DATETIME: Scalar.DATETIME,
+}
+BLOB_VALUE = "is not available as a .gq read value; Blob values require a dedicated API"
+
+
+class ExpressionBinder(ABC):
+    """Binds expressions at one kind of place; what names mean there is for the kinds to say."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    # --- names: different in reads and mutations ------------------------------------------------------------------
+
+    @abstractmethod
+    def variable(self, written: syntax.Variable) -> Expression:
+        """What `$x` alone means."""
+
+    @abstractmethod
+    def property(self, written: syntax.Property) -> Expression:
+        """What `$x.p` means."""
+
+    @abstractmethod
+    def name(self, written: syntax.Name) -> Expression:
+        """What a bare name means."""
+
+    @abstractmethod
+    def exists(self, written: syntax.Exists) -> Expression:
+        """What `exists { … }` inside an expression means."""
+
+    @abstractmethod
+    def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
+        """What a search function means."""
+
+    # --- expressions ----------------------------------------------------------------------------------------------
+
+    def expression(self, written: syntax.Expression) -> Expression:
+        """The expression with its type.
+
+        Raises:
+            ParseError: it has none.
+        """
+        match written:
+            case syntax.Property():
+                return self.property(written)
+            case syntax.Variable():
+                return self.variable(written)
+            case syntax.Literal():
+                return self.literal(written)
+            case syntax.ListLiteral():
+                return self.list_literal(written)
+            case syntax.Name():
+                return self.name(written)
+            case syntax.Now():
+                return ex.Now()
+            case syntax.Comparison():
+                return self._comparison(written)
+            case syntax.In():
+                return self._in(written)
+            case syntax.IsNull():
+                return self._is_null(written)
+            case syntax.Not():
+                return ex.Not(self.condition(written.operand))
+            case syntax.And():
+                return ex.And(tuple(self.condition(each) for each in written.operands))
+            case syntax.Or():
+                return ex.Or(tuple(self.condition(each) for each in written.operands))
+            case syntax.Exists():
+                return self.exists(written)
+            case syntax.Negative():
+                return bind_arithmetic.negative(self._context, written, self.expression(written.operand))
+            case syntax.Arithmetic():
+                left, right = self.expression(written.left), self.expression(written.right)
+                return bind_arithmetic.arithmetic(self._context, written, left, right)
+            case syntax.Call():
+                arguments = tuple(self.expression(each) for each in written.arguments)
+                return bind_arithmetic.call(self._context, written, arguments)
+            case syntax.Aggregate():
+                raise self.error(
+                    written.span,
+                    f"aggregate `{written.function}` cannot be used inside another expression",
+                    hint="an aggregate stands alone in `return`; order by its alias",
+                )
+            case syntax.TextMatch() | syntax.Nearest() | syntax.Bm25() | syntax.Rrf():
+                return self.search(written)
+            case _:
+                assert_never(written)
+
+    def value(self, written: syntax.Expression) -> Expression:
+        """An expression whose value leaves the query, or is computed on: no blob."""
+        bound = self.expression(written)
+        self._refuse_blob(bound, written.span)
+        return bound
+
+    def condition(self, written: syntax.Expression) -> Expression:
+        """An expression that is true or not."""
+        bound = self.expression(written)
+        if bound.type not in (ex.BOOL, ex.BOOL.as_nullable()):
+            raise self.error(
+                written.span, f"T25: a condition is needed here, got {bound.type}", hint="compare it with something"
+            )
+        return bound
+
+    def parameter(self, written: syntax.Expression) -> ex.Parameter | None:
+        """The parameter an expression is, if it is one."""
+        if not isinstance(written, syntax.Variable) or written.name not in self._context.parameters:
+            return None
+        return ex.Parameter(written.name, self._context.parameters[written.name])
+
+    def _refuse_blob(self, bound: Expression, span: Span) -> None:
+        if not isinstance(bound.type, PropertyType) or not bound.type.is_blob:
+            return
+        if isinstance(bound, ex.Property):
+            raise self.error(span, f"T24: Blob property `${bound.variable}.{bound.name}` {BLOB_VALUE}")
+        if isinstance(bound, ex.Parameter):
+            raise self.error(span, f"T24: Blob parameter `${bound.name}` {BLOB_VALUE}")
+
+    # --- literals -------------------------------------------------------------------------------------------------
+
+    def literal(self, written: syntax.Literal) -> ex.Constant:
+        """A literal's value."""
+        if written.kind is syntax.LiteralKind.NULL:
+            return ex.Constant(None, NullValue())
+        value: ex.SingleValue = written.value
+        if written.kind is syntax.LiteralKind.DATE:
+            value = parse_date(str(written.value))
+            if value is None:
+                raise self.error(written.span, f"invalid Date literal '{written.value}'; write date(\"2024-01-31\")")
+        elif written.kind is syntax.LiteralKind.DATETIME:
+            value = parse_datetime(str(written.value))
+            if value is None:
+                raise self.error(
+                    written.span,
+                    f"invalid DateTime literal '{written.value}'; write datetime(\"2024-01-31T10:00:00Z\")",
+                )
+        return ex.Constant(value, PropertyType(_LITERAL_SCALARS[written.kind]))
+
+    def list_literal(self, written: syntax.ListLiteral) -> ex.Constant:
+        """A list's values; its type is that of the first element."""
+        element = ex.STRING
+        values: list[ex.SingleValue] = []
+        for item in written.items:
+            if isinstance(item, syntax.ListLiteral):
+                raise self.error(item.span, "nested list literals are not supported")
+            constant = self.literal(item)
+            if isinstance(constant.type, NullValue):
+                raise self.error(item.span, "T25: a list literal cannot hold null")
+            if not values:
+                element = constant.type
+            elif not compat(element, constant.type):
+                raise self.error(item.span, "list literal elements must share a compatible scalar type")
+            assert not isinstance(constant.value, tuple)
+            values.append(constant.value)
+        return ex.Constant(tuple(values), PropertyType(element.scalar, list=True))
+
+    # --- conditions -----------------------------------------------------------------------------------------------
+
+    def _comparison(self, written: syntax.Comparison) -> Expression:
+        left, right = self._operands(written.left, written.right, written.span)
+        if isinstance(left.type, NullValue) or isinstance(right.type, NullValue):
+            raise self.error(
+                written.span,
+                f"T7: cannot compare {left.type} with {right.type}",
+                hint="nothing equals null; write `is null` or `is not null`",
+            )
+        if isinstance(left.type, DurationValue) and isinstance(right.type, DurationValue):
+            if written.op in (syntax.ComparisonOp.CONTAINS, syntax.ComparisonOp.STARTS_WITH):
+                raise self._cannot_compare(written, left, right)
+            return ex.Compare(ex.CompareOp(written.op), left, right)
+        if not isinstance(left.type, PropertyType) or not isinstance(right.type, PropertyType):
+            if isinstance(left.type, DurationValue) or isinstance(right.type, DurationValue):
+                raise self._cannot_compare(written, left, right)
+            raise self._not_scalar(written.span, str(left.type), str(right.type))
+        if left.type.is_blob or right.type.is_blob:
+            raise self.error(written.span, "T7: blob comparisons in filters are not supported")
+        match written.op:
+            case syntax.ComparisonOp.CONTAINS:
+                return self._contains(written, left, left.type, right, right.type)
+            case syntax.ComparisonOp.STARTS_WITH:
+                return self._starts_with(written, left, left.type, right, right.type)
+            case _:
+                pass
+        if left.type.list or right.type.list:
+            raise self.error(
+                written.span,
+                "T7: list comparisons in filters are not supported; use `contains` for list membership",
+            )
+        if left.type.is_vector or right.type.is_vector:
+            raise self.error(written.span, "T7: vector comparisons in filters are not supported")
+        if not compat(left.type, right.type):
+            raise self._cannot_compare(written, left, right)
+        return ex.Compare(ex.CompareOp(written.op), left, right)
+
+    def _operands(self, left: syntax.Expression, right: syntax.Expression, span: Span) -> tuple[Expression, Expression]:
+        """Both sides of a comparison; an aggregate is neither."""
+        if isinstance(left, syntax.Aggregate) or isinstance(right, syntax.Aggregate):
+            described = [
+                f"aggregate `{side.function}`"
+                if isinstance(side, syntax.Aggregate)
+                else str(self.expression(side).type)
+                for side in (left, right)
+            ]
+            raise self._not_scalar(span, *described)
+        return self.expression(left), self.expression(right)
+
+    def _not_scalar(self, span: Span, left: str, right: str) -> ParseError:
+        return self.error(span, f"T7: filter comparisons require scalar operands, got {left} and {right}")
+
+    def _cannot_compare(self, written: syntax.Comparison, left: Expression, right: Expression) -> ParseError:
+        hint = ""
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one.type, PropertyType) and isinstance(other, ex.Constant) and other.type == ex.STRING:
+                if one.type.scalar is Scalar.DATE:
+                    hint = 'a date is written date("2024-01-31")'
+                elif one.type.scalar is Scalar.DATETIME:
+                    hint = 'a time is written datetime("2024-01-31T10:00:00Z")'
+        return self.error(written.span, f"T7: cannot compare {left.type} with {right.type}", hint=hint)
+
+    def _contains(
+        self,
+        written: syntax.Comparison,
+        left: Expression,
+        left_type: PropertyType,
+        right: Expression,
+        right_type: PropertyType,
+    ) -> Expression:
+        if left_type.list:
+            if right_type.list:
+                raise self.error(written.span, "T7: contains requires a scalar right operand")
+            if not compat(left_type.element, right_type):
+                raise self.error(written.span, f"T7: cannot test membership of {right_type} in {left_type}")
+            return ex.Member(right, left)
+        if not left_type.is_string:
+            raise self.error(
+                written.span,
+                "T7: contains requires a list property (membership) or a String property (substring) on the left, "
+                f"got {left_type}",
+            )
+        if not right_type.is_string:
+            raise self.error(written.span, f"T7: string contains requires a String right operand, got {right_type}")
+        return ex.StringTest(ex.StringOp.CONTAINS, left, right)
+
+    def _starts_with(
+        self,
+        written: syntax.Comparison,
+        left: Expression,
+        left_type: PropertyType,
+        right: Expression,
+        right_type: PropertyType,
+    ) -> Expression:
+        if not left_type.is_string:
+            raise self.error(written.span, f"T7: starts_with requires a String property on the left, got {left_type}")
+        if not right_type.is_string:
+            raise self.error(written.span, f"T7: starts_with requires a String right operand, got {right_type}")
+        return ex.StringTest(ex.StringOp.STARTS_WITH, left, right)
+
+    def _in(self, written: syntax.In) -> Expression:
+        item, items = self._operands(written.operand, written.choices, written.span)
+        if not isinstance(items.type, PropertyType) or not items.type.list:
+            raise self.error(written.span, f"T25: in requires a list on the right, got {items.type}")
+        if not isinstance(item.type, PropertyType) or not compat(items.type.element, item.type):
+            # An empty list has no element to disagree with.
+            if isinstance(items, ex.Constant) and items.value == () and self._is_scalar(item.type):
+                return ex.Member(item, items, written.negated)
+            raise self.error(written.span, f"T7: cannot test membership of {item.type} in {items.type}")
+        return ex.Member(item, items, written.negated)
+
+    def _is_scalar(self, type_: ValueType) -> bool:
+        return isinstance(type_, PropertyType) and not (type_.list or type_.is_vector or type_.is_blob)
+
+    def _is_null(self, written: syntax.IsNull) -> Expression:
+        operand = self.value(written.operand)
+        if isinstance(operand.type, NullValue):
+            raise self.error(written.span, "T25: null is null, whatever the row; test a value")
+        return ex.IsNull(operand, written.negated)
+
+    # --- errors ---------------------------------------------------------------------------------------------------
+
+    def error(self, span: Span, message: str, *, hint: str = "") -> ParseError:
+        """A type error at a place, to be raised."""
+        return self._context.error(span, message, hint=hint)
