@@ -279,9 +279,9 @@ class LocalStore:
         return found
 
     def _folders(self, prefix: str) -> Iterator[str]:
-        for name in sorted(name for name in self._entries(prefix) if name.endswith("/")):
-            if next(self._walk(prefix + name, in_full=False), None) is not None:
-                yield name[:-1]
+        for name in sorted(name[:-1] for name in self._entries(prefix) if name.endswith("/")):
+            if next(self._walk(f"{prefix}{name}/", in_full=False), None) is not None:
+                yield name
 
     def _remove_below(self, folder: Path, prefix: str) -> None:
         try:

@@ -1,0 +1,60 @@
+"""Servers that are started once for the whole run, and only if a test asks for one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from omnigraph.ids import UlidSource
+from omnigraph.storage.object_stores import S3Store
+from omnigraph.testing.postgres_server import PostgresServer, postgres_binaries
+from omnigraph.testing.postgres_server import postgres_server as running_postgres_server
+from omnigraph.testing.s3_proxy import S3Proxy
+from omnigraph.testing.s3_proxy import s3_proxy as running_s3_proxy
+from omnigraph.testing.s3_server import S3Server
+from omnigraph.testing.s3_server import s3_server as running_s3_server
+
+S3_BUCKET = "omnigraph-tests"
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """An S3 server with the bucket `omnigraph-tests`."""
+    with running_s3_server() as server:
+        server.create_bucket(S3_BUCKET)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def _running_s3_proxy(s3_server: S3Server) -> Iterator[S3Proxy]:
+    with running_s3_proxy((s3_server.host, s3_server.port)) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def s3_proxy(_running_s3_proxy: S3Proxy) -> Iterator[S3Proxy]:
+    """A proxy before the S3 server that has seen nothing and cuts nothing yet."""
+    _running_s3_proxy.reset()
+    yield _running_s3_proxy
+    _running_s3_proxy.reset()
+
+
+@pytest.fixture
+def s3_prefix() -> str:
+    """A place in the bucket that no other test uses."""
+    return UlidSource().new().lower()
+
+
+@pytest.fixture
+def s3_store(s3_server: S3Server, s3_prefix: str) -> S3Store:
+    """An empty store on the S3 server."""
+    return S3Store(S3_BUCKET, s3_prefix, options=s3_server.options)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server with an empty database."""
+    binaries = postgres_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL's server is not installed")
+    with running_postgres_server(binaries) as server:
+        yield server
