@@ -76,9 +76,7 @@ def _tour(root: Path) -> None:
     _say(f"readers meanwhile: still {before:,} people, nothing half done")
     (reopened, healed), took = _timed(lambda: open_and_heal(str(root)))
     after = reopened.snapshot(reopened.log.live_head(MAIN)).count(_PERSON)
-    _say(
-        f"the next open found its intent and finished it in {took:.0f} ms: {after:,} people ({len(healed.ended)} healed)"
-    )
+    _say(f"the next open finished it in {took:.0f} ms: {after:,} people ({len(healed.ended)} write healed)")
     audit = reopened.log.live_head(MAIN)
     assert audit.actor == RECOVERY_ACTOR
     assert audit.recovery is not None
