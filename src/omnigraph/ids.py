@@ -43,8 +43,14 @@ def encode(value: int) -> str:
 
 
 def after(previous: str, fresh: str) -> str:
-    """`fresh`, or the next id after `previous` when that is not the smaller one (another host's clock was ahead)."""
-    return fresh if fresh > previous else encode(decode(previous) + 1)
+    """`fresh`, or an id just after `previous` when that is not the smaller one (another host's clock was ahead).
+
+    The next number would do for the order, but two hosts that are both behind would choose the same one. So it is the
+    next millisecond, with the chance that is in `fresh`.
+    """
+    if fresh > previous:
+        return fresh
+    return encode(((decode(previous) >> _RANDOM_BITS) + 1) << _RANDOM_BITS | decode(fresh) & (1 << _RANDOM_BITS) - 1)
 
 
 def decode(ulid: str) -> int:
