@@ -37,9 +37,22 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The opened parts of one graph, shared by every transaction on it."""
+    """The opened parts of one graph, shared by every transaction on it.
+
+    Attributes:
+        store: the graph's root.
+        table_files: where the files of the tables lie: the root as well, but for a graph in memory.
+        tables: the tables.
+        log: the logs of all branches.
+        intents: the notes of writes under way.
+        clock: the source of time.
+        ids: the source of identifiers.
+        settings: what was chosen when the graph was opened.
+        read_only: whether writes are refused.
+    """
 
     store: ObjectStore
+    table_files: ObjectStore
     tables: Tables
     log: Log
     intents: Intents

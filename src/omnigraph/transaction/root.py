@@ -18,6 +18,7 @@ from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
 from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore
+from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.open import open_store, table_options
 from omnigraph.storage.records.read import FORMAT, Stamp, read_stamp, stamp_bytes
 from omnigraph.storage.tables.tables import Tables
@@ -156,9 +157,11 @@ def _parts(
     clock = clock or SystemClock()
     ids = ids or UlidSource(clock)
     store = open_store(uri, read_only=read_only, durability=settings.durability) if isinstance(uri, str) else uri
+    tables_uri = _tables_uri(store.uri)
     return Parts(
         store=store,
-        tables=Tables(_tables_uri(store.uri), storage_options=table_options(store)),
+        table_files=store if tables_uri == store.uri else LocalStore(tables_uri, durability=Durability.PROCESS),
+        tables=Tables(tables_uri, storage_options=table_options(store)),
         log=Log(store, clock=clock),
         intents=Intents(store, clock=clock, ids=ids, heartbeat_s=settings.heartbeat_s, stale_s=settings.stale_s),
         clock=clock,
