@@ -4,14 +4,16 @@ Every type here has two columns, `id` and `v`. Rows are given as `{id: v}`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage.object_store import ObjectStore
+from omnigraph.storage.tables.tables import IndexKind, IndexSpec
 from omnigraph.transaction.parts import Parts, Settings
-from omnigraph.transaction.root import init
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.root import create_table, init
+from omnigraph.transaction.staging import Rework, Staging
 from omnigraph.transaction.write import Operation
 
 COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False)]).append(pa.field("v", pa.int64()))
@@ -142,3 +144,74 @@ def both(first: Operation, second: Operation) -> Operation:
         second.run(staging)
 
     return Operation(first.kind, first.type_keys | second.type_keys, run, redoable=first.redoable and second.redoable)
+
+
+def noted(operation: Operation) -> Operation:
+    """The same under an intent, whatever its size."""
+    return replace(operation, noted=True)
+
+
+# -- tables, columns and layout; these need the graph's tables at hand ------------------------------------------------
+
+
+def add_table(parts: Parts, type_key: str, rows: Rows | None = None, *, schema: str | None = None) -> Operation:
+    """A new type, with its first rows in the same commit."""
+
+    def run(staging: Staging) -> None:
+        staging.accept_schema(schema or f"with {type_key}")
+        staging.add_table(type_key, create_table(parts, type_key, COLUMNS))
+        if rows:
+            staging.upsert(type_key, table_of(rows))
+
+    return _operation(run, type_key, redoable=False, kind=CommitKind.SCHEMA)
+
+
+def remove_table(type_key: str) -> Operation:
+    """A type less."""
+
+    def run(staging: Staging) -> None:
+        staging.accept_schema(f"without {type_key}")
+        staging.remove_table(type_key)
+
+    return _operation(run, type_key, redoable=False, kind=CommitKind.SCHEMA)
+
+
+def add_column(parts: Parts, type_key: str, name: str) -> Operation:
+    """A column more, empty."""
+    column = pa.field(name, pa.int64())
+    return _schema_change(type_key, f"with {name}", lambda pin: parts.tables.stage_add_column(pin, column))
+
+
+def rename_column(parts: Parts, type_key: str, old: str, new: str) -> Operation:
+    """A column under another name."""
+    return _schema_change(type_key, f"with {new}", lambda pin: parts.tables.stage_rename_column(pin, old, new))
+
+
+def drop_column(parts: Parts, type_key: str, name: str) -> Operation:
+    """A column less."""
+    return _schema_change(type_key, f"without {name}", lambda pin: parts.tables.stage_drop_column(pin, name))
+
+
+def build_index(parts: Parts, type_key: str, column: str = "v") -> Operation:
+    """An index, which changes no answer."""
+    spec = IndexSpec(f"{column}_index", column, IndexKind.BTREE)
+    return _layout_change(type_key, CommitKind.INDEX, lambda pin: parts.tables.stage_index(pin, spec))
+
+
+def compact(parts: Parts, type_key: str) -> Operation:
+    """Small fragments made one, which changes no answer."""
+    return _layout_change(type_key, CommitKind.COMPACT, parts.tables.stage_compaction)
+
+
+def _schema_change(type_key: str, schema: str, rework: Rework) -> Operation:
+    def run(staging: Staging) -> None:
+        staging.accept_schema(schema)
+        staging.rework(type_key, rework, keeps_content=False)
+
+    return _operation(run, type_key, redoable=False, kind=CommitKind.SCHEMA)
+
+
+def _layout_change(type_key: str, kind: CommitKind, rework: Rework) -> Operation:
+    return _operation(
+        lambda staging: staging.rework(type_key, rework, keeps_content=True), type_key, redoable=True, kind=kind
+    )
