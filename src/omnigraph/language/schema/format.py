@@ -1,8 +1,8 @@
 """A schema text in its one canonical layout.
 
-One declaration per paragraph, one member per line, two spaces in. The order of everything is kept, and so are comments:
-one behind something stays behind it, any other stands on a line of its own before what it preceded. Blank lines are
-kept, at most one at a time.
+One paragraph per declaration with a body, one member per line, two spaces in. The order of everything is kept, and so
+are comments: one behind something stays behind it, any other stands on a line of its own before what it preceded. Blank
+lines are kept, at most one at a time.
 """
 
 from collections.abc import Iterator
@@ -51,9 +51,13 @@ def format(text: str | bytes, name: str = "schema.pg") -> str:
 def format_syntax(syntax: SchemaSyntax) -> str:
     """The canonical layout of a tree, with the comments of the text it came from."""
     page = _Page(syntax.source)
+    was_bodied = True
     for declaration in syntax.declarations:
-        page.before(declaration.span.start, apart=True)
+        is_bodied = bool(declaration.members)
+        # Edges without a body may stand together; everything else is a paragraph of its own.
+        page.before(declaration.span.start, apart=is_bodied or was_bodied)
         _write(page, declaration)
+        was_bodied = is_bodied
     page.comments_before(len(syntax.source.text) + 1)
     return page.text()
 
