@@ -31,7 +31,7 @@ def segment_changes(steps: Iterable[Step]) -> dict[str, SegmentChange]:
             for segment in step.operation.removed_indices:
                 if added.pop(segment.uuid, None) is None:
                     removed[segment.uuid] = segment
-            added.update({segment.uuid: segment for segment in step.operation.new_indices})
+            added |= {segment.uuid: segment for segment in step.operation.new_indices}
     return {
         name: SegmentChange(
             tuple(segment for segment in added.values() if segment.name == name),

@@ -52,8 +52,8 @@ def fragment_files(fragments: Iterable[FragmentMetadata]) -> set[str]:
     fragments = list(fragments)
     found = deletion_files(fragments)
     for fragment in fragments:
-        found.update(f"data/{file.path}" for file in fragment.files)
-        found.update(f"data/{overlay.data_file.path}" for overlay in fragment.overlays)
+        found |= {f"data/{file.path}" for file in fragment.files}
+        found |= {f"data/{overlay.data_file.path}" for overlay in fragment.overlays}
     return found
 
 
@@ -73,11 +73,9 @@ def version_files(handle: Handle) -> frozenset[str]:
     The files of the table's creation are among them: without them the folder is no table to Lance.
     """
     found = fragment_files(handle.fragments())
-    found.add(manifest_file(handle.version))
-    found.add(manifest_file(_FIRST_VERSION))
-    found.update(_CREATION_FILES)
+    found |= {manifest_file(handle.version), manifest_file(_FIRST_VERSION), *_CREATION_FILES}
     for index in handle.dataset.describe_indices():
-        found.update(index_folder(segment.uuid) for segment in index.segments)
+        found |= {index_folder(segment.uuid) for segment in index.segments}
     return frozenset(in_table(handle.table, found))
 
 

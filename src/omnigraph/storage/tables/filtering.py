@@ -1,7 +1,7 @@
 """The filter language of table scans, applied to rows that are in no table yet.
 
-Rows pending in a write must be judged by exactly the rules that judge committed rows, so the same engine evaluates both:
-the rows become a table in memory that nobody else can see.
+Rows pending in a write must be judged by exactly the rules that judge committed rows, so the same engine evaluates
+both: the rows become a table in memory that nobody else can see.
 """
 
 from collections.abc import Sequence

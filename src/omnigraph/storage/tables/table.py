@@ -338,8 +338,7 @@ class Table:
         for batch in self.batches(columns=names, with_addresses=True):
             place = np.searchsorted(addresses, as_addresses(batch.column(ADDRESS)))
             is_wanted = addresses.take(place, mode="clip") == as_addresses(batch.column(ADDRESS))
-            rows = batch.filter(pa.array(is_wanted))
-            kept.append(pa.Table.from_batches([rows if with_addresses else rows.drop_columns([ADDRESS])]))
+            kept.append(pa.Table.from_batches([batch.filter(pa.array(is_wanted))]).select(kept[0].column_names))
         return pa.concat_tables(kept)
 
     def _ids_among(self, wanted: "pa.Array[Any]") -> Iterator[pa.Table]:
