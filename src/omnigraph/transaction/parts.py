@@ -25,6 +25,8 @@ class Settings:
         heartbeat_s: how often a writer with an intent shows that it lives.
         stale_s: after how long without that it is taken for dead.
         stage_without_intent_s: how long after its first staged file a write without an intent may still publish.
+        external: address of the external store that decides races (`sqlite://…`, `postgresql://…`), for object stores
+            without conditional put; every writer of a graph must name the same one.
     """
 
     durability: str = "power"
@@ -33,6 +35,7 @@ class Settings:
     heartbeat_s: float = limits.INTENT_HEARTBEAT_S
     stale_s: float = limits.INTENT_STALE_S
     stage_without_intent_s: float = limits.STAGE_WITHOUT_INTENT_S
+    external: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

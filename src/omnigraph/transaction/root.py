@@ -129,9 +129,26 @@ def open_and_heal(
         )
     if read_only:
         return parts, Healed()
+    _check_fence(parts, stamp)
     parts.store.prove_put_if_absent()
     migrate(parts.store, stamp, ids=parts.ids)
     return parts, heal(parts)
+
+
+def _check_fence(parts: Parts, stamp: Stamp) -> None:
+    """Writers that decide their races in different places would each win them all."""
+    external = parts.settings.external is not None
+    if stamp.fenced_externally and not external:
+        raise FormatError(
+            f"the writers of the graph at {parts.store.uri} agree through an external store; name its address to write",
+            code="fence_mismatch",
+        )
+    if external and not stamp.fenced_externally:
+        raise FormatError(
+            f"the writers of the graph at {parts.store.uri} agree through the object store itself; "
+            "open it without an external store",
+            code="fence_mismatch",
+        )
 
 
 def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
@@ -142,7 +159,7 @@ def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
 
 
 def _claimed(parts: Parts) -> Stamp:
-    stamp = Stamp(FORMAT, parts.ids.new())
+    stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.settings.external is not None)
     try:
         parts.store.put_if_absent(paths.STAMP, stamp_bytes(stamp))
     except ObjectExists:
@@ -156,7 +173,9 @@ def _parts(
     settings = settings or Settings()
     clock = clock or SystemClock()
     ids = ids or UlidSource(clock)
-    store = open_store(uri, read_only=read_only, durability=settings.durability) if isinstance(uri, str) else uri
+    store = uri
+    if isinstance(store, str):
+        store = open_store(store, read_only=read_only, durability=settings.durability, external=settings.external)
     tables_uri = _tables_uri(store.uri)
     return Parts(
         store=store,

@@ -193,7 +193,7 @@ def _staged_under_an_intent(
             Completed(
                 intent=intent.id,
                 schema=staged.schema,
-                tables={key: table.pin for key, table in staged.tables.items()} | dict(staged.added),
+                tables=dict(staged.added) | {key: table.pin for key, table in staged.tables.items()},
                 removed=tuple(sorted(staged.removed)),
                 footprint=staged.footprint,
                 changes=staged.changes,

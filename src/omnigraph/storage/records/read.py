@@ -29,10 +29,17 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What `__format.json` says: the on-disk format and the graph's own id."""
+    """What `__format.json` says.
+
+    Attributes:
+        format: the on-disk format.
+        graph: the graph's own id.
+        fenced_externally: its writers agree through an external store; one that did not would undo that.
+    """
 
     format: int
     graph: str
+    fenced_externally: bool = False
 
 
 def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
@@ -89,7 +96,8 @@ def read_completed(body: bytes, *, path: str) -> Completed:
 
 def stamp_bytes(stamp: Stamp) -> bytes:
     """The format stamp as it is put."""
-    return _dumped({"format": stamp.format, "graph": stamp.graph})
+    fence: dict[str, Any] = {"fence": "external"} if stamp.fenced_externally else {}
+    return _dumped({"format": stamp.format, "graph": stamp.graph} | fence)
 
 
 def read_stamp(body: bytes, *, path: str) -> Stamp:
@@ -114,7 +122,7 @@ def read_stamp(body: bytes, *, path: str) -> Stamp:
     graph = found.get("graph", "")
     if not isinstance(graph, str) or (number >= 1 and not graph):
         raise FormatError(f"the format stamp {path} names no graph id; restore the file from a backup", path=path)
-    return Stamp(number, graph)
+    return Stamp(number, graph, fenced_externally=found.get("fence") == "external")
 
 
 def _read(
