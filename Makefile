@@ -4,6 +4,9 @@ VENV := .venv
 RUN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Trust what the machine trusts, as pip does: company proxies have certificates of their own.
+export UV_SYSTEM_CERTS := true
+
 .PHONY: help setup demo test check format torture bench docs lock clean
 
 help:  ## what there is
