@@ -18,7 +18,7 @@ class Pending:
         self._schema = schema
         self._rows = schema.empty_table()
         self._deleted: set[str] = set()
-        # Ids that are certain not to be in the base: staging them needs no lookup.
+        # Ids among the rows that are certain not to be in the base: staging them needs no lookup.
         self._known_new: set[str] = set()
         self._replaces = False
 
@@ -59,6 +59,8 @@ class Pending:
         self._rows = self._rows.filter(kept)
         if not self._replaces:
             self._deleted |= gone - self._known_new
+        # Nothing of it is pending any more. If it comes back it is looked up, which is never wrong.
+        self._known_new -= gone
 
     def replace(self, rows: pa.Table) -> None:
         """From now on the table's content is exactly these rows."""
