@@ -175,19 +175,23 @@ class LocalStore:
                 finally:
                     with contextlib.suppress(OSError):
                         temporary.unlink()
-            except FileNotFoundError:
+            except (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+                if self._is_blocked(target):
+                    raise StoreRefused(
+                        f"cannot write {path!r} in {self._root}: a file or folder stands in its way", path=path
+                    ) from error
                 # Somebody removed the folder, and with it our file: build both again.
                 self._settled.discard(target.parent)
                 continue
-            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-                raise StoreRefused(
-                    f"cannot write {path!r} in {self._root}: a file or folder stands in its way", path=path
-                ) from error
             except OSError as error:
                 raise self._mapped(error, "write", path) from error
             self._sync_name(target.parent, path)
             return
         raise StoreTransient(f"the folder of {path!r} in {self._root} vanishes as often as it is made", path=path)
+
+    def _is_blocked(self, target: Path) -> bool:
+        """Whether there is a folder where the file should be, or a file where one of its folders should be."""
+        return target.is_dir() or any(above.exists() and not above.is_dir() for above in target.parents)
 
     def _write_temporary(self, target: Path, body: bytes) -> Path:
         temporary = target.with_name(f"{target.name[:_TEMPORARY_STEM_CHARACTERS]}#{_digits()}")
