@@ -33,9 +33,9 @@ def create(parts: Parts, name: str, *, source: str = MAIN, actor: str | None = N
     if branch == MAIN:
         raise InvalidRequestError("cannot create branch 'main'")
     origin = parts.log.live_head(paths.branch_name(source))
-    number = 1  # a name never used before, as a rule: then nothing has to be read
+    before: Record | None = None  # a name never used before, as a rule: then nothing has to be read
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
-        entry = _fork(parts, branch, number, origin, actor)
+        entry = _fork(parts, branch, origin, before, actor)
         match parts.log.put(entry):
             case Done():
                 reached(Failpoint.BRANCH_ENTRY_PUT)
@@ -44,7 +44,7 @@ def create(parts: Parts, name: str, *, source: str = MAIN, actor: str | None = N
                 head = parts.log.head(branch)
                 if head is None or head.is_live:
                     raise AlreadyExistsError(f"branch '{branch}' already exists", code="branch_exists", branch=branch)
-                number = head.number + 1
+                before = head
     raise _too_busy(branch)
 
 
@@ -86,16 +86,18 @@ def names(parts: Parts) -> list[str]:
     return [name for name, head in zip(known, heads, strict=True) if head is not None and head.is_live]
 
 
-def _fork(parts: Parts, branch: str, number: int, origin: Record, actor: str | None) -> Record:
+def _fork(parts: Parts, branch: str, origin: Record, before: Record | None, actor: str | None) -> Record:
+    """The entry that makes a branch; ids and times rise both from its source and from an earlier life of its name."""
+    earlier = [origin] if before is None else [origin, before]
     return Record(
-        commit=ids.after(origin.commit, parts.ids.new()),
+        commit=ids.after(max(entry.commit for entry in earlier), parts.ids.new()),
         branch=branch,
-        number=number,
+        number=1 if before is None else before.number + 1,
         kind=CommitKind.FORK,
         parent=origin.head_commit,
         schema=origin.schema,
         tables=origin.tables,
-        created_at_us=max(parts.clock.now_us(), origin.created_at_us),
+        created_at_us=max(parts.clock.now_us(), *(entry.created_at_us for entry in earlier)),
         actor=actor,
         fork_of=origin.branch,
         fork_number=origin.number,
