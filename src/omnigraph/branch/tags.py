@@ -1,5 +1,6 @@
 """Tags: names that do not move. Each has a short log of its own, so that a name can be taken again after deletion."""
 
+import contextlib
 import json
 from dataclasses import dataclass
 
@@ -10,10 +11,11 @@ from omnigraph.errors import (
     FormatError,
     InvalidRequestError,
     NotFoundError,
+    OutcomeUnknownError,
 )
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import ObjectExists, ObjectNotFound
+from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, OutcomeUnknown
 from omnigraph.transaction.parts import Parts
 
 _TAG_FORMAT = 1
@@ -139,8 +141,13 @@ def _document(tag: Tag) -> dict[str, object]:
 def _put(parts: Parts, tag: str, number: int, document: dict[str, object]) -> bool:
     body = json.dumps(document | {"id": parts.ids.new()}).encode()
     path = paths.tag_entry(tag, number)
-    try:
-        parts.store.put_if_absent(path, body)
-    except ObjectExists:
-        return parts.store.get(path) == body  # ours, if only the answer was lost
-    return True
+    for _ in range(limits.STORE_RETRY_ATTEMPTS_MAX):
+        try:
+            parts.store.put_if_absent(path, body)
+        except (ObjectExists, OutcomeUnknown):
+            # Ours, if only the answer was lost: what is there tells. If nothing is there, it can be put again.
+            with contextlib.suppress(ObjectNotFound):
+                return parts.store.get(path) == body
+        else:
+            return True
+    raise OutcomeUnknownError(f"the store did not say whether tag '{tag}' was written; look at it before trying again")
