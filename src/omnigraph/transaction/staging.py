@@ -126,8 +126,10 @@ class Staging:
         self._pending_for(type_key).put(rows, known_new=False)
 
     def delete(self, type_key: str, ids: Iterable[str]) -> None:
-        """Delete by id."""
-        self._pending_for(type_key).delete(ids)
+        """Delete by id. What is not there to be deleted was looked for all the same, and the footprint says so."""
+        gone = list(ids)
+        self._touch(type_key).reads |= tokens(TokenKind.ID, gone)
+        self._pending_for(type_key).delete(gone)
 
     def overwrite(self, type_key: str, rows: pa.Table) -> None:
         """Make these rows the type's whole content."""
