@@ -94,11 +94,13 @@ class S3Store(ObstoreStore):
             options (S3Options | None): how to reach it; by default what the environment says.
 
         Raises:
-            StoreRefused: plain http was not asked for, or the address makes no sense.
+            StoreRefused: there is no bucket, plain http was not asked for, or the address makes no sense.
         """
         options = options or S3Options.from_environment()
         prefix = prefix.strip("/")
         uri = f"s3://{bucket}/{prefix}".rstrip("/")
+        if not bucket:
+            raise StoreRefused("an s3:// address needs a bucket", path=uri)
         if options.endpoint is not None and options.endpoint.startswith("http://") and not options.allow_http:
             raise StoreRefused(
                 f"{options.endpoint} is not encrypted; set AWS_ALLOW_HTTP=true to use it all the same", path=uri
