@@ -32,6 +32,8 @@ INTENT_BYTES_MIN = 8 * 1024**2
 INTENT_HEARTBEAT_S = 10.0
 INTENT_STALE_S = 60.0
 STAGE_WITHOUT_INTENT_S = 60.0
+# How far the clocks of two hosts may differ where an entry of one is looked for by the time of another.
+CLOCKS_APART_MAX_S = 86_400
 
 # Tables.
 STAGE_THREADS_MAX = 8
@@ -71,9 +73,10 @@ LANGUAGE_TEXT_BYTES_MAX = 8 * 1024**2
 LANGUAGE_NESTING_MAX = 100
 REPORT_LINE_CHARACTERS_MAX = 120
 REPORT_TOKEN_CHARACTERS_MAX = 40
-# Query texts: levels of blocks and parentheses, arithmetic operators in one expression, compiled queries kept, schemas whose digest is remembered.
+# Query texts: levels of blocks and parentheses, and arithmetic operators in one expression.
 QUERY_NESTING_MAX = 50
 EXPRESSION_OPERATORS_MAX = 64
+# Compiled queries kept, and schemas whose digest is remembered.
 COMPILED_QUERIES_MAX = 1_024
 SCHEMA_DIGESTS_MAX = 64
 HINT_NAMES_MAX = 1_000
@@ -82,3 +85,11 @@ VECTOR_DIMENSION_MAX = 2_147_483_647
 assert PUBLISH_BACKOFF_MS_MIN < PUBLISH_BACKOFF_MS_MAX
 assert PUBLISH_ATTEMPTS_MAX > 1
 assert INTENT_HEARTBEAT_S * 3 <= INTENT_STALE_S
+
+# Rows on their way in: rules of schemas kept at hand; bytes of blobs in one write.
+SCHEMA_RULES_MAX = 64
+BLOB_INPUT_BYTES_MAX = 32 * 1024**2
+
+# Queries in process. Rows are numbered with 32 bits; numbering starts over when rows that are gone exceed this share.
+ORDINALS_MAX = 2**31 - 1
+ORDINAL_HOLES_SHARE_MAX = 0.5

@@ -1,6 +1,6 @@
 """Intents: the note a large write leaves before its first effect."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from omnigraph.model.change import Changes
 from omnigraph.model.commit import CommitKind, Pin
@@ -60,6 +60,8 @@ class Completed:
         message: the writer's words.
         idempotency_key: the caller's name for the request.
         notes: further facts of the kind.
+        if_commit: the caller's precondition on the head commit; it binds whoever publishes.
+        expected_table_versions: the caller's precondition on table versions, likewise.
     """
 
     intent: str
@@ -72,3 +74,5 @@ class Completed:
     message: str | None
     idempotency_key: str | None
     notes: dict[str, object]
+    if_commit: str | None = None
+    expected_table_versions: dict[str, int] = field(default_factory=dict)

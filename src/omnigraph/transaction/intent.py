@@ -21,10 +21,11 @@ from omnigraph.errors import FormatError
 from omnigraph.ids import IdSource
 from omnigraph.model.intent import Completed, Intent, Writer
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import Listed, ObjectNotFound, ObjectStore, StoreError
+from omnigraph.storage.object_store import Listed, ObjectExists, ObjectNotFound, ObjectStore, StoreError
 from omnigraph.storage.records.read import completed_bytes, intent_bytes, read_completed, read_intent
 
 _MAIN_SUFFIX = ".json"
+_NOW_SUFFIX = ".now"
 _PARTS = (".beat", ".staged", _MAIN_SUFFIX)  # the order of deletion: the note itself goes last
 
 # The intents of writers at work in this process, whichever handle they use: nobody here may take them for dead.
@@ -106,13 +107,24 @@ class Intents:
             _live.add(intent.id)
         noted = NotedWrite(self._store, intent.id, self._heartbeat_s)
         try:
-            self._store.put_if_absent(paths.intent(intent.id), intent_bytes(intent))
+            self._put(intent)
             noted.begin()
             yield noted
         finally:
             noted.fall_silent()
             with _live_lock:
                 _live.discard(intent.id)
+
+    def _put(self, intent: Intent) -> None:
+        try:
+            self._store.put_if_absent(paths.intent(intent.id), intent_bytes(intent))
+        except ObjectExists:
+            pass  # our own, from a try whose answer was lost: nobody else makes this id
+        except StoreError:
+            # It may be there all the same. If it stays, whoever finds it undoes a write that did nothing.
+            with contextlib.suppress(StoreError):
+                _clear(self._store, intent.id)
+            raise
 
     def clear(self, intent_id: str) -> None:
         """Delete an intent and what belongs to it, the note itself last."""
@@ -154,6 +166,11 @@ class Intents:
             completed = read_completed(self._store.get(staged), path=paths.absolute(self._store, staged))
         except ObjectNotFound:
             completed = None
+        if completed is not None and completed.intent != intent_id:
+            where = paths.absolute(self._store, staged)
+            raise FormatError(
+                f"the staged note {where} belongs elsewhere: it says it is {completed.intent}", path=where
+            )
         return LeftBehind(intent, completed, modified_us)
 
     def is_alive(self, found: LeftBehind) -> bool:
@@ -169,15 +186,21 @@ class Intents:
 
     def _store_now_us(self) -> int:
         """The store's own idea of now: hosts' clocks may differ, the store's timestamps agree with each other."""
-        name = f"{paths.RECOVERY}{self._ids.new()}.now"
+        name = f"{paths.RECOVERY}{self._ids.new()}{_NOW_SUFFIX}"
         self._store.put(name, b"")
         try:
-            for listed in self._store.list(paths.RECOVERY):
-                if listed.path == name:
-                    return listed.modified_us
+            asked = {
+                listed.path: listed.modified_us
+                for listed in self._store.list(paths.RECOVERY)
+                if listed.path.endswith(_NOW_SUFFIX)
+            }
         finally:
             self._store.delete(name)
-        return self._clock.now_us()
+        now_us = asked.get(name, self._clock.now_us())
+        for path, modified_us in asked.items():
+            if now_us - modified_us > self._stale_s * 1_000_000:
+                self._store.delete(path)  # of a healer that died while it asked
+        return now_us
 
 
 def _split(listed: Listed) -> tuple[str, bool]:

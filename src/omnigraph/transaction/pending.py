@@ -32,6 +32,17 @@ class Pending:
         """Whether the table's committed rows no longer count."""
         return self._replaces
 
+    @property
+    def deleted(self) -> frozenset[str]:
+        """Ids to delete that the base may have; empty where the whole content is replaced."""
+        return frozenset(self._deleted)
+
+    @property
+    def maybe_in_base(self) -> list[str]:
+        """Ids that the base may have and that this replaces or deletes."""
+        rows = (str(each) for each in self._rows[ID].to_pylist())
+        return [*(each for each in rows if each not in self._known_new), *sorted(self._deleted)]
+
     def unshadowed(self, committed: pa.Table) -> pa.Table:
         """The committed rows that are neither superseded nor deleted by what is pending."""
         if self._replaces:

@@ -13,7 +13,7 @@ from omnigraph import ids, limits
 from omnigraph.clock import backoff_s
 from omnigraph.errors import ConflictError, PreconditionError
 from omnigraph.failpoints import Failpoint, reached
-from omnigraph.model.commit import CommitKind, Record, Recovery
+from omnigraph.model.commit import CommitKind, Pin, Record, Recovery
 from omnigraph.model.conflict import Conflict, ReadSetChanged
 from omnigraph.model.footprint import Footprint
 from omnigraph.storage.tables.tables import StagedTable
@@ -108,6 +108,7 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
 
 def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Record:
     """The entry that follows `head` and names what was staged."""
+    tables = staged.pins_on(head)
     return Record(
         commit=ids.after(head.commit, parts.ids.new()),
         branch=draft.branch,
@@ -122,13 +123,24 @@ def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Rec
         intent=draft.intent,
         idempotency_key=draft.idempotency_key,
         schema=staged.schema,
-        tables=staged.pins_on(head),
+        tables=tables,
         changes=staged.changes,
         footprint=staged.footprint,
         aborted=draft.aborted,
-        recovery=draft.recovery,
+        recovery=None if draft.recovery is None else _outcome(draft.recovery, staged, tables),
         notes=staged.notes,
     )
+
+
+def _outcome(audit: Recovery, staged: Staged, tables: Mapping[str, Pin]) -> Recovery:
+    """The audit with the versions that are published: rebasing gives them other numbers than were staged."""
+    ended = tuple(
+        replace(each, to_version=tables[each.type_key].version)
+        if each.type_key in staged.tables and each.type_key in tables
+        else each
+        for each in audit.tables
+    )
+    return replace(audit, tables=ended)
 
 
 def check_preconditions(draft: Draft, head: Record) -> None:

@@ -10,12 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from omnigraph import limits
-from omnigraph.errors import ConflictError, FormatError, UnavailableError
+from omnigraph.errors import (
+    ConflictError,
+    FormatError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnavailableError,
+)
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.change import NO_CHANGES
 from omnigraph.model.commit import MAIN, RECOVERY_ACTOR, CommitKind, Pin, Record, Recovery, RecoveryKind, TableOutcome
 from omnigraph.model.footprint import Footprint
 from omnigraph.model.intent import Completed, Intent
+from omnigraph.storage.object_store import ObjectNotFound, StoreTransient
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.log import Done
@@ -23,6 +32,9 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, LostRaceError, entry_after, publish, rebased
 from omnigraph.transaction.stage import Staged, at_hand
 from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, verdict
+
+# What keeps an interrupted write from being judged or ended now. It waits; nothing else has to wait for it.
+_UNCERTAIN = (UnavailableError, OutcomeUnknownError, PermissionDeniedError, FormatError, NotFoundError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,44 +71,62 @@ def _end(parts: Parts, intent_id: str, modified_us: int) -> str | None:
     """End one; returns why not when it must wait."""
     for _ in range(limits.REDO_ATTEMPTS_MAX):
         # Read anew in every round: the writer, or another healer, may have been faster.
-        found = parts.intents.read(intent_id, modified_us=modified_us)
-        if found is None:
-            return None
-        facts = _facts(parts, found)
-        decided = verdict(facts)
-        reached(Failpoint.RECOVERY_JUDGED)
-        match decided:
-            case Leave(reason):
-                return reason
-            case AlreadyDone(by, audited):
-                if not audited and not _audited(parts, facts, RecoveryKind.FINISHED, ended_at=by.tables):
-                    continue
-            case Finish(completed):
-                if not _finished(parts, found.intent, completed, facts):
-                    continue
-            case Undo():
-                if not _undone(parts, facts):
-                    continue
-        parts.intents.clear(intent_id)
-        return None
+        try:
+            found = parts.intents.read(intent_id, modified_us=modified_us)
+        except StoreTransient as fault:
+            return str(fault)
+        try:
+            alive = found is not None and parts.intents.is_alive(found)
+            if not alive:
+                # And once more: it may have come to its end, and cleared its note, before we looked whether it lives.
+                found = parts.intents.read(intent_id, modified_us=modified_us)
+            if found is None:
+                return None
+            ended = _ended(parts, _facts(parts, found, alive=alive))
+            if ended is True:
+                parts.intents.clear(intent_id)
+                return None
+        except _UNCERTAIN as fault:
+            return str(fault)
+        if ended is not False:
+            return ended
     return "other writers keep moving the branch"
 
 
-def _facts(parts: Parts, found: LeftBehind) -> Facts:
+def _ended(parts: Parts, facts: Facts) -> bool | str:
+    """Whether it has come to its end; False when the branch moved and it must be judged again, or why it must wait."""
+    decided = verdict(facts)
+    reached(Failpoint.RECOVERY_JUDGED)
+    match decided:
+        case Leave(reason):
+            return reason
+        case AlreadyDone(by, audited):
+            if not audited and not _audited(parts, facts, RecoveryKind.FINISHED, ended_at=by.tables):
+                return False
+            if facts.intent.id in by.aborted:
+                _delete_staged(parts, facts)  # perhaps whoever undid it died before
+        case Finish(completed):
+            return _finished(parts, completed, facts)
+        case Undo():
+            return _undone(parts, facts)
+    return True
+
+
+def _facts(parts: Parts, found: LeftBehind, *, alive: bool) -> Facts:
     intent, completed = found.intent, found.completed
-    newer = [
-        replace(entry, footprint=at_hand(parts, entry.footprint))
-        for entry in parts.log.since(intent.branch, intent.base_number)
-    ]
-    if completed is not None:
+    readable = None if completed is None or alive else _readable(parts, completed)
+    if completed is not None and readable:
         completed = replace(completed, footprint=at_hand(parts, completed.footprint))
     return Facts(
         intent=intent,
         completed=completed,
         base=parts.log.read(intent.branch, intent.base_number),
-        newer=newer,
-        alive=parts.intents.is_alive(found),
-        staged_readable=None if completed is None else _readable(parts, completed),
+        newer=[
+            replace(entry, footprint=at_hand(parts, entry.footprint))
+            for entry in parts.log.since(intent.branch, intent.base_number)
+        ],
+        alive=alive,
+        staged_readable=readable,
     )
 
 
@@ -104,29 +134,36 @@ def _readable(parts: Parts, completed: Completed) -> bool | None:
     """Whether every staged version and every file it refers to is there; None when the store does not say."""
     try:
         for pin in completed.tables.values():
-            there = {listed.path for listed in parts.store.list(f"{pin.table}/")}
+            there = {listed.path for listed in parts.table_files.list(f"{pin.table}/")}
             for file in parts.tables.files(pin):
                 if not (any(path.startswith(file) for path in there) if file.endswith("/") else file in there):
                     return False
-    except FormatError:
+        for file in _beside(completed):
+            parts.store.get(file)
+    except (FormatError, ObjectNotFound):
         return False
     except UnavailableError:
         return None
     return True
 
 
-def _finished(parts: Parts, intent: Intent, completed: Completed, facts: Facts) -> bool:
+def _beside(completed: Completed) -> tuple[str, ...]:
+    """The files of a write that are in no table."""
+    return tuple(file for file in (completed.changes.file, completed.footprint.file) if file is not None)
+
+
+def _finished(parts: Parts, completed: Completed, facts: Facts) -> bool:
     """Publish what was staged, rebased if need be; False when the branch moved in a way that must be judged again."""
     assert facts.base is not None
+    intent = facts.intent
     head = facts.newer[-1] if facts.newer else facts.base
-    added = {key: pin for key, pin in completed.tables.items() if key not in facts.base.tables}
     staged = Staged(
         tables={
             key: StagedTable(intent.tables[key], pin, (), (), (), ())
             for key, pin in completed.tables.items()
             if pin != intent.tables[key]
         },
-        added=added,
+        added={key: pin for key, pin in completed.tables.items() if key not in facts.base.tables},
         removed=frozenset(completed.removed),
         schema=completed.schema,
         footprint=completed.footprint,
@@ -143,11 +180,18 @@ def _finished(parts: Parts, intent: Intent, completed: Completed, facts: Facts) 
         intent=intent.id,
         idempotency_key=completed.idempotency_key,
         merged_parent=completed.merged_parent,
-        recovery=_audit(intent, RecoveryKind.FINISHED, completed.tables),
+        recovery=_audit(intent, RecoveryKind.FINISHED, staged.pins_on(replace(facts.base, tables=intent.tables))),
+        if_commit=completed.if_commit,
+        expected_table_versions=completed.expected_table_versions,
     )
     try:
-        publish(parts, rebased(parts, staged, head), draft, head)
-    except (LostRaceError, ConflictError):
+        staged = rebased(parts, staged, head)
+    except LostRaceError:
+        # Its rows lie elsewhere now (others compacted the table), and only its writer knew how to find them again.
+        return _undone(parts, facts)
+    try:
+        publish(parts, staged, draft, head)
+    except (LostRaceError, ConflictError, PreconditionError):
         return False
     reached(Failpoint.RECOVERY_ENTRY_PUT)
     return True
@@ -157,15 +201,24 @@ def _undone(parts: Parts, facts: Facts) -> bool:
     """Declare the intent dead in the log, then delete what it staged; False when the branch moved: judge again."""
     if not _audited(parts, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables):
         return False
-    if facts.completed is not None:
-        for key, pin in facts.completed.tables.items():
-            for path in _only_staged(parts, facts.intent.tables[key], pin):
-                if path.endswith("/"):
-                    parts.store.delete_prefix(path)
-                else:
-                    parts.store.delete(path)
-        reached(Failpoint.RECOVERY_FILES_DELETED)
+    _delete_staged(parts, facts)
     return True
+
+
+def _delete_staged(parts: Parts, facts: Facts) -> None:
+    """Delete what a write declared dead has staged; without its second document nobody knows what that is."""
+    if facts.completed is None:
+        return
+    for key, pin in facts.completed.tables.items():
+        # What says which files there are goes last, so that whoever dies here can be followed by another.
+        for path in sorted(_only_staged(parts, facts.intent.tables[key], pin), key=lambda path: "/_versions/" in path):
+            if path.endswith("/"):
+                parts.table_files.delete_prefix(path)
+            else:
+                parts.table_files.delete(path)
+    for path in _beside(facts.completed):
+        parts.store.delete(path)
+    reached(Failpoint.RECOVERY_FILES_DELETED)
 
 
 def _audited(parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mapping[str, Pin]) -> bool:
@@ -206,7 +259,7 @@ def _says_already(parts: Parts, intent: Intent, head: Record) -> bool:
     for entry in parts.log.backwards(head.branch, start=head.number):
         if entry.recovery is not None and entry.recovery.intent == intent.id:
             return True
-        if entry.created_at_us < intent.created_at_us:
+        if entry.created_at_us < intent.created_at_us - limits.CLOCKS_APART_MAX_S * 1_000_000:
             return False
     return False
 
@@ -218,6 +271,7 @@ def _audit(intent: Intent, kind: RecoveryKind, ended_at: Mapping[str, Pin]) -> R
         operation=intent.kind,
         for_actor=intent.actor,
         tables=tuple(
-            TableOutcome(key, pin.version, ended_at.get(key, pin).version) for key, pin in sorted(intent.tables.items())
+            TableOutcome(key, pin.version, ended_at[key].version if key in ended_at else 0)
+            for key, pin in sorted(intent.tables.items())
         ),
     )

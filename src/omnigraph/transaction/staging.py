@@ -6,8 +6,10 @@ Statements read through here, so a later one sees what an earlier one did. Nothi
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.errors import ConflictError, InvalidRequestError
 from omnigraph.model.commit import Pin
@@ -15,6 +17,7 @@ from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.footprint import TokenKind, TypeFootprint, tokens
 from omnigraph.storage.tables.filtering import filter_rows
 from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.pending import ID, Pending
 from omnigraph.transaction.snapshot import Snapshot
 
@@ -92,6 +95,37 @@ class Staging:
         self._touch(type_key).reads |= tokens(TokenKind.EXISTS, wanted)
         found = set(self._present(type_key, wanted))
         return [each for each in wanted if each not in found]
+
+    def rows_where(
+        self, type_key: str, column: str, values: "pa.Array[Any]", *, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The rows that have one of these values in a column, committed or pending.
+
+        Nothing enters the footprint: the caller notes what its answer rests on.
+        """
+        wanted = None if columns is None else list(dict.fromkeys([ID, column, *columns]))
+        pending = self._pending.get(type_key)
+        if type_key in self._added or (pending is not None and pending.replaces):
+            committed = self._no_rows(type_key, wanted)
+        else:
+            committed = rows_with(self.snapshot.table(type_key), column, values, columns=wanted)
+        if pending is None:
+            return committed
+        here = pending.rows.filter(pc.is_in(pending.rows[column], value_set=values))
+        return pa.concat_tables([pending.unshadowed(committed), here if wanted is None else here.select(wanted)])
+
+    def replaced(self, type_key: str, *, columns: Sequence[str]) -> pa.Table:
+        """The committed rows that what is pending replaces or deletes; these ids enter the footprint when staged."""
+        wanted = list(dict.fromkeys([ID, *columns]))
+        pending = self._pending.get(type_key)
+        if pending is None or type_key in self._added:
+            return self._no_rows(type_key, wanted)
+        if pending.replaces:
+            return self.snapshot.scan(type_key, columns=wanted)
+        ids = pending.maybe_in_base
+        if not ids:
+            return self._no_rows(type_key, wanted)
+        return self.snapshot.table(type_key).rows_with_ids(ids, columns=wanted)
 
     def read_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:
         """Note that the write's validity rests on these (unique values, the edges of a node, …)."""
@@ -243,15 +277,17 @@ class Staging:
     ) -> pa.Table:
         pending = self._pending.get(type_key)
         if type_key in self._added or (pending is not None and pending.replaces):
-            empty = self._table_schema(type_key).empty_table()
-            return empty if columns is None else empty.select(list(columns))
+            return self._no_rows(type_key, columns)
         return self.snapshot.scan(type_key, columns=columns, filter=filter)
 
     def _committed_rows(self, type_key: str, ids: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
         if type_key in self._added:
-            empty = self._table_schema(type_key).empty_table()
-            return empty if columns is None else empty.select(list(columns))
+            return self._no_rows(type_key, columns)
         return self.snapshot.table(type_key).rows_with_ids(ids, columns=columns)
+
+    def _no_rows(self, type_key: str, columns: Sequence[str] | None) -> pa.Table:
+        empty = self._table_schema(type_key).empty_table()
+        return empty if columns is None else empty.select(list(columns))
 
     def _overlaid(
         self,

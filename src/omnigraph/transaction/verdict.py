@@ -6,6 +6,8 @@ an entry aborts this intent               –                      done (undone 
 nothing that conflicts                    all, all readable      finish
 nothing that conflicts                    some missing           undo
 a conflict, schema changed, branch gone   –                      undo
+its caller's precondition is broken       –                      undo
+another entry has its idempotency key     –                      undo
 could not be read for certain             –                      leave
 its writer may still live                 –                      leave
 """
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.intent import Completed, Intent
-from omnigraph.transaction.conflicts import Clear, judge
+from omnigraph.transaction.conflicts import Clear, judge, mismatches
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,9 @@ def verdict(facts: Facts) -> Verdict:
         return Undo("not every table was staged")
     if any(entry.kind is CommitKind.DELETE for entry in facts.newer):
         return Undo("its branch was deleted")
+    broken = _broken_condition(facts.completed, facts.base, facts.newer)
+    if broken is not None:
+        return Undo(broken)
     if not isinstance(judge(facts.completed.footprint, facts.base, facts.newer, intent=intent.id), Clear):
         return Undo("a later commit touches what it read or wrote")
     match facts.staged_readable:
@@ -100,3 +105,16 @@ def verdict(facts: Facts) -> Verdict:
             return Undo("a staged version is not readable")
         case None:
             return Leave("the staged versions could not be looked at")
+
+
+def _broken_condition(completed: Completed, base: Record, newer: Sequence[Record]) -> str | None:
+    """Which condition of the caller's no longer holds: of two requests one was to win, and the other has."""
+    head = newer[-1] if newer else base
+    if completed.if_commit is not None and completed.if_commit != head.head_commit:
+        return "the head is not the commit its caller named"
+    if mismatches(completed.expected_table_versions, head):
+        return "a table is not at the version its caller expected"
+    key = completed.idempotency_key
+    if key is not None and any(entry.idempotency_key == key for entry in newer):
+        return "the same request was carried out meanwhile"
+    return None

@@ -181,7 +181,7 @@ def _staged_under_an_intent(
         base_commit=base.commit,
         actor=draft.actor,
         writer=this_writer(),
-        tables={key: staging.base_pin(key) for key in sorted(staging.touched - staging.removed)},
+        tables={key: staging.base_pin(key) for key in sorted(staging.touched)},
         created_at_us=parts.clock.now_us(),
         adopts=operation.adopts,
     )
@@ -201,6 +201,8 @@ def _staged_under_an_intent(
                 message=draft.message,
                 idempotency_key=draft.idempotency_key,
                 notes=staged.notes,
+                if_commit=draft.if_commit,
+                expected_table_versions=dict(draft.expected_table_versions or {}),
             )
         )
         reached(Failpoint.WRITE_INTENT_COMPLETED)

@@ -57,6 +57,8 @@ def completed_document(completed: Completed) -> dict[str, Any]:
         "message": completed.message,
         "idempotency_key": completed.idempotency_key,
         "notes": completed.notes,
+        "if_commit": completed.if_commit,
+        "expected_table_versions": {key: str(version) for key, version in completed.expected_table_versions.items()},
     }
 
 
@@ -73,4 +75,8 @@ def read_completed(found: dict[str, Any]) -> Completed:
         message=found.get("message"),
         idempotency_key=found.get("idempotency_key"),
         notes=found.get("notes", {}),
+        if_commit=found.get("if_commit"),
+        expected_table_versions={
+            key: int(version) for key, version in found.get("expected_table_versions", {}).items()
+        },
     )
