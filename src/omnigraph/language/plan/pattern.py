@@ -125,10 +125,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """A value rows are sorted by; absent ones come first ascending, last descending."""
+    """A value rows are sorted by; absent ones come first ascending, last descending.
+
+    Attributes:
+        value: what decides.
+        descending: whether the greatest come first.
+        ranks: whether it is a score that was itself written as the order, so that rows without one are not wanted.
+    """
 
     value: Expression
     descending: bool = False
+    ranks: bool = False
 
 
 Count = Constant | Parameter

@@ -3,7 +3,7 @@
 A plan is a tuple of steps. Each takes the rows of the one before and passes rows on; the first takes one empty row.
 Rows hold, for each variable, the id of a node or an edge record (or a path) and those of its properties that later
 steps need, and hidden columns, whose names start with `#`. A step with steps of its own runs them for each row it
-takes: they start from that row, which `Given` stands for.
+takes: they start from that row, which `Given` stands for; without it they do not depend on the row.
 """
 
 from dataclasses import dataclass
@@ -67,6 +67,7 @@ class Expand:
         most: the most hops.
         edge_variable: bound to the edge record; only for one hop.
         path: bound to one shortest path, of several the one whose node ids come first.
+        path_from_target: whether the path is to be read from the target to the source.
         target_condition: about the target alone, and parameters.
         edge_condition: about the edge variable alone, and parameters.
         target_properties: those that later steps need; None is all.
@@ -83,6 +84,7 @@ class Expand:
     most: int = 1
     edge_variable: str | None = None
     path: str | None = None
+    path_from_target: bool = False
     target_condition: Expression | None = None
     edge_condition: Expression | None = None
     target_properties: tuple[str, ...] | None = None

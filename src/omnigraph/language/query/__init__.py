@@ -1,1 +1,29 @@
-"""Query texts."""
+"""The query language: text to typed, planned queries.
+
+parse         text to its syntax tree
+format_file   syntax tree to canonical text
+compile       text and schema to a query ready to run, remembered by both
+bind_params   JSON to the values of one run
+explain       the plan of a compiled query, for people
+lint          everything wrong or doubtful in a file
+"""
+
+from omnigraph.language.query.compile import CompiledQuery, bind_params, compile, explain
+from omnigraph.language.query.format import format_file
+from omnigraph.language.query.lint import LintReport, lint
+from omnigraph.language.query.params import Params
+from omnigraph.language.query.parse import parse
+from omnigraph.language.query.syntax import QueryFile
+
+__all__ = [
+    "CompiledQuery",
+    "LintReport",
+    "Params",
+    "QueryFile",
+    "bind_params",
+    "compile",
+    "explain",
+    "format_file",
+    "lint",
+    "parse",
+]

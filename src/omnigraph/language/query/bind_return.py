@@ -117,7 +117,7 @@ class ReturnBinder:
     def _aggregation(self, written: syntax.Aggregate) -> Aggregation:
         function = ex.AggregateFunction(written.function)
         if written.argument is None:
-            return Aggregation(function, None, False, ex.I64)
+            return Aggregation(function, None, distinct=False, type=ex.I64)
         if isinstance(written.argument, syntax.Aggregate):
             raise self._error(written.argument.span, "aggregates cannot be nested")
         argument = self._expressions.value(written.argument)
@@ -190,11 +190,12 @@ class ReturnBinder:
         self._orderable(written, value.type)
         # The best come first, whatever was written: greater scores, smaller distances.
         descending = written.descending or isinstance(value, ex.Bm25 | ex.Rrf)
+        ranks = isinstance(value, ex.Nearest | ex.Bm25 | ex.Rrf)
         if not by_column:
-            return OrderKey(value, descending)
+            return OrderKey(value, descending, ranks)
         for position, column in enumerate(columns):
             if column.value == value:
-                return OrderKey(ex.Output(position, column.name, column.type), descending)
+                return OrderKey(ex.Output(position, column.name, column.type), descending, ranks)
         what = "an aggregate query" if self.is_aggregate else "return distinct"
         raise self._error(
             written.span, f"unsupported ordering expression: {what} can be ordered only by what it returns"

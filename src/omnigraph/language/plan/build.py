@@ -1,0 +1,355 @@
+"""Typed reads to logical plans: which variable is scanned first, and what follows from it.
+
+Order in the text decides only where nothing else does. Bindings root each component of the pattern that traversals
+connect: the first binding of a component becomes its scan, the others become filters where a traversal reaches them.
+Then come the alternatives, conditions, negations, optional blocks, and the conditions and negations that need those.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+
+from omnigraph.language.plan import expressions as ex
+from omnigraph.language.plan import pattern, steps
+from omnigraph.language.plan.expressions import Aggregation, Column, Expression, NodeValue, Output, Score
+from omnigraph.language.plan.pattern import Block, OrderKey, Traversal
+from omnigraph.language.plan.steps import Step
+from omnigraph.language.plan.walk import parts, replaced, variables
+from omnigraph.model.types import PropertyType
+
+
+def build(read: pattern.Read) -> steps.ReadPlan:
+    """The plan of a read, before any rewriting."""
+    scores = _Scores(read.window, count(1))
+    built = _BlockBuilder(read.block, frozenset(), scores).build()
+    built += _results(read, scores)
+    columns = tuple(steps.ResultColumn(each.name, each.type) for each in read.columns)
+    return steps.ReadPlan(tuple(built), columns)
+
+
+# --- patterns ---------------------------------------------------------------------------------------------------------
+
+
+class _BlockBuilder:
+    """Builds the steps of one block, given the variables that are there already."""
+
+    def __init__(self, block: Block, given: frozenset[str], scores: "_Scores") -> None:
+        self._block = block
+        self._scores = scores
+        self._available = set(given)
+        self._steps: list[Step] = [steps.Given(tuple(sorted(given)))] if given else []
+        self._types: dict[str, str] = {}
+        self._conditions: dict[str, list[Expression]] = {}
+        self._traversals = [each for each in block.clauses if isinstance(each, Traversal)]
+        self._touching: dict[str, list[int]] = {}
+        self._waiting: list[int] = []
+        self._done: set[int] = set()
+        # What only later blocks will bring: conditions on it must wait.
+        self._pending: set[str] = set()
+
+    def build(self) -> list[Step]:
+        self._look_at_core()
+        for name in sorted(self._available):
+            self._filter(self._conditions.get(name, ()), self._steps)
+        self._waiting = [place for name in self._available for place in self._touching.get(name, ())]
+        heapq.heapify(self._waiting)
+        self._expand(self._steps)
+        for name in self._types:
+            self._root(name, self._types[name])
+        later = self._alternatives_now()
+        self._unrooted()
+        self._test()
+        for clause in later:
+            self._block_clause(clause)
+        self._pending.clear()
+        self._test()
+        return self._steps
+
+    def _look_at_core(self) -> None:
+        for clause in self._block.clauses:
+            match clause:
+                case pattern.Binding():
+                    self._types[clause.variable] = clause.type_name
+                    self._conditions.setdefault(clause.variable, []).extend(clause.conditions)
+                case pattern.Optional():
+                    self._pending.update(clause.variables)
+                case pattern.Mark():
+                    self._pending.add(clause.name)
+                case _:
+                    pass
+        for place, traversal in enumerate(self._traversals):
+            for name in {traversal.source, traversal.target}:
+                self._touching.setdefault(name, []).append(place)
+        self._untested = [
+            clause
+            for clause in self._block.clauses
+            if isinstance(clause, pattern.Condition | pattern.Mark | pattern.Negation | pattern.Existence)
+        ]
+
+    # --- scans and traversals -----------------------------------------------------------------------------------------
+
+    def _root(self, variable: str, type_name: str) -> None:
+        """Scan a variable and walk its component, beside the rows there are."""
+        if variable in self._available:
+            return
+        component: list[Step] = [steps.Scan(variable, type_name)]
+        self._bound(variable, component)
+        self._expand(component)
+        self._steps += [steps.Product(tuple(component))] if self._steps else component
+
+    def _bound(self, variable: str, into: list[Step]) -> None:
+        self._available.add(variable)
+        self._filter(self._conditions.get(variable, ()), into)
+        for place in self._touching.get(variable, ()):
+            heapq.heappush(self._waiting, place)
+
+    def _expand(self, into: list[Step]) -> None:
+        """Follow every traversal that has an end to start from, in the order they were written."""
+        while self._waiting:
+            place = heapq.heappop(self._waiting)
+            if place in self._done:
+                continue
+            self._done.add(place)
+            traversal = self._traversals[place]
+            for extra in (traversal.edge_variable, traversal.path):
+                if extra is not None:
+                    self._available.add(extra)
+            if {traversal.source, traversal.target} <= self._available:
+                into.append(_connect(traversal))
+            elif traversal.source in self._available:
+                into.append(_expand(traversal, from_target=False))
+                self._bound(traversal.target, into)
+            else:
+                into.append(_expand(traversal, from_target=True))
+                self._bound(traversal.source, into)
+
+    def _unrooted(self) -> None:
+        """Components that no binding roots: start from what alternatives brought, else scan the source."""
+        for place, traversal in enumerate(self._traversals):
+            if place not in self._done:
+                self._root(traversal.source, traversal.source_type)
+
+    # --- blocks ---------------------------------------------------------------------------------------------------
+
+    def _alternatives_now(self) -> list[pattern.Alternatives | pattern.Optional]:
+        """Build the alternatives that can be built before the optional blocks; return what is left of both."""
+        later: list[pattern.Alternatives | pattern.Optional] = []
+        for clause in self._block.clauses:
+            if isinstance(clause, pattern.Optional):
+                later.append(clause)
+            elif isinstance(clause, pattern.Alternatives):
+                if any(not self._pending.isdisjoint(block.mentions) for block in clause.blocks):
+                    self._pending.update(clause.variables)
+                    later.append(clause)
+                else:
+                    self._block_clause(clause)
+        return later
+
+    def _block_clause(self, clause: pattern.Alternatives | pattern.Optional) -> None:
+        if isinstance(clause, pattern.Optional):
+            self._steps.append(steps.Optional(self._inner(clause.block), clause.variables))
+            self._available.update(clause.variables)
+            self._pending.difference_update(clause.variables)
+            return
+        branches = tuple(self._inner(block) for block in clause.blocks)
+        # Also what the text outside mentions, if every branch brings it: then it need not be scanned again.
+        shared = frozenset.intersection(*(_binds(block) for block in clause.blocks))
+        brought = [name for name in sorted(shared) if name not in self._available and not name.startswith("#")]
+        self._steps.append(steps.Alternatives(branches, tuple(brought)))
+        self._pending.difference_update(brought)
+        for name in brought:
+            self._bound(name, self._steps)
+        self._expand(self._steps)
+
+    def _inner(self, block: Block) -> tuple[Step, ...]:
+        given = frozenset(name for name in block.mentions if name in self._available)
+        return tuple(_BlockBuilder(block, given, self._scores.inner()).build())
+
+    # --- conditions -----------------------------------------------------------------------------------------------
+
+    def _test(self) -> None:
+        """Add every test whose variables are there: first conditions, then blocks."""
+        waiting: list[pattern.Condition | pattern.Mark | pattern.Negation | pattern.Existence] = []
+        blocks: list[pattern.Negation | pattern.Existence] = []
+        for clause in self._untested:
+            match clause:
+                case pattern.Mark():
+                    if self._pending.isdisjoint(clause.block.mentions):
+                        self._steps.append(steps.Mark(self._inner(clause.block), clause.name))
+                        self._available.add(clause.name)
+                        self._pending.discard(clause.name)
+                        continue
+                case pattern.Condition():
+                    if self._pending.isdisjoint(variables(clause.expression)):
+                        self._filter((clause.expression,), self._steps)
+                        continue
+                case pattern.Negation() | pattern.Existence():
+                    if self._pending.isdisjoint(clause.block.mentions):
+                        blocks.append(clause)
+                        continue
+            waiting.append(clause)
+        for block in blocks:
+            inner = self._inner(block.block)
+            self._steps.append(steps.AntiJoin(inner) if isinstance(block, pattern.Negation) else steps.SemiJoin(inner))
+        self._untested = waiting
+
+    def _filter(self, conditions: Iterable[Expression], into: list[Step]) -> None:
+        for condition in conditions:
+            into += self._scores.ranks((condition,))
+            into.append(steps.Filter(self._scores.instead(condition)))
+
+
+def _binds(block: Block) -> frozenset[str]:
+    """The variables that a block's own patterns bind."""
+    names: set[str] = set()
+    for clause in block.clauses:
+        match clause:
+            case pattern.Binding():
+                names.add(clause.variable)
+            case Traversal():
+                names.update({clause.source, clause.target})
+                names.update(extra for extra in (clause.edge_variable, clause.path) if extra is not None)
+            case pattern.Alternatives() | pattern.Optional():
+                names.update(clause.variables)
+            case _:
+                pass
+    return frozenset(names)
+
+
+def _expand(traversal: Traversal, *, from_target: bool) -> steps.Expand:
+    forward = steps.Expand(
+        traversal.source,
+        traversal.target,
+        traversal.source_type,
+        traversal.target_type,
+        traversal.edge,
+        traversal.direction,
+        traversal.least,
+        traversal.most,
+        traversal.edge_variable,
+        traversal.path,
+    )
+    if not from_target:
+        return forward
+    return replace(
+        forward,
+        source=traversal.target,
+        target=traversal.source,
+        source_type=traversal.target_type,
+        target_type=traversal.source_type,
+        direction=traversal.direction.reversed,
+        path_from_target=traversal.path is not None,
+    )
+
+
+def _connect(traversal: Traversal) -> steps.Connect:
+    return steps.Connect(
+        traversal.source,
+        traversal.target,
+        traversal.source_type,
+        traversal.target_type,
+        traversal.edge,
+        traversal.direction,
+        traversal.least,
+        traversal.most,
+        traversal.edge_variable,
+        traversal.path,
+    )
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+class _Scores:
+    """Scores become hidden columns, each computed by a step before the first one that needs it."""
+
+    def __init__(self, window: pattern.Window, numbers: Iterator[int]) -> None:
+        self._window = window
+        self._numbers = numbers
+        self._names: dict[Score, str] = {}
+
+    def inner(self) -> "_Scores":
+        """For a block inside this one: what is computed there is not known here, nor the other way round."""
+        return _Scores(self._window, self._numbers)
+
+    def ranks(self, expressions: Iterable[Expression | Aggregation], *, required: bool = False) -> Iterator[Step]:
+        """The steps that compute the scores in these expressions, if they are not computed yet."""
+        for expression in expressions:
+            for score in _scores_in(expression):
+                if score not in self._names:
+                    self._names[score] = f"#rank{next(self._numbers)}"
+                    depth = self._window if isinstance(score, ex.Rrf) and self._window.count is not None else None
+                    yield steps.Rank(score, self._names[score], required, depth)
+                elif required:
+                    yield steps.Filter(ex.IsNull(ex.Computed(self._names[score], score.type), negated=True))
+
+    def instead(self, expression: Expression) -> Expression:
+        """The expression with hidden columns in the place of scores."""
+
+        def hidden(part: Expression) -> Expression | None:
+            if isinstance(part, ex.Nearest | ex.Bm25 | ex.Rrf):
+                return ex.Computed(self._names[part], part.type)
+            return None
+
+        return replaced(expression, hidden) if self._names else expression
+
+
+def _scores_in(expression: Expression | Aggregation) -> Iterator[Score]:
+    """The scores of an expression; not the two inside a fusion."""
+    inside: set[int] = set()
+    for part in parts(expression):
+        if isinstance(part, ex.Nearest | ex.Bm25 | ex.Rrf) and id(part) not in inside:
+            if isinstance(part, ex.Rrf):
+                inside |= {id(part.first), id(part.second)}
+            yield part
+
+
+def _results(read: pattern.Read, scores: _Scores) -> list[Step]:
+    ranked = [key.value for key in read.order if key.ranks]
+    by_rank = [read.columns[each.position].value if isinstance(each, Output) else each for each in ranked]
+    built: list[Step] = list(scores.ranks(by_rank, required=True))
+    built += scores.ranks(key.value for key in read.order)
+    built += scores.ranks(each.value for each in read.columns)
+    columns = tuple(Column(each.name, _column_value(each.value, scores)) for each in read.columns)
+    order: list[Step] = []
+    if read.order:
+        keys = tuple(OrderKey(scores.instead(key.value), key.descending) for key in read.order)
+        order.append(steps.Order(keys, _ties(read)))
+    limit: list[Step] = []
+    if read.window.count is not None or read.window.skip is not None:
+        limit.append(steps.Limit(read.window))
+    if read.is_aggregate:
+        built.append(steps.Aggregate(columns))
+    elif read.distinct:
+        built.append(steps.Project(columns))
+    else:
+        return [*built, *order, *limit, steps.Project(columns)]
+    distinct: list[Step] = [steps.Distinct()] if read.distinct else []
+    return [*built, *distinct, *order, *limit]
+
+
+def _column_value(value: Expression | Aggregation, scores: _Scores) -> Expression | Aggregation:
+    if not isinstance(value, Aggregation):
+        return scores.instead(value)
+    if value.argument is None:
+        return value
+    return replace(value, argument=scores.instead(value.argument))
+
+
+def _ties(read: pattern.Read) -> tuple[Expression, ...]:
+    """What decides between rows that sort alike, so that the order is the same every time."""
+    if not read.is_aggregate and not read.distinct:
+        return read.entities
+    decided = {key.value.position for key in read.order if isinstance(key.value, Output)}
+    return tuple(
+        Output(position, each.name, each.type)
+        for position, each in enumerate(read.columns)
+        if position not in decided and not isinstance(each.value, Aggregation) and _has_order(each)
+    )
+
+
+def _has_order(column: Column) -> bool:
+    if isinstance(column.type, PropertyType):
+        return not (column.type.list or column.type.is_vector)
+    return isinstance(column.type, NodeValue)

@@ -1,0 +1,112 @@
+"""What rewrites need to know about steps: what they bring, what they read, and the steps inside them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from omnigraph.language.plan import steps
+from omnigraph.language.plan.expressions import Aggregation, Entity, Expression
+from omnigraph.language.plan.steps import Step
+from omnigraph.language.plan.walk import parts, variables
+
+Pipeline = tuple[Step, ...]
+
+
+def brings(step: Step) -> tuple[str, ...]:
+    """The variables and hidden columns that are there after a step and were not before."""
+    match step:
+        case steps.Given() | steps.Optional() | steps.Alternatives():
+            return step.variables
+        case steps.Scan():
+            return (step.variable,)
+        case steps.Expand():
+            return tuple(name for name in (step.target, step.edge_variable, step.path) if name is not None)
+        case steps.Connect():
+            return tuple(name for name in (step.edge_variable, step.path) if name is not None)
+        case steps.Product():
+            return tuple(name for inner in step.steps for name in brings(inner))
+        case steps.Mark() | steps.Rank() | steps.CountNodes() | steps.CountEdges():
+            return (step.name,)
+        case (
+            steps.Filter()
+            | steps.SemiJoin()
+            | steps.AntiJoin()
+            | steps.Aggregate()
+            | steps.Project()
+            | steps.Distinct()
+            | steps.Order()
+            | steps.Limit()
+        ):
+            return ()
+        case _:
+            assert_never(step)
+
+
+def inside(step: Step) -> tuple[Pipeline, ...]:
+    """The steps that a step runs for each row."""
+    match step:
+        case steps.Product() | steps.SemiJoin() | steps.AntiJoin() | steps.Mark() | steps.Optional():
+            return (step.steps,)
+        case steps.Alternatives():
+            return step.branches
+        case _:
+            return ()
+
+
+def with_inside(step: Step, change: Callable[[Pipeline], Pipeline]) -> Step:
+    """The step with the steps inside it changed."""
+    match step:
+        case steps.Product() | steps.SemiJoin() | steps.AntiJoin() | steps.Mark() | steps.Optional():
+            return replace(step, steps=change(step.steps))
+        case steps.Alternatives():
+            return replace(step, branches=tuple(change(branch) for branch in step.branches))
+        case _:
+            return step
+
+
+def reads(step: Step) -> Iterator[Expression | Aggregation]:
+    """The expressions a step computes from its rows; not the conditions it takes to a table, nor what is inside it."""
+    match step:
+        case steps.Filter():
+            yield step.condition
+        case steps.Rank():
+            yield step.score
+        case steps.Aggregate() | steps.Project():
+            yield from (column.value for column in step.columns)
+        case steps.Order():
+            yield from (key.value for key in step.keys)
+            yield from step.ties
+        case _:
+            pass
+
+
+def walks_from(step: Step) -> tuple[str, ...]:
+    """The variables whose nodes a step follows edges from or to, beside the expressions it reads."""
+    match step:
+        case steps.Expand() | steps.CountEdges():
+            return (step.source,)
+        case steps.Connect():
+            return (step.source, step.target)
+        case steps.Given():
+            return step.variables
+        case _:
+            return ()
+
+
+def uses(pipeline: Iterable[Step]) -> Iterator[tuple[str, Expression | Aggregation | None]]:
+    """Every variable that steps need, with the expression that needs it; None where edges are followed."""
+    for step in pipeline:
+        for name in walks_from(step):
+            yield name, None
+        for expression in reads(step):
+            for name in variables(expression):
+                yield name, expression
+        for inner in inside(step):
+            yield from uses(inner)
+
+
+def counts_only(value: Expression | Aggregation, variable: str) -> bool:
+    """Whether an aggregate only counts rows, as the count of a variable that is always there does."""
+    return isinstance(value, Aggregation) and all(
+        isinstance(part, Entity) and part.variable == variable and not part.type.nullable for part in parts(value)
+    )

@@ -1,0 +1,138 @@
+"""Typed expressions as text, for people who read plans."""
+
+from datetime import datetime
+from typing import assert_never
+
+from omnigraph.language.lexer import quoted
+from omnigraph.language.plan import expressions as ex
+from omnigraph.language.plan.expressions import Aggregation, Column, Expression
+from omnigraph.language.plan.pattern import OrderKey, Window
+
+_LOOSE, _TIGHT = 0, 1
+_LIST_ITEMS_MAX = 8
+
+
+def expression(value: Expression | Aggregation) -> str:
+    """The expression in the words of the query language, as far as it has them."""
+    return _text(value, _LOOSE)
+
+
+def column(each: Column) -> str:
+    """`value as name`, or the value alone where it says as much."""
+    text = expression(each.value)
+    return text if text.removeprefix("$") == each.name else f"{text} as {each.name}"
+
+
+def order_key(key: OrderKey) -> str:
+    """`value desc`."""
+    return expression(key.value) + (" desc" if key.descending else "")
+
+
+def window(each: Window) -> str:
+    """`10 after 20`."""
+    count = "all" if each.count is None else expression(each.count)
+    return count if each.skip is None else f"{count} after {expression(each.skip)}"
+
+
+def constant(value: ex.Value) -> str:
+    """A value as the query language writes it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return quoted(value)
+        case tuple():
+            shown = [constant(item) for item in value[:_LIST_ITEMS_MAX]]
+            more = ["…"] if len(value) > _LIST_ITEMS_MAX else []
+            return f"[{', '.join(shown + more)}]"
+        case int() | float():
+            return repr(value)
+        case datetime():
+            return f'datetime("{value.isoformat(timespec="milliseconds").replace("+00:00", "Z")}")'
+        case _:
+            return f'date("{value.isoformat()}")'
+
+
+def _text(value: Expression | Aggregation, least: int) -> str:
+    match value:
+        case ex.And():
+            text = " and ".join(_text(each, _TIGHT) for each in value.operands)
+        case ex.Or():
+            text = " or ".join(_text(each, _TIGHT) for each in value.operands)
+        case ex.Not():
+            text = f"not {_text(value.operand, _TIGHT)}"
+        case ex.Compare() | ex.Arithmetic():
+            text = f"{_text(value.left, _TIGHT)} {value.op} {_text(value.right, _TIGHT)}"
+        case ex.StringTest():
+            text = f"{_text(value.whole, _TIGHT)} {value.op} {_text(value.part, _TIGHT)}"
+        case ex.Member():
+            word = "not in" if value.negated else "in"
+            text = f"{_text(value.item, _TIGHT)} {word} {_text(value.items, _TIGHT)}"
+        case ex.IsNull():
+            text = f"{_text(value.operand, _TIGHT)} is {'not ' if value.negated else ''}null"
+        case ex.Negative():
+            text = f"-{_text(value.operand, _TIGHT)}"
+        case _:
+            return _whole(value)
+    return f"({text})" if least is _TIGHT and not isinstance(value, ex.Compare | ex.StringTest | ex.IsNull) else text
+
+
+def _whole(
+    value: ex.Constant
+    | ex.Parameter
+    | ex.Property
+    | ex.Entity
+    | ex.Endpoint
+    | ex.Path
+    | ex.PathLength
+    | ex.PathNodes
+    | ex.Now
+    | ex.Computed
+    | ex.Output
+    | ex.Call
+    | ex.TextMatch
+    | ex.Nearest
+    | ex.Bm25
+    | ex.Rrf
+    | Aggregation,
+) -> str:
+    match value:
+        case ex.Constant():
+            return constant(value.value)
+        case ex.Parameter():
+            return f"${value.name}"
+        case ex.Property():
+            return value.name if value.variable == ex.TARGET else f"${value.variable}.{value.name}"
+        case ex.Entity() | ex.Path():
+            return f"${value.variable}"
+        case ex.Endpoint():
+            return value.end.value
+        case ex.PathLength():
+            return f"length(${value.variable})"
+        case ex.PathNodes():
+            return f"nodes(${value.variable})"
+        case ex.Now():
+            return "now()"
+        case ex.Computed() | ex.Output():
+            return value.name
+        case ex.Call():
+            return _call(value.function, *value.arguments)
+        case ex.TextMatch():
+            return _call(value.function, value.target, value.query, value.max_edits)
+        case ex.Nearest():
+            return _call("nearest", value.target, value.query)
+        case ex.Bm25():
+            return _call("bm25", value.target, value.query)
+        case ex.Rrf():
+            return _call("rrf", value.first, value.second, value.k)
+        case Aggregation():
+            argument = "*" if value.argument is None else expression(value.argument)
+            return f"{value.function}({'distinct ' if value.distinct else ''}{argument})"
+        case _:
+            assert_never(value)
+
+
+def _call(function: str, *arguments: Expression | None) -> str:
+    return f"{function}({', '.join(expression(each) for each in arguments if each is not None)})"

@@ -1,0 +1,1 @@
+"""One rule to a file; `plan/rewrite.py` has their order."""

@@ -1,0 +1,85 @@
+"""What is only counted is not listed: neighbours that nobody looks at become a number beside the row.
+
+Before:  scan $p: Person, expand $p -[Knows]-> $q: Person, aggregate count($q)
+After:   scan $p: Person, count #times1 neighbours of $p -[Knows]->, aggregate count($q), each row #times1 times
+"""
+
+from omnigraph.language.plan import steps
+from omnigraph.language.plan.expressions import AggregateFunction, Aggregation
+from omnigraph.language.plan.pipeline import Pipeline, brings, counts_only, uses
+from omnigraph.language.plan.steps import Step
+from omnigraph.language.plan.walk import variables
+from omnigraph.model.schema import Schema
+
+
+def count_without_listing(pipeline: Pipeline, _schema: Schema) -> Pipeline:
+    """Replace expansions and scans whose rows are counted and nothing else."""
+    for place, step in enumerate(pipeline):
+        if isinstance(step, steps.Aggregate):
+            if not _only_counts(step):
+                return pipeline
+            counted = _Counted(step)
+            before = counted.rewritten(pipeline[:place])
+            # The pattern was walked from its end; people read it from its start.
+            weights = tuple(reversed(counted.weights))
+            return (*before, steps.Aggregate(step.columns, weights), *pipeline[place + 1 :])
+    return pipeline
+
+
+def _only_counts(step: steps.Aggregate) -> bool:
+    aggregates = [each.value for each in step.columns if isinstance(each.value, Aggregation)]
+    return all(
+        each.function is AggregateFunction.COUNT
+        and not each.distinct
+        and all(counts_only(each, name) for name in variables(each))
+        and (each.argument is None or bool(variables(each)))
+        for each in aggregates
+    )
+
+
+class _Counted:
+    """Walks a pattern from its end, knowing what is used behind each step."""
+
+    def __init__(self, aggregate: steps.Aggregate) -> None:
+        self.weights: list[str] = []
+        self._used: set[str] = set()
+        for column in aggregate.columns:
+            if not isinstance(column.value, Aggregation):
+                self._used |= variables(column.value)
+
+    def rewritten(self, pipeline: Pipeline) -> Pipeline:
+        rewritten: list[Step] = []
+        for place in range(len(pipeline) - 1, -1, -1):
+            step = self._counted(pipeline[place], is_alone=len(pipeline) == 1)
+            if isinstance(step, steps.Product):
+                step = steps.Product(self.rewritten(step.steps))
+            else:
+                self._used |= {name for name, _ in uses((step,))}
+            rewritten.append(step)
+        return tuple(reversed(rewritten))
+
+    def _counted(self, step: Step, *, is_alone: bool) -> Step:
+        if not self._used.isdisjoint(brings(step)):
+            return step
+        match step:
+            case steps.Expand(path=None, target_condition=None, edge_condition=None):
+                return steps.CountEdges(
+                    step.source,
+                    step.source_type,
+                    step.target_type,
+                    step.edge,
+                    step.direction,
+                    step.least,
+                    step.most,
+                    each_record=step.edge_variable is not None,
+                    name=self._weight(),
+                )
+            case steps.Scan() if is_alone:
+                return steps.CountNodes(step.variable, step.type_name, step.condition, self._weight())
+            case _:
+                return step
+
+    def _weight(self) -> str:
+        name = f"#times{len(self.weights) + 1}"
+        self.weights.append(name)
+        return name

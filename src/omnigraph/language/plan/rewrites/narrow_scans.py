@@ -1,0 +1,49 @@
+"""Tables are read for the properties that later steps need, and for no others.
+
+Before:  scan $p: Person {…} where $p.age > 30, return $p.name
+After:   scan $p: Person {name} where $p.age > 30, return $p.name
+"""
+
+from dataclasses import replace
+
+from omnigraph.language.plan import steps
+from omnigraph.language.plan.pipeline import Pipeline, inside, reads, with_inside
+from omnigraph.language.plan.steps import Step
+from omnigraph.language.plan.walk import properties
+from omnigraph.model.schema import Schema
+
+
+def narrow_scans(pipeline: Pipeline, _schema: Schema) -> Pipeline:
+    """Name the properties each variable must bring along; conditions taken to the table need none of them."""
+    needed: dict[str, set[str]] = {}
+    _collect(pipeline, needed)
+    return _narrowed(pipeline, {name: tuple(sorted(found)) for name, found in needed.items()})
+
+
+def _collect(pipeline: Pipeline, needed: dict[str, set[str]]) -> None:
+    for step in pipeline:
+        for variable, name in properties(reads(step)):
+            needed.setdefault(variable, set()).add(name)
+        for inner in inside(step):
+            _collect(inner, needed)
+
+
+def _narrowed(pipeline: Pipeline, needed: dict[str, tuple[str, ...]]) -> Pipeline:
+    narrowed: list[Step] = []
+    for step in pipeline:
+        match step:
+            case steps.Scan():
+                narrowed.append(replace(step, properties=needed.get(step.variable, ())))
+            case steps.Expand():
+                narrowed.append(
+                    replace(
+                        step,
+                        target_properties=needed.get(step.target, ()),
+                        edge_properties=needed.get(step.edge_variable or "", ()),
+                    )
+                )
+            case steps.Connect():
+                narrowed.append(replace(step, edge_properties=needed.get(step.edge_variable or "", ())))
+            case _:
+                narrowed.append(with_inside(step, lambda inner: _narrowed(inner, needed)))
+    return tuple(narrowed)

@@ -1,0 +1,172 @@
+"""What an operation returns, reads and writes, for tools that must know before they run it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from omnigraph.language.plan import pattern, steps
+from omnigraph.language.plan.expressions import Column, ValueType
+from omnigraph.language.plan.steps import MutationStep
+from omnigraph.language.query import syntax
+from omnigraph.language.query.bind import BoundQuery
+from omnigraph.language.query.bind_return import column_name
+from omnigraph.model.schema import Schema, TypeKind
+from omnigraph.model.types import PropertyType, Scalar
+
+_KINDS = {
+    Scalar.STRING: "string",
+    Scalar.BOOL: "bool",
+    Scalar.I32: "int",
+    Scalar.U32: "int",
+    Scalar.I64: "bigint",
+    Scalar.U64: "bigint",
+    Scalar.F32: "float",
+    Scalar.F64: "float",
+    Scalar.DATE: "date",
+    Scalar.DATETIME: "datetime",
+    Scalar.BLOB: "blob",
+    Scalar.VECTOR: "vector",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResultField:
+    """One column of a result, by the name tools know it under."""
+
+    name: str
+    kind: str
+    nullable: bool
+    item_kind: str | None = None
+    vector_dim: int | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """The wire form."""
+        document: dict[str, object] = {"name": self.name, "kind": self.kind}
+        if self.item_kind is not None:
+            document["item_kind"] = self.item_kind
+        if self.vector_dim is not None:
+            document["vector_dim"] = self.vector_dim
+        document["nullable"] = self.nullable
+        return document
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TypeUse:
+    """A type that an operation touches."""
+
+    kind: TypeKind
+    type_name: str
+
+    def to_json(self) -> dict[str, str]:
+        """The wire form."""
+        return {"kind": self.kind.value, "type_name": self.type_name}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a query returns, reads and writes.
+
+    Attributes:
+        result: the columns; a mutation has none.
+        reads: every type it may look at, sorted.
+        writes: every type it may change, sorted; empty for reads.
+    """
+
+    result: tuple[ResultField, ...]
+    reads: tuple[TypeUse, ...]
+    writes: tuple[TypeUse, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The wire form."""
+        return {
+            "result": [field.to_json() for field in self.result],
+            "reads": [use.to_json() for use in self.reads],
+            "writes": [use.to_json() for use in self.writes],
+        }
+
+
+def describe(query: BoundQuery, schema: Schema) -> Operation:
+    """The operation that a bound query is."""
+    if isinstance(query.body, pattern.Read):
+        assert isinstance(query.syntax.body, syntax.Read)
+        fields = zip(query.syntax.body.projections, query.body.columns, strict=True)
+        result = tuple(_field(projection, column) for projection, column in fields)
+        return Operation(result, _sorted(_read_by(query.body.block)), ())
+    uses = [use for step in query.body for use in _used_by(step, schema)]
+    reads = _sorted(use for use, _ in uses)
+    return Operation((), reads, _sorted(use for use, written in uses if written))
+
+
+def _field(projection: syntax.Projection, column: Column) -> ResultField:
+    name = projection.alias or _field_name(projection.value)
+    return _typed(name, column.type)
+
+
+def _field_name(written: syntax.Expression) -> str:
+    match written:
+        case syntax.Property():
+            return written.name
+        case syntax.Aggregate() | syntax.Call():
+            return written.function.value
+        case _:
+            return column_name(written)
+
+
+def _typed(name: str, type_: ValueType) -> ResultField:
+    if not isinstance(type_, PropertyType):
+        return ResultField(name, "object", type_.nullable)
+    kind = _KINDS[type_.scalar]
+    if type_.list:
+        return ResultField(name, "list", type_.nullable, item_kind=kind)
+    return ResultField(name, kind, type_.nullable, vector_dim=type_.vector_dim)
+
+
+def _sorted(uses: Iterable[TypeUse]) -> tuple[TypeUse, ...]:
+    return tuple(sorted(set(uses)))
+
+
+def _read_by(block: pattern.Block) -> Iterator[TypeUse]:
+    for clause in block.clauses:
+        match clause:
+            case pattern.Binding():
+                yield _node(clause.type_name)
+            case pattern.Traversal():
+                yield _node(clause.source_type)
+                yield _node(clause.target_type)
+                yield _edge(clause.edge)
+            case pattern.Negation() | pattern.Existence() | pattern.Mark() | pattern.Optional():
+                yield from _read_by(clause.block)
+            case pattern.Alternatives():
+                for inner in clause.blocks:
+                    yield from _read_by(inner)
+            case pattern.Condition():
+                pass
+            case _:
+                assert_never(clause)
+
+
+def _used_by(step: MutationStep, schema: Schema) -> Iterator[tuple[TypeUse, bool]]:
+    """Every type a step reads, and whether it writes it too."""
+    match step:
+        case steps.InsertNode() | steps.UpdateNodes():
+            yield _node(step.type_name), True
+        case steps.InsertEdge():
+            yield _edge(step.type_name), True
+            yield _node(step.from_type), False
+            yield _node(step.to_type), False
+        case steps.DeleteNodes():
+            yield _node(step.type_name), True
+            for edge in schema.edges_of(step.type_name):
+                yield _edge(edge.name), True
+        case steps.DeleteEdges():
+            yield _edge(step.type_name), True
+        case _:
+            assert_never(step)
+
+
+def _node(name: str) -> TypeUse:
+    return TypeUse(TypeKind.NODE, name)
+
+
+def _edge(name: str) -> TypeUse:
+    return TypeUse(TypeKind.EDGE, name)

@@ -1,0 +1,196 @@
+"""What is wrong with a query file, and what is valid and probably not meant."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph.errors import GraphError, ParseError
+from omnigraph.language.query import syntax
+from omnigraph.language.query.bind import bind
+from omnigraph.language.query.describe import Operation, describe
+from omnigraph.language.query.parse import parse_source
+from omnigraph.language.text import Source
+from omnigraph.model.schema import NodeType, Schema
+
+HARD_CODED = "mutation declares no params; hardcoded mutations are easy to miss"
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about the file as a whole."""
+
+    severity: Severity
+    code: str
+    message: str
+    type_name: str | None = None
+    property: str | None = None
+    query_names: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """The wire form."""
+        document: dict[str, object] = {"severity": self.severity.value, "code": self.code, "message": self.message}
+        if self.type_name is not None:
+            document["type_name"] = self.type_name
+        if self.property is not None:
+            document["property"] = self.property
+        if self.query_names:
+            document["query_names"] = list(self.query_names)
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """What was found about one query."""
+
+    name: str
+    is_mutation: bool
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+    operation: Operation | None = None
+
+    @property
+    def kind(self) -> str:
+        """`read` or `mutation`."""
+        return "mutation" if self.is_mutation else "read"
+
+    def to_json(self) -> dict[str, object]:
+        """The wire form."""
+        status = "ok" if self.error is None else "error"
+        document: dict[str, object] = {"name": self.name, "kind": self.kind, "status": status}
+        if self.warnings:
+            document["warnings"] = list(self.warnings)
+        if self.error is not None:
+            document["error"] = self.error
+        if self.operation is not None:
+            document["operation"] = self.operation.to_json()
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """Everything that was found."""
+
+    results: tuple[QueryResult, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> int:
+        """How many queries, and findings about the file, are wrong."""
+        return sum(each.error is not None for each in self.results) + self._found(Severity.ERROR)
+
+    @property
+    def warnings(self) -> int:
+        """How many warnings there are."""
+        return sum(len(each.warnings) for each in self.results) + self._found(Severity.WARNING)
+
+    @property
+    def infos(self) -> int:
+        """How many things are merely worth knowing."""
+        return self._found(Severity.INFO)
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.errors == 0
+
+    def _found(self, severity: Severity) -> int:
+        return sum(each.severity is severity for each in self.findings)
+
+    def to_json(self, *, schema_source: dict[str, str], query_path: str) -> dict[str, object]:
+        """The wire form.
+
+        Args:
+            schema_source: where the schema came from: `{"kind": "file", "path": …}` or `{"kind": "graph", "uri": …}`.
+            query_path: where the queries came from.
+        """
+        return {
+            "status": "ok" if self.is_ok else "error",
+            "schema_source": schema_source,
+            "query_path": query_path,
+            "queries_processed": len(self.results),
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "infos": self.infos,
+            "results": [each.to_json() for each in self.results],
+            "findings": [each.to_json() for each in self.findings],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The report for people."""
+        for each in self.results:
+            if each.error is None:
+                yield f"OK    query `{each.name}` ({each.kind})"
+            else:
+                yield f"ERROR query `{each.name}`: {each.error}"
+            for warning in each.warnings:
+                yield f"WARN  query `{each.name}`: {warning}"
+        for finding in self.findings:
+            word = {Severity.ERROR: "ERROR", Severity.WARNING: "WARN ", Severity.INFO: "INFO "}[finding.severity]
+            yield f"{word} {finding.code}: {finding.message}"
+        yield (
+            f"INFO  Lint complete: {len(self.results)} queries processed "
+            f"({self.errors} error(s), {self.warnings} warning(s), {self.infos} info item(s))"
+        )
+
+
+def lint(text: str | bytes, schema: Schema) -> LintReport:
+    """Check every query of a file against a schema.
+
+    Args:
+        text: the query file.
+        schema: what it is about.
+
+    Returns:
+        What was found; a file that does not parse gives one finding.
+    """
+    try:
+        source = Source(text, "query text")
+        file = parse_source(source)
+    except GraphError as mistake:
+        return LintReport((), (Finding(Severity.ERROR, "Q000", str(mistake)),))
+    results = tuple(_checked(query, schema, source) for query in file.queries)
+    return LintReport(results, tuple(_never_updated(file, schema)))
+
+
+def _checked(query: syntax.Query, schema: Schema, source: Source) -> QueryResult:
+    is_mutation = isinstance(query.body, syntax.Mutation)
+    warnings = (HARD_CODED,) if is_mutation and not query.parameters else ()
+    try:
+        operation = describe(bind(query, schema, source), schema)
+    except ParseError as mistake:
+        return QueryResult(query.name, is_mutation, warnings, f"{mistake.stage} error: {mistake.message}")
+    except GraphError as mistake:
+        return QueryResult(query.name, is_mutation, warnings, mistake.message)
+    return QueryResult(query.name, is_mutation, warnings, operation=operation)
+
+
+def _never_updated(file: syntax.QueryFile, schema: Schema) -> Iterator[Finding]:
+    """Properties that could be updated, of types that are, but that no update sets."""
+    updates: dict[str, list[tuple[str, syntax.Update]]] = {}
+    for query in file.queries:
+        if isinstance(query.body, syntax.Mutation):
+            for statement in query.body.statements:
+                if isinstance(statement, syntax.Update):
+                    updates.setdefault(statement.type_name, []).append((query.name, statement))
+    for type_name in sorted(updates):
+        node = schema.node(type_name)
+        if node is not None:
+            names = tuple(dict.fromkeys(name for name, _ in updates[type_name]))
+            assigned = {each.property for _, statement in updates[type_name] for each in statement.assignments}
+            yield from _unset(node, assigned, names)
+
+
+def _unset(node: NodeType, assigned: set[str], names: tuple[str, ...]) -> Iterator[Finding]:
+    key = {each.name for each in node.key}
+    for each in node.properties:
+        if each.type.nullable and each.name not in key and each.embed is None and each.name not in assigned:
+            message = f"{node.name}.{each.name} exists in schema but no update query sets it"
+            yield Finding(Severity.WARNING, "L201", message, node.name, each.name, names)
