@@ -21,7 +21,7 @@ def change_columns(
     relaxed: Iterable[str] = (),
     added: Sequence["pa.Field[pa.DataType]"] = (),
 ) -> Handle:
-    """One version with other columns; old rows have null in the new ones.
+    """A version with other columns; old rows have null in the new ones.
 
     Args:
         handle (Handle): the version to start from.
@@ -31,7 +31,7 @@ def change_columns(
         added (Sequence[pa.Field]): columns to add at the end; they allow nulls.
 
     Returns:
-        Handle: the new version.
+        Handle: the new version, made in two steps where columns both change and are added.
 
     Raises:
         InternalError: a column is not there, a name is taken, a new column does not allow nulls, or the id column is
@@ -42,14 +42,17 @@ def change_columns(
         before = read_columns(handle.dataset.lance_schema)
         _check(handle, before, dropped=dropped, renamed=renamed, relaxed=relaxed, added=added)
         after = before.relaxed(relaxed).without(dropped).renamed(renamed)
-        operation: LanceOperation.BaseOperation
+        made = handle.dataset
+        if after != before or not added:
+            operation = LanceOperation.Project(after.as_schema(), preserves_nullability=not relaxed)
+            made = commit_detached(made, operation, intermediate=bool(added))
         if added:
             # The next number after every one that a file of this version knows, dropped columns included.
             after = after.extended(added, first_id=handle.dataset.max_field_id + 1)
-            operation = LanceOperation.Merge(handle.fragments(), after.as_schema(), preserves_nullability=not relaxed)
-        else:
-            operation = LanceOperation.Project(after.as_schema(), preserves_nullability=not relaxed)
-        return Handle(handle.table, commit_detached(handle.dataset, operation), handle.data_bytes)
+            made = commit_detached(
+                made, LanceOperation.Merge(handle.fragments(), after.as_schema(), preserves_nullability=True)
+            )
+        return Handle(handle.table, made, handle.data_bytes)
 
 
 def _check(

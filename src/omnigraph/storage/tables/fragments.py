@@ -1,0 +1,116 @@
+"""What those who keep columns in memory must know of a version: its fragments, and which of their rows are alive.
+
+A fragment's rows never change; what changes from version to version is which fragments there are, and which of their
+rows are deleted. So whoever has read a column of one version needs only the new fragments to have it of the next.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.storage.tables.addresses import Offsets, live_offsets
+from omnigraph.storage.tables.effect import FragmentKey, key_of
+from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.fields import read_columns
+from omnigraph.storage.tables.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFragment:
+    """One fragment of one version.
+
+    Attributes:
+        key: what makes it the same one in every version.
+        number: the upper half of its rows' addresses in this version.
+        rows: how many rows its files hold, deleted ones included.
+        deletions: names its deletion vector; empty where no row is deleted.
+    """
+
+    key: FragmentKey
+    number: int
+    rows: int
+    deletions: str
+
+
+def stored_fragments(table: Table) -> tuple[StoredFragment, ...]:
+    """The fragments of a version, in the order of its scans; from the manifest alone.
+
+    Args:
+        table (Table): the version.
+
+    Returns:
+        tuple[StoredFragment, ...]: one for each.
+    """
+    with mapped(table.pin.table, table.pin.version):
+        return tuple(
+            StoredFragment(
+                key_of(fragment),
+                fragment.id,
+                fragment.physical_rows,
+                "" if fragment.deletion_file is None else fragment.deletion_file.path(fragment.id),
+            )
+            for fragment in table._handle.fragments()
+        )
+
+
+def live_rows(table: Table, fragment: StoredFragment) -> Offsets:
+    """Which rows of a fragment are not deleted; reads its deletion vector and no data.
+
+    Args:
+        table (Table): the version.
+        fragment (StoredFragment): one of its fragments.
+
+    Returns:
+        Offsets: their places in the fragment, ascending.
+    """
+    with mapped(table.pin.table, table.pin.version):
+        dataset = table._handle.dataset
+        found = next(each.metadata for each in dataset.get_fragments() if each.fragment_id == fragment.number)
+        return live_offsets(dataset, found)
+
+
+def column_numbers(table: Table) -> Mapping[str, int]:
+    """The numbers by which data files know the columns: a column dropped and added again is another one.
+
+    Args:
+        table (Table): the version.
+
+    Returns:
+        Mapping[str, int]: by the columns' names.
+    """
+    with mapped(table.pin.table, table.pin.version):
+        return {column[0].name: column[0].id for column in read_columns(table._handle.dataset.lance_schema).columns}
+
+
+def fragment_rows(table: Table, fragments: Sequence[StoredFragment], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Every row of some fragments, deleted ones included: as many as their files hold.
+
+    Args:
+        table (Table): the version.
+        fragments (Sequence[StoredFragment]): which of its fragments.
+        columns (Sequence[str]): which columns.
+
+    Yields:
+        pa.RecordBatch: the columns; fragments in the order given, rows in the order they lie.
+    """
+    pin = table.pin
+    if not fragments:
+        return
+    with mapped(pin.table, pin.version):
+        dataset = table._handle.dataset
+        opened = [found for each in fragments if (found := dataset.get_fragment(each.number)) is not None]
+        scanner = dataset.scanner(
+            columns=list(columns),
+            fragments=opened,
+            scan_in_order=True,
+            include_deleted_rows=True,
+            with_row_id=True,  # demanded by Lance together with deleted rows
+        )
+        rest = iter(scanner.to_batches())
+    while True:
+        with mapped(pin.table, pin.version):
+            batch = next(rest, None)
+        if batch is None:
+            return
+        yield batch.select(list(columns))
