@@ -1,0 +1,47 @@
+"""How many edges leave a node: checked for the nodes whose edges a write touches."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from omnigraph.errors import ConstraintError
+from omnigraph.model.footprint import TokenKind
+from omnigraph.model.schema import SRC
+from omnigraph.transaction.constraint_rules.rules import Degree
+from omnigraph.transaction.staging import Staging
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+
+def check_degrees(staging: Staging, rule: Degree, replaced: pa.Table) -> None:
+    """Refuse too many or too few edges of a node, judged on what the write leaves.
+
+    A node that is gone owes nothing, and one that the write gives and takes no edge is not looked at.
+
+    Args:
+        staging: the write.
+        rule: the bounds.
+        replaced: the committed edges that the write replaces or deletes.
+
+    Raises:
+        ConstraintError: a node has too many or too few.
+    """
+    pending = staging.pending[rule.type_key].rows
+    touched = pc.unique(pa.chunked_array([*pending.column(SRC).chunks, *replaced.column(SRC).chunks], pa.string()))
+    staging.read_tokens(rule.type_key, TokenKind.FROM, (str(each) for each in touched.to_pylist()))
+    edges = staging.rows_where(rule.type_key, SRC, touched, columns=[SRC])
+    counted = pc.value_counts(edges.column(SRC))
+    counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
+    wrong = {
+        node: count
+        for node in map(str, touched.to_pylist())
+        if (count := counts.get(node, 0)) < rule.least or (rule.most is not None and count > rule.most)
+    }
+    if not wrong:
+        return
+    gone = set(staging.missing(rule.node_key, list(wrong)))
+    for node, count in wrong.items():
+        if node not in gone:
+            raise ConstraintError(rule.breach(node, count), type_key=rule.type_key, id=node, count=count)

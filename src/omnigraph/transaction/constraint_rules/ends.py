@@ -1,0 +1,94 @@
+"""Edges have both their nodes: those a write touches, and those it leaves behind when nodes go."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from omnigraph.errors import ConstraintError
+from omnigraph.model.footprint import TokenKind
+from omnigraph.model.schema import ID, SRC
+from omnigraph.transaction.constraint_rules.rules import EndsAt
+from omnigraph.transaction.staging import Staging
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+_LEAVING = {SRC: TokenKind.FROM}
+
+
+def check_ends(staging: Staging, ends: Iterable[EndsAt]) -> None:
+    """Refuse a touched edge with an end that is no node, judged on what the write leaves.
+
+    Args:
+        staging: the write.
+        ends: those of every edge type it has rows of.
+
+    Raises:
+        ConstraintError: a node is not there.
+    """
+    ends = list(ends)
+    named: dict[str, list[str]] = {}
+    for end in ends:
+        named.setdefault(end.node_key, []).extend(_ids(staging.pending[end.type_key].rows, end.column))
+    # One look per node type, whatever the number of edge types.
+    missing = {key: set(staging.missing(key, ids)) for key, ids in named.items() if ids}
+    for end in ends:
+        gone = missing.get(end.node_key)
+        if gone:
+            for each in _ids(staging.pending[end.type_key].rows, end.column):
+                if each in gone:
+                    raise _breach(end, each)
+
+
+def check_retained(staging: Staging, removed: Mapping[str, "pa.Array[Any]"], arrivals: Iterable[EndsAt]) -> None:
+    """Refuse to leave an edge behind whose node goes.
+
+    Args:
+        staging: the write.
+        removed: by node type key, the ids that go.
+        arrivals: the ends of edges that lie at these types.
+
+    Raises:
+        ConstraintError: an edge would dangle.
+    """
+    for end in arrivals:
+        ids = removed.get(end.node_key)
+        if ids is None or not len(ids):
+            continue
+        left = edges_at(staging, end, ids, columns=())
+        if left.num_rows:
+            raise _breach(end, _ids(left, end.column)[0])
+
+
+def edges_at(staging: Staging, end: EndsAt, node_ids: "pa.Array[Any]", *, columns: Iterable[str]) -> pa.Table:
+    """The edges with one end at these nodes; that there are no others enters the footprint.
+
+    Args:
+        staging: the write.
+        end: the edge type and which end.
+        node_ids: the nodes.
+        columns: which columns besides the id and the end.
+
+    Returns:
+        The edges, committed or pending.
+    """
+    kind = _LEAVING.get(end.column, TokenKind.TO)
+    staging.read_tokens(end.type_key, kind, (str(each) for each in node_ids.to_pylist()))
+    return staging.rows_where(end.type_key, end.column, node_ids, columns=[ID, end.column, *columns])
+
+
+def note_ends(staging: Staging, end: EndsAt, *rows: pa.Table) -> None:
+    """Note that the edges of the nodes at one end of these rows change."""
+    kind = _LEAVING.get(end.column, TokenKind.TO)
+    for some in rows:
+        staging.write_tokens(end.type_key, kind, _ids(some, end.column))
+
+
+def _ids(rows: pa.Table, column: str) -> list[str]:
+    return [str(each) for each in pc.unique(rows.column(column)).to_pylist()]
+
+
+def _breach(end: EndsAt, node_id: str) -> ConstraintError:
+    return ConstraintError(end.breach(node_id), type_key=end.type_key, end=end.column, id=node_id)

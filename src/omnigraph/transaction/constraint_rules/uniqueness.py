@@ -1,0 +1,121 @@
+"""Tuples that occur once over a type: among the rows of a write, and between them and the committed ones."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from omnigraph.errors import ConstraintError
+from omnigraph.model.footprint import TokenKind
+from omnigraph.model.schema import ID
+from omnigraph.storage.json_values import to_json
+from omnigraph.transaction.constraint_rules.rules import Distinct
+from omnigraph.transaction.staging import Staging
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+
+def check_unique(staging: Staging, type_key: str, rule: Distinct, replaced: pa.Table) -> None:
+    """Refuse two entities with one tuple, judged on what the write leaves; note the values it takes and frees.
+
+    Args:
+        staging: the write.
+        type_key: the type.
+        rule: the tuple.
+        replaced: the committed rows that the write replaces or deletes.
+
+    Raises:
+        ConstraintError: two entities would share it.
+    """
+    pending = staging.pending[type_key].rows
+    taken = check_unique_within(rule, pending)
+    if staging.pending[type_key].replaces:
+        return  # there is nothing else, and the footprint says that everything was written
+    staging.read_tokens(type_key, TokenKind.UNIQUE, taken)
+    staging.write_tokens(type_key, TokenKind.UNIQUE, taken)
+    staging.write_tokens(type_key, TokenKind.UNIQUE, _names(rule, whole(rule, replaced)))
+    if not taken:
+        return
+    first = rule.columns[0]
+    # Rows with the same first component are few enough to compare here; null equals nothing and is not looked for.
+    found = staging.rows_where(type_key, first, _flat(whole(rule, pending), first), columns=rule.columns)
+    found = whole(rule, found)
+    for name, holder in zip(_names(rule, found), found.column(ID).to_pylist(), strict=True):
+        other = taken.get(name)
+        if other is not None and other != holder:
+            raise _breach(rule, pending, str(holder), other)
+
+
+def check_unique_within(rule: Distinct, rows: pa.Table) -> dict[str, str]:
+    """Refuse two of these rows with one tuple.
+
+    Args:
+        rule: the tuple.
+        rows: with their ids.
+
+    Returns:
+        By the name of each tuple, the id of the row that has it.
+
+    Raises:
+        ConstraintError: two rows have the same.
+    """
+    there = whole(rule, rows)
+    names = _names(rule, there)
+    ids = [str(each) for each in there.column(ID).to_pylist()]
+    taken = dict(zip(names, ids, strict=True))
+    if len(taken) < len(names):
+        seen: dict[str, str] = {}
+        for name, each in zip(names, ids, strict=True):
+            if name in seen:
+                raise _breach(rule, there, seen[name], each)
+            seen[name] = each
+    return taken
+
+
+def whole(rule: Distinct, rows: pa.Table) -> pa.Table:
+    """The rows that have every component of the tuple."""
+    for column in rule.columns:
+        if rows.column(column).null_count:
+            rows = rows.filter(pc.is_valid(rows.column(column)))
+    return rows
+
+
+def _names(rule: Distinct, rows: pa.Table) -> list[str]:
+    """One text for each row's tuple; equal tuples have equal texts, and no others have."""
+    prefix = f"{','.join(rule.columns)}="
+    texts = [_texts(rows.column(column)) for column in rule.columns]
+    if len(texts) == 1:
+        return [prefix + text for text in texts[0]]
+    # Each component's length before it keeps ("a", "bc") and ("ab", "c") apart.
+    return [prefix + "".join(f"{len(text)}:{text}" for text in row) for row in zip(*texts, strict=True)]
+
+
+def _texts(column: "pa.ChunkedArray[Any]") -> Sequence[str]:
+    kind = column.type
+    values: Any = column
+    if pa.types.is_string(kind):
+        return list(values.to_pylist())
+    if pa.types.is_floating(kind):
+        values = pc.add(values, 0.0)  # both zeros are one value
+    elif pa.types.is_timestamp(kind):
+        values = values.cast(pa.int64())
+    elif pa.types.is_nested(kind):
+        return [json.dumps(each) for each in to_json(values)]
+    return list(values.cast(pa.string()).to_pylist())
+
+
+def _flat(rows: pa.Table, column: str) -> "pa.Array[Any]":
+    found: pa.Array[Any] = rows.column(column).combine_chunks()
+    return found
+
+
+def _breach(rule: Distinct, rows: pa.Table, holder: str, other: str) -> ConstraintError:
+    # Of the two, the later is always among the rows of the write.
+    row = rows.filter(pc.equal(rows.column(ID), other)).slice(0, 1)
+    value = tuple(to_json(row.column(column))[0] for column in rule.columns)
+    return ConstraintError(
+        rule.breach(value, holder, other), type=rule.type_name, columns=rule.columns, ids=(holder, other)
+    )

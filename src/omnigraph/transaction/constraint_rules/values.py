@@ -1,0 +1,57 @@
+"""Rules about single rows, over whole columns; an absent value breaks none."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from omnigraph.errors import ConstraintError, InvalidRequestError
+from omnigraph.transaction.constraint_rules.rules import Matches, OneOf, ValueRule, Within
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+
+def check_values(rule: ValueRule, rows: pa.Table) -> None:
+    """Refuse the first row that breaks a rule.
+
+    Args:
+        rule: what must hold.
+        rows: the rows a write touches, as they will be.
+
+    Raises:
+        ConstraintError: a row breaks it.
+        InvalidRequestError: the rule itself cannot be applied.
+    """
+    column: Any = rows.column(rule.column)
+    match rule:
+        case OneOf(values=values):
+            wrong = pc.invert(pc.is_in(column, value_set=pa.array(values, pa.string())))
+        case Within(least=least, most=most):
+            wrong = _outside(column, least, most)
+        case Matches():
+            wrong = pc.invert(_found(rule, column))
+    broken = pc.and_kleene(wrong, pc.is_valid(column))
+    if pc.any(broken).as_py():
+        # The first one, told as it stands in the row.
+        value = column[pc.index(broken, pa.scalar(value=True)).as_py()].as_py()
+        raise ConstraintError(rule.breach(value), type=rule.type_name, property=rule.column, value=value)
+
+
+def _outside(column: Any, least: float | None, most: float | None) -> Any:  # noqa: ANN401  (whatever kernels take)
+    numbers = column.cast(pa.float64(), safe=False)
+    outside = pc.is_nan(numbers)
+    if least is not None:
+        outside = pc.or_(outside, pc.less(numbers, float(least)))
+    if most is not None:
+        outside = pc.or_(outside, pc.greater(numbers, float(most)))
+    return outside
+
+
+def _found(rule: Matches, column: Any) -> Any:  # noqa: ANN401  (whatever kernels take)
+    if rule.fault is not None:
+        raise InvalidRequestError(rule.unusable)
+    try:
+        return pc.match_substring_regex(column, rule.pattern)
+    except pa.ArrowInvalid as fault:
+        raise InvalidRequestError(f"{rule.unusable}: {fault}") from fault
