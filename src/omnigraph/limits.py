@@ -93,3 +93,14 @@ BLOB_INPUT_BYTES_MAX = 32 * 1024**2
 # Queries in process. Rows are numbered with 32 bits; numbering starts over when rows that are gone exceed this share.
 ORDINALS_MAX = 2**31 - 1
 ORDINAL_HOLES_SHARE_MAX = 0.5
+# Bytes of columns and adjacency kept for the next query, of all graphs' engines each.
+QUERY_CACHE_BYTES_MAX = 2 * 1024**3
+# Bytes that the rows of one query may take while it runs, its result included.
+QUERY_MEMORY_BYTES_MAX = 1024**3
+# Rows that operators hand on at once.
+QUERY_BATCH_ROWS = 131_072
+# Smaller tables are read whole, whatever is asked of them; of larger ones, few rows are looked up where they lie.
+READ_WHOLE_ROWS_MAX = 100_000
+LOOKUP_ROWS_MAX = 10_000
+# Parts of an index over ids; more are made into one.
+ID_INDEX_PARTS_MAX = 8

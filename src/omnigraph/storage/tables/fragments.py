@@ -83,7 +83,9 @@ def column_numbers(table: Table) -> Mapping[str, int]:
         return {column[0].name: column[0].id for column in read_columns(table._handle.dataset.lance_schema).columns}
 
 
-def fragment_rows(table: Table, fragments: Sequence[StoredFragment], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def fragment_rows(
+    table: Table, fragments: Sequence[StoredFragment], columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     """Every row of some fragments, deleted ones included: as many as their files hold.
 
     Args:

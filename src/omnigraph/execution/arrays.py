@@ -1,0 +1,98 @@
+"""Arrow arrays and numpy arrays, and the way between them: the two forms in which the engine holds values."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+# The stubs know what a kernel takes only where the Arrow type is known; here no type is.
+pc: Any = pyarrow.compute
+
+Values: TypeAlias = "pa.Array[Any]"
+Ordinals = npt.NDArray[np.int32]
+Positions = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+Numbers = npt.NDArray[Any]
+
+NONE = -1  # the ordinal of nothing, where a variable is absent; the code of null
+NO_ORDINALS: Ordinals = np.empty(0, dtype=np.int32)
+
+
+def arrow(numbers: Numbers, *, nulls: Mask | None = None) -> Values:
+    """A numpy array as an Arrow array; null where `nulls` is true."""
+    made: Any = pa.array(numbers, mask=nulls) if nulls is not None else pa.array(numbers)
+    return made  # type: ignore[no-any-return]
+
+
+def numpy(values: Values) -> Numbers:
+    """An Arrow array of numbers, dates or truth values without nulls as a numpy array of its plain numbers."""
+    plain = _PLAIN.get(values.type)
+    whole: Any = values if plain is None else values.view(plain)
+    return whole.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+_PLAIN: dict[pa.DataType, pa.DataType] = {
+    pa.date32(): pa.int32(),
+    pa.timestamp("ms", tz="UTC"): pa.int64(),
+    pa.duration("ms"): pa.int64(),
+}
+
+
+def nulls_of(values: Values) -> Mask | None:
+    """Where values are null; None if none is."""
+    if not values.null_count:
+        return None
+    found: Mask = pc.is_null(values).to_numpy(zero_copy_only=False)
+    return found
+
+
+def take(values: Values, places: Numbers, *, absent: bool = False) -> Values:
+    """The values at these places; with `absent`, null where the place is `NONE`."""
+    chosen: Any = arrow(places, nulls=places == NONE) if absent else arrow(places)
+    return values.take(chosen)
+
+
+def chosen(values: Values, mask: Mask) -> Values:
+    """The values where the mask is true."""
+    return values.filter(arrow(mask))
+
+
+def true_where(condition: Values) -> Mask:
+    """Where a condition is true: neither false nor unknown."""
+    known: Any = condition.fill_null(False) if condition.null_count else condition  # noqa: FBT003  (Arrow's own)
+    return known.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def places_in(values: "Values | pa.ChunkedArray[Any]", known: Values) -> Codes:
+    """The place of each value among the known ones, `NONE` where it is not one of them."""
+    found = pc.index_in(values, value_set=known)
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    places: Codes = found.fill_null(NONE).to_numpy(zero_copy_only=False)
+    return places.astype(np.int32, copy=False)
+
+
+def joined(pieces: "list[Values]") -> Values:
+    """One array, of a wider type if the plain one cannot hold so much; at least one piece."""
+    full = [piece for piece in pieces if len(piece)] or pieces[:1]
+    if len(full) == 1:
+        return full[0]
+    types = {piece.type for piece in full}
+    if len(types) > 1 or sum(piece.nbytes for piece in full) > _PLAIN_BYTES_MAX:
+        full = [piece.cast(_wide(piece.type)) for piece in full]
+    return pa.concat_arrays(full)
+
+
+# Arrow's plain strings and lists hold at most this many bytes or elements in one piece.
+_PLAIN_BYTES_MAX = 2**31 - 1
+
+
+def _wide(type_: Any) -> Any:  # noqa: ANN401  (a type of any kind)
+    if pa.types.is_string(type_):
+        return pa.large_string()
+    if pa.types.is_list(type_):
+        return pa.large_list(type_.value_field)
+    return type_

@@ -1,0 +1,195 @@
+"""Tables in memory, a column at a time: read when first asked for, grown when a newer version adds rows.
+
+What is made for one version is never changed for another; versions share what they have in common.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph import limits
+from omnigraph.execution import column as one
+from omnigraph.execution.arrays import NO_ORDINALS, NONE, Ordinals, Values, joined, places_in, take
+from omnigraph.execution.cache import ByteCache, Sized
+from omnigraph.execution.column import Coded, Column, Indexed
+from omnigraph.execution.numbering import Numbering, number
+from omnigraph.model.commit import Pin
+from omnigraph.model.schema import ID
+from omnigraph.storage.tables.fragments import column_numbers
+from omnigraph.storage.tables.tables import Table, Tables
+
+Made = TypeVar("Made", bound=Sized)
+
+_ADDRESS = "_rowaddr"
+# What decides between looking rows up and reading a whole column: rough costs, measured on local disk.
+_SECONDS_PER_LOOKUP, _SECONDS_PER_ROW_LOOKED_UP, _BYTES_PER_SECOND_READ = 4e-4, 5e-6, 4e8
+_NUMBER_BYTES, _TEXT_BYTES = 8, 24
+
+
+class Columns:
+    """One version of one table: its rows numbered, its columns at hand."""
+
+    def __init__(self, table: Table, numbering: Numbering, versions: "Versions") -> None:
+        self.table = table
+        self.numbering = numbering
+        self.numbers = column_numbers(table)
+        self._versions = versions
+
+    @property
+    def pin(self) -> Pin:
+        """Which version of which table."""
+        return self.table.pin
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the numbering takes, once its numbers were listed."""
+        return self.numbering.size * 5 + 1_000
+
+    def column(self, name: str) -> Column:
+        """All values of a column; read if nobody has."""
+        return self._versions.column(self, name)
+
+    def coded(self, name: str) -> Coded:
+        """All values of a column as codes."""
+        return self._versions.coded(self, name)
+
+    def take(self, name: str, ordinals: Ordinals, *, absent: bool = False) -> Values:
+        """The values of some rows.
+
+        Args:
+            name (str): the column.
+            ordinals (Ordinals): which rows, in any order, repeated or not.
+            absent (bool): whether some may be `NONE`; these have null.
+
+        Returns:
+            Values: as many values, in the same order.
+        """
+        if self._versions.is_worth_reading(self, name, len(ordinals)):
+            return take(self.column(name).array, ordinals, absent=absent)
+        return self._looked_up(name, ordinals, absent=absent)
+
+    def find(self, ids: Sequence[str]) -> Ordinals:
+        """The ordinals of the rows with these ids, each once; ids that no row has are passed over."""
+        if not self._versions.is_worth_reading(self, ID, len(ids)):
+            found = self.table.rows_with_ids(ids, columns=[], with_addresses=True)
+            addresses: Any = found.column(_ADDRESS).to_numpy()
+            return self.numbering.at(addresses.astype(np.uint64, copy=False))
+        if len(ids) > limits.LOOKUP_ROWS_MAX:
+            places = self.find_all(pa.array(list(dict.fromkeys(ids)), pa.string()))
+            return cast(Ordinals, places[places != NONE])
+        array, index, dead = self.column(ID).array, self._versions.id_index(self).index, self.numbering.dead
+        ordinals = []
+        for text in dict.fromkeys(ids):
+            for ordinal in index.candidates(text):
+                if (dead is None or not dead[ordinal]) and array[ordinal].as_py() == text:
+                    ordinals.append(ordinal)
+                    break
+        return np.array(ordinals, dtype=np.int32) if ordinals else NO_ORDINALS
+
+    def find_all(self, ids: "Values | pa.ChunkedArray[Any]") -> Ordinals:
+        """The ordinal of the row with each of these ids, `NONE` where no row has it; in one pass over all of them."""
+        known = self.column(ID).array
+        if self.numbering.dead is None:
+            return places_in(ids, known)
+        # A row that was rewritten has its id twice: only the living one counts.
+        live = self.numbering.live
+        places = places_in(ids, take(known, live))
+        return np.where(places == NONE, np.int32(NONE), live[places]) if len(live) else places
+
+    def _looked_up(self, name: str, ordinals: Ordinals, *, absent: bool) -> Values:
+        wanted, back = np.unique(ordinals, return_inverse=True)
+        lacks = bool(absent and len(wanted) and wanted[0] == NONE)
+        there = wanted[1:] if lacks else wanted
+        chunks: list[Values] = (
+            self.table.rows_at(self.numbering.addresses(there).tolist(), columns=[name]).column(name).chunks
+        )
+        if lacks or not chunks:
+            chunks = [pa.nulls(1 if lacks else 0, self.table.schema.field(name).type), *chunks]
+        return take(joined(chunks), back.reshape(-1))
+
+
+class Versions:
+    """Every version of every table of a graph that queries have asked for. Safe to use from several threads."""
+
+    def __init__(self, tables: Tables, cache: ByteCache) -> None:
+        self._tables = tables
+        self._cache = cache
+        self._lock = threading.Lock()
+        # What the version asked for last has, as a start for the next one.
+        self._numberings: dict[str, Numbering] = {}
+        self._last: dict[tuple[str, str, int], int] = {}
+        self._spent_s: dict[tuple[str, int], float] = {}
+
+    def at(self, pin: Pin) -> Columns:
+        """A version; opening it reads its manifest only."""
+        return self._cache.get(("rows", pin.table, pin.version), lambda: self._open(pin))
+
+    def column(self, columns: Columns, name: str) -> Column:
+        """All values of a column of a version."""
+        return self._made(
+            "column", columns, name, lambda before: one.read(columns.table, name, columns.numbering, before)
+        )
+
+    def coded(self, columns: Columns, name: str) -> Coded:
+        """The codes of a column of a version."""
+        return self._made("codes", columns, name, lambda before: one.encode(columns.column(name), before))
+
+    def id_index(self, columns: Columns) -> Indexed:
+        """The index over the ids of a version."""
+        return self._made("index", columns, ID, lambda before: one.index(columns.column(ID), before))
+
+    def is_worth_reading(self, columns: Columns, name: str, rows: int) -> bool:
+        """Whether to read a whole column for the sake of some rows; true if it is read already.
+
+        Looking rows up is cheap until it has been done often: what it has cost so far is noted, and as soon as that
+        exceeds the cost of reading the column, the column is read.
+        """
+        pin, size = columns.pin, columns.numbering.size
+        if size <= limits.READ_WHOLE_ROWS_MAX or rows > limits.LOOKUP_ROWS_MAX:
+            return True
+        field = columns.numbers[name]
+        if self._cache.peek(("column", pin.table, pin.version, field)) is not None:
+            return True
+        width = _width(columns.table.schema.field(name).type)
+        with self._lock:
+            spent = self._spent_s.get((pin.table, field), 0.0)
+            spent += _SECONDS_PER_LOOKUP + rows * _SECONDS_PER_ROW_LOOKED_UP
+            if spent > size * width / _BYTES_PER_SECOND_READ:
+                self._spent_s.pop((pin.table, field), None)
+                return True
+            self._spent_s[pin.table, field] = spent
+            return False
+
+    def _open(self, pin: Pin) -> Columns:
+        table = self._tables.open(pin)
+        with self._lock:
+            before = self._numberings.get(pin.table)
+        numbering = number(table, before)
+        with self._lock:
+            self._numberings[pin.table] = numbering
+        return Columns(table, numbering, self)
+
+    def _made(self, kind: str, columns: Columns, name: str, make: Callable[[Made | None], Made]) -> Made:
+        """What is kept of a column, made from what another version has of it, if anything."""
+        pin, field = columns.pin, columns.numbers[name]
+
+        def from_last() -> Made:
+            with self._lock:
+                last = self._last.get((kind, pin.table, field))
+            before = self._cache.peek((kind, pin.table, last, field))
+            made = make(cast(Made | None, before))
+            with self._lock:
+                self._last[kind, pin.table, field] = pin.version
+            return made
+
+        return self._cache.get((kind, pin.table, pin.version, field), from_last)
+
+
+def _width(type_: Any) -> int:  # noqa: ANN401  (a type of any kind)
+    """Roughly how many bytes a value takes."""
+    if pa.types.is_fixed_size_list(type_):
+        return int(type_.list_size) * _width(type_.value_type)
+    return _NUMBER_BYTES if pa.types.is_primitive(type_) else _TEXT_BYTES
