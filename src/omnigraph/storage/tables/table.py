@@ -185,6 +185,8 @@ class Table:
             pa.Table: the rows, in no promised order.
         """
         wanted = pc.unique(pa.array(ids, pa.string()))
+        if len(wanted) == 1 and columns is not None and list(columns) == [ID]:
+            return self._places_of(wanted, with_addresses=with_addresses)
         if len(wanted) <= limits.ID_FILTER_IDS_MAX:
             return self._rows_by_filter(wanted, columns, with_addresses=with_addresses)
         if len(wanted) <= self.count() * limits.ID_LOOKUP_ROWS_SHARE_MAX and self.is_indexed(ID):
@@ -316,6 +318,12 @@ class Table:
                 full_text_query={"query": words, "columns": [column]},
                 prefilter=True,
             ).to_table()
+
+    def _places_of(self, one: "pa.Array[Any]", *, with_addresses: bool) -> pa.Table:
+        """The rows with one id, of which the id is known: where an index tells the address, no data is read."""
+        found = self.scan(columns=[], filter=f"{ID} = {quoted(str(one[0].as_py()))}", with_addresses=True)
+        named = found.add_column(0, self.schema.field(ID), pa.repeat(one[0], len(found)))
+        return named if with_addresses else named.select([ID])
 
     def _rows_by_filter(
         self, wanted: "pa.Array[Any]", columns: Sequence[str] | None, *, with_addresses: bool
