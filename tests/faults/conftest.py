@@ -5,15 +5,53 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.testing.cuts import Copies
+from omnigraph.testing.kinds import opened, prepare
+from omnigraph.transaction.parts import Parts
+
 _IN_MEMORY = Path("/dev/shm")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder of the test's own, in memory where the system has such a place: these tests make many small files."""
+@pytest.fixture(scope="session")
+def _fast_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder in memory, where the system has such a place: these tests make very many small files."""
     if not _IN_MEMORY.is_dir():
-        yield tmp_path
+        yield tmp_path_factory.mktemp("faults")
         return
     made = Path(tempfile.mkdtemp(prefix="omnigraph-", dir=_IN_MEMORY))
     yield made
     shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def _template(_fast_folder: Path) -> Path:
+    """The prepared graph that tests spoil copies of."""
+    prepare(_fast_folder / "template")
+    return _fast_folder / "template"
+
+
+@pytest.fixture
+def folder(_fast_folder: Path) -> Iterator[Path]:
+    """A folder of the test's own."""
+    made = Path(tempfile.mkdtemp(dir=_fast_folder))
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture
+def copies(_template: Path, folder: Path) -> Copies:
+    """Any number of copies of the prepared graph."""
+    return Copies(_template, folder)
+
+
+@pytest.fixture
+def root(_template: Path, folder: Path) -> Path:
+    """A copy of the prepared graph."""
+    return Path(shutil.copytree(_template, folder / "graph"))
+
+
+@pytest.fixture
+def parts(root: Path) -> Parts:
+    """The same, opened."""
+    return opened(LocalStore(root, durability=Durability.PROCESS))

@@ -5,7 +5,7 @@ that fails, until a run comes through unharmed. So a step that is added tomorrow
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -113,17 +113,20 @@ def at_every_request(
     raise AssertionError(f"the work takes more than {_CUTS_MAX} requests")
 
 
-def at_every_failpoint(copies: Copies, work: Callable[[FaultyStore], object]) -> Iterator[Cut]:
+def at_every_failpoint(
+    copies: Copies, work: Callable[[FaultyStore], object], places: Iterable[Failpoint] = Failpoint
+) -> Iterator[Cut]:
     """Do the work once for each named place it comes through, dying there.
 
     Args:
         copies (Copies): what it is done on.
         work (Callable[[FaultyStore], object]): the work.
+        places (Iterable[Failpoint]): which places to try.
 
     Yields:
         Cut: each run, while its graph is still there.
     """
-    for place in Failpoint:
+    for place in places:
         store = copies.fresh()
         with armed(place, _die), suppress(Crash):
             work(store)
