@@ -106,6 +106,8 @@ _STEP_TYPES: dict[str, type[Step]] = {
     )
 }
 
+STEP_KINDS = tuple(_STEP_TYPES)
+
 
 def _step(document: dict[str, Any]) -> Step:
     step_type = _STEP_TYPES[document["kind"]]
