@@ -273,13 +273,15 @@ class _Scores:
         """For a block inside this one: what is computed there is not known here, nor the other way round."""
         return _Scores(self._window, self._numbers)
 
-    def ranks(self, expressions: Iterable[Expression | Aggregation], *, required: bool = False) -> Iterator[Step]:
+    def ranks(
+        self, expressions: Iterable[Expression | Aggregation], *, required: bool = False, in_order: bool = False
+    ) -> Iterator[Step]:
         """The steps that compute the scores in these expressions, if they are not computed yet."""
         for expression in expressions:
             for score in _scores_in(expression):
                 if score not in self._names:
                     self._names[score] = f"#rank{next(self._numbers)}"
-                    depth = self._window if isinstance(score, ex.Rrf) and self._window.count is not None else None
+                    depth = self._window if in_order and isinstance(score, ex.Rrf) else None
                     yield steps.Rank(score, self._names[score], required, depth)
                 elif required:
                     yield steps.Filter(ex.IsNull(ex.Computed(self._names[score], score.type), negated=True))
@@ -308,8 +310,8 @@ def _scores_in(expression: Expression | Aggregation) -> Iterator[Score]:
 def _results(read: pattern.Read, scores: _Scores) -> list[Step]:
     ranked = [key.value for key in read.order if key.ranks]
     by_rank = [read.columns[each.position].value if isinstance(each, Output) else each for each in ranked]
-    built: list[Step] = list(scores.ranks(by_rank, required=True))
-    built += scores.ranks(key.value for key in read.order)
+    built: list[Step] = list(scores.ranks(by_rank, required=True, in_order=True))
+    built += scores.ranks((key.value for key in read.order), in_order=True)
     built += scores.ranks(each.value for each in read.columns)
     columns = tuple(Column(each.name, _column_value(each.value, scores)) for each in read.columns)
     order: list[Step] = []

@@ -6,7 +6,7 @@ and their difference is one; a Date moves by whole days only.
 
 from omnigraph.errors import ParseError
 from omnigraph.language.plan import expressions as ex
-from omnigraph.language.plan.expressions import DurationValue, Expression, PathValue, ValueType
+from omnigraph.language.plan.expressions import DurationValue, Expression, ValueType
 from omnigraph.language.query import syntax
 from omnigraph.language.query.scope import Context
 from omnigraph.model.types import INTEGER_SCALARS, PropertyType, Scalar
@@ -117,8 +117,7 @@ def call(context: Context, written: syntax.Call, arguments: tuple[Expression, ..
 
 
 def _wrong(context: Context, written: syntax.Call, wanted: str, got: Expression) -> ParseError:
-    hint = "name the path with `shortest … as $path`" if isinstance(got.type, PathValue) else ""
-    return context.error(written.span, f"T25: {written.function} requires {wanted}, got {got.type}", hint=hint)
+    return context.error(written.span, f"T25: {written.function} requires {wanted}, got {got.type}")
 
 
 def _is_number(type_: ValueType) -> bool:

@@ -24,6 +24,7 @@ _LITERAL_SCALARS = {
     syntax.LiteralKind.DATE: Scalar.DATE,
     syntax.LiteralKind.DATETIME: Scalar.DATETIME,
 }
+NULLABLE_BOOL = ex.BOOL.as_nullable()
 BLOB_VALUE = "is not available as a .gq read value; Blob values require a dedicated API"
 
 
@@ -83,11 +84,14 @@ class ExpressionBinder(ABC):
             case syntax.IsNull():
                 return self._is_null(written)
             case syntax.Not():
-                return ex.Not(self.condition(written.operand))
+                operand = self.condition(written.operand)
+                return ex.Not(operand, _truth(operand))
             case syntax.And():
-                return ex.And(tuple(self.condition(each) for each in written.operands))
+                operands = tuple(self.condition(each) for each in written.operands)
+                return ex.And(operands, _truth(*operands))
             case syntax.Or():
-                return ex.Or(tuple(self.condition(each) for each in written.operands))
+                operands = tuple(self.condition(each) for each in written.operands)
+                return ex.Or(operands, _truth(*operands))
             case syntax.Exists():
                 return self.exists(written)
             case syntax.Negative():
@@ -118,7 +122,7 @@ class ExpressionBinder(ABC):
     def condition(self, written: syntax.Expression) -> Expression:
         """An expression that is true or not."""
         bound = self.expression(written)
-        if bound.type not in (ex.BOOL, ex.BOOL.as_nullable()):
+        if bound.type not in (ex.BOOL, NULLABLE_BOOL):
             raise self.error(
                 written.span, f"T25: a condition is needed here, got {bound.type}", hint="compare it with something"
             )
@@ -189,7 +193,7 @@ class ExpressionBinder(ABC):
         if isinstance(left.type, DurationValue) and isinstance(right.type, DurationValue):
             if written.op in (syntax.ComparisonOp.CONTAINS, syntax.ComparisonOp.STARTS_WITH):
                 raise self._cannot_compare(written, left, right)
-            return ex.Compare(ex.CompareOp(written.op), left, right)
+            return ex.Compare(ex.CompareOp(written.op), left, right, _truth(left, right))
         if not isinstance(left.type, PropertyType) or not isinstance(right.type, PropertyType):
             if isinstance(left.type, DurationValue) or isinstance(right.type, DurationValue):
                 raise self._cannot_compare(written, left, right)
@@ -212,7 +216,7 @@ class ExpressionBinder(ABC):
             raise self.error(written.span, "T7: vector comparisons in filters are not supported")
         if not compat(left.type, right.type):
             raise self._cannot_compare(written, left, right)
-        return ex.Compare(ex.CompareOp(written.op), left, right)
+        return ex.Compare(ex.CompareOp(written.op), left, right, _truth(left, right))
 
     def _operands(self, left: syntax.Expression, right: syntax.Expression, span: Span) -> tuple[Expression, Expression]:
         """Both sides of a comparison; an aggregate is neither."""
@@ -252,7 +256,7 @@ class ExpressionBinder(ABC):
                 raise self.error(written.span, "T7: contains requires a scalar right operand")
             if not compat(left_type.element, right_type):
                 raise self.error(written.span, f"T7: cannot test membership of {right_type} in {left_type}")
-            return ex.Member(right, left)
+            return ex.Member(right, left, type=_truth(left, right))
         if not left_type.is_string:
             raise self.error(
                 written.span,
@@ -261,7 +265,7 @@ class ExpressionBinder(ABC):
             )
         if not right_type.is_string:
             raise self.error(written.span, f"T7: string contains requires a String right operand, got {right_type}")
-        return ex.StringTest(ex.StringOp.CONTAINS, left, right)
+        return ex.StringTest(ex.StringOp.CONTAINS, left, right, _truth(left, right))
 
     def _starts_with(
         self,
@@ -275,7 +279,7 @@ class ExpressionBinder(ABC):
             raise self.error(written.span, f"T7: starts_with requires a String property on the left, got {left_type}")
         if not right_type.is_string:
             raise self.error(written.span, f"T7: starts_with requires a String right operand, got {right_type}")
-        return ex.StringTest(ex.StringOp.STARTS_WITH, left, right)
+        return ex.StringTest(ex.StringOp.STARTS_WITH, left, right, _truth(left, right))
 
     def _in(self, written: syntax.In) -> Expression:
         item, items = self._operands(written.operand, written.choices, written.span)
@@ -284,9 +288,9 @@ class ExpressionBinder(ABC):
         if not isinstance(item.type, PropertyType) or not compat(items.type.element, item.type):
             # An empty list has no element to disagree with.
             if isinstance(items, ex.Constant) and items.value == () and self._is_scalar(item.type):
-                return ex.Member(item, items, written.negated)
+                return ex.Member(item, items, written.negated, _truth(item, items))
             raise self.error(written.span, f"T7: cannot test membership of {item.type} in {items.type}")
-        return ex.Member(item, items, written.negated)
+        return ex.Member(item, items, written.negated, _truth(item, items))
 
     def _is_scalar(self, type_: ValueType) -> bool:
         return isinstance(type_, PropertyType) and not (type_.list or type_.is_vector or type_.is_blob)
@@ -302,3 +306,8 @@ class ExpressionBinder(ABC):
     def error(self, span: Span, message: str, *, hint: str = "") -> ParseError:
         """A type error at a place, to be raised."""
         return self._context.error(span, message, hint=hint)
+
+
+def _truth(*operands: Expression) -> PropertyType:
+    """The type of a condition on these operands: unknown where one of them may be absent."""
+    return NULLABLE_BOOL if any(operand.type.nullable for operand in operands) else ex.BOOL

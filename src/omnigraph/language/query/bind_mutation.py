@@ -73,6 +73,8 @@ class _StatementBinder:
         edge = schema.edge(name)
         if edge is None or edge.name != name:
             hint = hint_for(name, (each.name for each in schema.entities))
+            if schema.interface(name) is not None:
+                hint = f"`{name}` is an interface; write to the node types that implement it"
             raise self._error(self._statement.span, f"T10: unknown node/edge type `{name}`", hint=hint)
         return edge
 

@@ -57,7 +57,7 @@ class _Parser(PatternParser):
         annotations = self._annotations(name)
         cursor.expect("{", where=f"before the body of query {name}")
         body = self._body(name)
-        cursor.expect("}", where=f"in query {name}", expected=self._after_body(body))
+        cursor.expect("}", where=f"in query {name}", expected=self._after_body(body), hint=self._late_word_hint())
         return syntax.Query(
             name,
             parameters,
@@ -80,6 +80,18 @@ class _Parser(PatternParser):
         if body.offset is None:
             missing.append("`offset`")
         return (*missing, "`}`")
+
+    def _late_word_hint(self) -> str:
+        """What to do about a word of other languages, or one that stands too late."""
+        match self._at.text:
+            case "group":
+                return "there is no `group by`: aggregates are grouped by whatever else is returned"
+            case "where" | "having":
+                return "conditions stand in the match block"
+            case "order":
+                return "`order` stands before `limit` and `offset`"
+            case _:
+                return ""
 
     # --- heads ----------------------------------------------------------------------------------------------------
 

@@ -127,6 +127,9 @@ class PatternParser(ExpressionParser):
         cursor = self._at
         cursor.advance()
         where = "in the braces of a binding"
+        if cursor.kind == "}":
+            hint = "leave the braces out to match every node of the type"
+            raise self._unexpected(where, expected=("a property name",), hint=hint)
         matches = [self._match(where)]
         while cursor.kind != "}":
             hint = "put a comma between properties" if cursor.kind is lexer.NAME else ""
@@ -141,10 +144,9 @@ class PatternParser(ExpressionParser):
     def _match(self, where: str) -> syntax.Assignment:
         cursor = self._at
         start = cursor.span.start
-        hint = "leave the braces out to match every node of the type" if cursor.kind == "}" else ""
-        name = self.name(where, expected=("a property name",), hint=hint)
+        name = self.name(where, expected=("a property name",))
         if cursor.kind != ":":
-            hint = "" if cursor.kind != "=" else "properties are matched with `:` in braces, compared with `=` outside"
+            hint = "in braces a property is followed by `:`" if cursor.kind == "=" else ""
             raise self._unexpected(where, expected=("`:`",), hint=hint)
         cursor.advance()
         return syntax.Assignment(name, self.value(), span=self._since(start))
@@ -247,6 +249,8 @@ class PatternParser(ExpressionParser):
             hint = "a property alone is no condition; write `= true` to test a Bool"
         elif isinstance(value, syntax.Variable) and cursor.kind is lexer.NAME:
             hint = f"`{cursor.text}` is no operator; a traversal and a condition on its end are two clauses"
+        elif isinstance(value, syntax.Name) and value.name == "where":
+            hint = "conditions stand in the block like every other clause, without a word before them"
         elif isinstance(value, syntax.Name) and cursor.kind is lexer.VARIABLE:
             hint = "a traversal starts with its source: `$a knows $b`"
         return self._unexpected(where, expected=("a comparison operator",), hint=hint)

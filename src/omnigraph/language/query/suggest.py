@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
+
+from omnigraph import limits
 
 _LISTED_MAX = 12
 
@@ -16,7 +19,7 @@ def hint_for(written: str, known: Iterable[str]) -> str:
     Returns:
         A sentence for the report, or nothing.
     """
-    names = sorted(known)
+    names = sorted(islice(known, limits.HINT_NAMES_MAX))
     # Far too long to be a slip of the fingers, and slow to compare.
     if len(written) > 100:
         return ""
