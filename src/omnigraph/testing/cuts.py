@@ -63,6 +63,17 @@ class Copies:
             shutil.copytree(self._template, root)
         return FaultyStore(LocalStore(root, durability=Durability.PROCESS))
 
+    def of(self, store: FaultyStore) -> "Copies":
+        """Copies of a copy, as it is now.
+
+        Args:
+            store (FaultyStore): of the copy.
+
+        Returns:
+            Copies: in the same folder.
+        """
+        return Copies(Path(store.uri), Path(store.uri).with_suffix(".copies"))
+
     def throw_away(self, store: FaultyStore) -> None:
         """Make room.
 

@@ -21,7 +21,7 @@ NOTED = replace(SETTINGS, intent_rows_min=0)
 """Every write leaves an intent, however small."""
 
 SIDE = "side/line"
-_LARGE = 400
+_LARGE = 260  # more ids than fit into a record
 
 
 @dataclass(frozen=True, slots=True)
