@@ -17,6 +17,7 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
+from omnigraph.testing.races import once
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
@@ -142,13 +143,8 @@ def test_a_blind_delete_sees_an_insert_that_came_first(parts: Parts) -> None:
         staging.upsert(PERSON, op.table_of({"b": 1}))
 
     deleting = Operation(CommitKind.MUTATION, frozenset({PERSON}), run, redoable=True)
-    first = iter([op.insert(PERSON, {"a": 1})])
 
-    def insert_first() -> None:
-        for each in first:
-            write(parts, MAIN, each)
-
-    with armed(Failpoint.WRITE_PREPARED, insert_first):
+    with armed(Failpoint.WRITE_PREPARED, once(lambda: write(parts, MAIN, op.insert(PERSON, {"a": 1})))):
         receipt = write(parts, MAIN, deleting)
 
     assert receipt.attempts == 2
