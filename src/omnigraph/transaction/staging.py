@@ -135,6 +135,13 @@ class Staging:
         """Note that the write changes these."""
         self._touch(type_key).writes |= tokens(kind, names)
 
+    def claim_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:
+        """Note that the write's validity rests on these, and that it changes them."""
+        claimed = tokens(kind, names)
+        touched = self._touch(type_key)
+        touched.reads |= claimed
+        touched.writes |= claimed
+
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def insert(self, type_key: str, rows: pa.Table, *, fresh_ids: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Tuples that occur once over a type: among the rows of a write, and between them and the committed ones."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -34,17 +34,20 @@ def check_unique(staging: Staging, type_key: str, rule: Distinct, replaced: pa.T
     taken = check_unique_within(rule, pending)
     if staging.pending[type_key].replaces:
         return  # there is nothing else, and the footprint says that everything was written
-    staging.read_tokens(type_key, TokenKind.UNIQUE, taken)
-    staging.write_tokens(type_key, TokenKind.UNIQUE, taken)
-    staging.write_tokens(type_key, TokenKind.UNIQUE, _names(rule, whole(rule, replaced)))
-    if not taken:
+    before = _by_name(rule, whole(rule, replaced))
+    # What an entity had and keeps, nobody else could take meanwhile without breaking the rule themselves.
+    new = {name: holder for name, holder in taken.items() if before.get(name) != holder}
+    freed = [name for name, holder in before.items() if taken.get(name) != holder]
+    staging.claim_tokens(type_key, TokenKind.UNIQUE, new)
+    staging.write_tokens(type_key, TokenKind.UNIQUE, freed)
+    if not new:
         return
     first = rule.columns[0]
-    # Rows with the same first component are few enough to compare here; null equals nothing and is not looked for.
-    found = staging.rows_where(type_key, first, _flat(whole(rule, pending), first), columns=rule.columns)
-    found = whole(rule, found)
+    # Rows with the same first component are few enough to compare here.
+    values = _flat(_having(pending, new.values()), first)
+    found = whole(rule, staging.rows_where(type_key, first, values, columns=rule.columns))
     for name, holder in zip(_names(rule, found), found.column(ID).to_pylist(), strict=True):
-        other = taken.get(name)
+        other = new.get(name)
         if other is not None and other != holder:
             raise _breach(rule, pending, str(holder), other)
 
@@ -63,15 +66,13 @@ def check_unique_within(rule: Distinct, rows: pa.Table) -> dict[str, str]:
         ConstraintError: two rows have the same.
     """
     there = whole(rule, rows)
-    names = _names(rule, there)
-    ids = [str(each) for each in there.column(ID).to_pylist()]
-    taken = dict(zip(names, ids, strict=True))
-    if len(taken) < len(names):
+    taken = _by_name(rule, there)
+    if len(taken) < there.num_rows:
         seen: dict[str, str] = {}
-        for name, each in zip(names, ids, strict=True):
+        for name, each in zip(_names(rule, there), there.column(ID).to_pylist(), strict=True):
             if name in seen:
-                raise _breach(rule, there, seen[name], each)
-            seen[name] = each
+                raise _breach(rule, there, seen[name], str(each))
+            seen[name] = str(each)
     return taken
 
 
@@ -81,6 +82,10 @@ def whole(rule: Distinct, rows: pa.Table) -> pa.Table:
         if rows.column(column).null_count:
             rows = rows.filter(pc.is_valid(rows.column(column)))
     return rows
+
+
+def _by_name(rule: Distinct, rows: pa.Table) -> dict[str, str]:
+    return dict(zip(_names(rule, rows), map(str, rows.column(ID).to_pylist()), strict=True))
 
 
 def _names(rule: Distinct, rows: pa.Table) -> list[str]:
@@ -105,6 +110,12 @@ def _texts(column: "pa.ChunkedArray[Any]") -> Sequence[str]:
     elif pa.types.is_nested(kind):
         return [json.dumps(each) for each in to_json(values)]
     return list(values.cast(pa.string()).to_pylist())
+
+
+def _having(rows: pa.Table, ids: Collection[str]) -> pa.Table:
+    if len(ids) == rows.num_rows:
+        return rows
+    return rows.filter(pc.is_in(rows.column(ID), value_set=pa.array(list(ids), pa.string())))
 
 
 def _flat(rows: pa.Table, column: str) -> "pa.Array[Any]":

@@ -1,0 +1,1 @@
+"""The Python API: one class per noun, thin over the packages below."""

@@ -1,0 +1,231 @@
+"""A graph: everything under one root, all its branches."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.api.branches import Branches
+from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.points import entry_at
+from omnigraph.api.receipts import WriteResult
+from omnigraph.api.schemas import Schemas
+from omnigraph.api.snapshot import Snapshot
+from omnigraph.errors import InternalError, InvalidRequestError
+from omnigraph.execution.accepted import Accepted
+from omnigraph.execution.write_rows import Mode, RowsToWrite, rows_to_write
+from omnigraph.model.schema import Schema
+from omnigraph.storage import paths
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.write import Receipt, WriteOptions, write
+
+_NO_ROWS: Mapping[str, object] = {}
+
+
+class Graph:
+    """An open graph. Safe to share between threads; made by `omnigraph.open` and `omnigraph.init`.
+
+    Every read sees one commit. Every write becomes visible whole, as one commit, or leaves no trace.
+    """
+
+    def __init__(self, parts: Parts, schemas: Schemas) -> None:
+        self._parts = parts
+        self._schemas = schemas
+        self._closed = False
+
+    # -- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def uri(self) -> str:
+        """Where it is."""
+        return self._parts.store.uri
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are refused."""
+        return self._parts.read_only
+
+    @property
+    def branches(self) -> Branches:
+        """Its branches."""
+        return Branches(self._open())
+
+    def schema(self, *, branch: str = MAIN_BRANCH) -> Schema:
+        """The types there are at the head of a branch.
+
+        Args:
+            branch (str): which branch.
+
+        Returns:
+            Schema: resolved.
+
+        Raises:
+            NotFoundError: there is no such branch.
+        """
+        return self.snapshot(branch=branch).schema
+
+    def schema_text(self, *, branch: str = MAIN_BRANCH) -> str:
+        """The schema text accepted at the head of a branch, as it was written.
+
+        Args:
+            branch (str): which branch.
+
+        Returns:
+            str: the text.
+
+        Raises:
+            NotFoundError: there is no such branch.
+        """
+        return self._schemas.text(self.snapshot(branch=branch).record.schema)
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def snapshot(self, *, branch: str | None = None, commit: str | None = None, number: int | None = None) -> Snapshot:
+        """The graph at one commit.
+
+        Args:
+            branch (str | None): its head, or with `number` an earlier place of its log; `main` by default.
+            commit (str | None): a commit by its id, whatever its branch.
+            number (int | None): a place in the branch's log.
+
+        Returns:
+            Snapshot: for reading; it never changes.
+
+        Raises:
+            NotFoundError: there is no such branch, commit or number.
+            InvalidRequestError: a commit is named beside a branch or number.
+        """
+        entry = entry_at(self._open(), branch=branch, commit=commit, number=number)
+        head_of = entry.branch if commit is None and number is None else None
+        return Snapshot(self._parts, self._schemas, entry, branch=head_of)
+
+    def count(self, type_name: str, *, branch: str = MAIN_BRANCH) -> int:
+        """How many nodes or edges of a type there are.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
+            branch (str): at whose head.
+
+        Returns:
+            int: the number.
+
+        Raises:
+            NotFoundError: there is no such type or branch.
+        """
+        return self.snapshot(branch=branch).count(type_name)
+
+    def export_arrow(
+        self, type_name: str, *, branch: str = MAIN_BRANCH, columns: Sequence[str] | None = None
+    ) -> pa.RecordBatchReader:
+        """All rows of a type, a batch at a time.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key.
+            branch (str): at whose head.
+            columns (Sequence[str] | None): which; all by default.
+
+        Returns:
+            pa.RecordBatchReader: the rows, in no promised order.
+
+        Raises:
+            NotFoundError: there is no such type, column or branch.
+        """
+        return self.snapshot(branch=branch).export_arrow(type_name, columns=columns)
+
+    def lance_table(self, type_name: str, *, branch: str = MAIN_BRANCH) -> Any:  # noqa: ANN401  (see Snapshot)
+        """The table of a type at the head of a branch, as Lance itself opens it.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key.
+            branch (str): at whose head.
+
+        Returns:
+            lance.LanceDataset: for reading.
+
+        Raises:
+            NotFoundError: there is no such type or branch.
+        """
+        return self.snapshot(branch=branch).lance_table(type_name)
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def write(
+        self,
+        nodes: Mapping[str, object] = _NO_ROWS,
+        edges: Mapping[str, object] = _NO_ROWS,
+        *,
+        mode: Mode | str = Mode.APPEND,
+        branch: str = MAIN_BRANCH,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> WriteResult:
+        """Write rows of any number of types as one commit.
+
+        Args:
+            nodes (Mapping[str, object]): by node type, rows: an Arrow table, reader or stream, a pandas or polars
+                frame, or a sequence of dictionaries. Columns are the properties, and `id` where ids do not come from
+                a key.
+            edges (Mapping[str, object]): likewise by edge type, with the ids of the nodes in `from` and `to` (or `src`
+                and `dst`). Edges may name nodes of the same call.
+            mode (Mode | str): `append` refuses entities that exist; `merge` puts the new row in the place of the old;
+                `overwrite` makes the rows the whole content of the types given, and leaves other types alone.
+            branch (str): where.
+            actor (str | None): who.
+            message (str | None): why.
+            if_commit (str | None): only if this is the head commit of the branch.
+            idempotency_key (str | None): the same key again does nothing and returns the first commit.
+
+        Returns:
+            WriteResult: the commit.
+
+        Raises:
+            InvalidRequestError: an unknown mode, type or column, or a value that does not fit.
+            ConstraintError: a rule of the schema would be broken.
+            ConflictError: an entity exists already (`key_conflict`), or others changed what the write had read.
+            PreconditionError: the head is not `if_commit`.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        parts = self._open()
+        parts.refuse_read_only()
+        name = paths.branch_name(branch)
+        options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+
+        def under(accepted: Accepted) -> tuple[RowsToWrite, Receipt]:
+            rows = rows_to_write(accepted, nodes, edges, mode=mode, ids=parts.ids)
+            return rows, write(parts, name, rows.operation, options)
+
+        rows, receipt = self._schemas.under_the_branch_schema(name, under)
+        if receipt.entry is None:
+            raise InternalError("a write of rows made no commit")
+        return WriteResult(
+            branch=name,
+            mode=Mode(mode).value,
+            commit=receipt.entry.commit,
+            number=receipt.entry.number,
+            nodes=rows.nodes,
+            edges=rows.edges,
+            replayed=receipt.replayed,
+            warnings=receipt.warnings,
+        )
+
+    # -- closing ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Refuse further calls. Everything acknowledged is on the store already."""
+        self._closed = True
+
+    def __enter__(self) -> "Graph":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Graph at {self.uri}{', read-only' if self.read_only else ''}>"
+
+    def _open(self) -> Parts:
+        if self._closed:
+            raise InvalidRequestError("the graph was closed", code="closed")
+        return self._parts

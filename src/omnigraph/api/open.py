@@ -1,0 +1,113 @@
+"""Making a graph and opening one."""
+
+import os
+
+from omnigraph.api.graph import Graph
+from omnigraph.api.options import OpenOptions
+from omnigraph.api.schemas import Schemas, store_schema
+from omnigraph.clock import Clock, SystemClock
+from omnigraph.ids import IdSource, UlidSource
+from omnigraph.language.schema import accept
+from omnigraph.model.commit import MAIN
+from omnigraph.storage.layout import table_schemas
+from omnigraph.storage.object_store import ObjectStore
+from omnigraph.storage.object_stores.open import open_store
+from omnigraph.transaction import root
+from omnigraph.transaction.log import Log
+from omnigraph.transaction.parts import Settings
+
+_DEFAULTS = OpenOptions()
+
+
+def init(
+    uri: "str | os.PathLike[str] | ObjectStore",
+    schema: str,
+    *,
+    actor: str | None = None,
+    options: OpenOptions = _DEFAULTS,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> Graph:
+    """Make a graph with the types of a schema, and no nodes.
+
+    Args:
+        uri (str | os.PathLike[str] | ObjectStore): where: a folder, `s3://bucket/prefix`, or `memory://name` for one
+            that lives as long as the process.
+        schema (str): a text in the schema language.
+        actor (str | None): who makes it.
+        options (OpenOptions): what may be chosen.
+        clock (Clock | None): the source of time.
+        ids (IdSource | None): the source of identifiers.
+
+    Returns:
+        Graph: open for reading and writing.
+
+    Raises:
+        ParseError: the schema text is wrong.
+        AlreadyExistsError: there is a graph at `uri`; nothing of it was touched.
+    """
+    clock = clock or SystemClock()
+    ids = ids or UlidSource(clock)
+    accepted = accept(schema, ids=ids)
+    store = _store(uri, options, read_only=False)
+    # The schema must be there before the entry that names it; but not in a graph that is there already, which `init`
+    # below refuses.
+    is_new = Log(store, clock=clock).head(MAIN) is None
+    digest = store_schema(store, schema, accepted) if is_new else ""
+    parts = root.init(
+        store,
+        table_schemas(accepted),
+        schema=digest,
+        settings=Settings(durability=options.durability),
+        actor=actor,
+        clock=clock,
+        ids=ids,
+    )
+    return Graph(parts, Schemas(parts))
+
+
+def open(
+    uri: "str | os.PathLike[str] | ObjectStore",
+    *,
+    read_only: bool = False,
+    options: OpenOptions = _DEFAULTS,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> Graph:
+    """Open a graph.
+
+    Args:
+        uri (str | os.PathLike[str] | ObjectStore): where it is.
+        read_only (bool): refuse every write, and write nothing oneself: older formats are not brought up to date and
+            interrupted writes are left to others.
+        options (OpenOptions): what may be chosen.
+        clock (Clock | None): the source of time.
+        ids (IdSource | None): the source of identifiers.
+
+    Returns:
+        Graph: open.
+
+    Raises:
+        NotFoundError: there is no graph at `uri`.
+        FormatError: it is newer than this release, damaged, or was never finished.
+    """
+    parts = root.open_root(
+        _store(uri, options, read_only=read_only),
+        read_only=read_only,
+        settings=Settings(durability=options.durability),
+        clock=clock,
+        ids=ids,
+    )
+    return Graph(parts, Schemas(parts))
+
+
+def _store(uri: "str | os.PathLike[str] | ObjectStore", options: OpenOptions, *, read_only: bool) -> ObjectStore:
+    if not isinstance(uri, str | os.PathLike):
+        return uri
+    return open_store(
+        os.fspath(uri),
+        read_only=read_only,
+        durability=options.durability,
+        s3=options.s3,
+        external=options.external,
+    )

@@ -1,0 +1,27 @@
+"""What may be chosen when a graph is made or opened, every default in sight."""
+
+from dataclasses import dataclass
+
+from omnigraph.storage.external_store import ExternalStore
+from omnigraph.storage.object_stores.s3 import S3Options
+
+MAIN_BRANCH = "main"
+# Rows of a result that a notebook shows.
+HTML_ROWS_MAX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOptions:
+    """How a graph is opened.
+
+    Attributes:
+        durability: on local disk, what an acknowledged write survives: "power" (losing power) or "process" (only the
+            death of the process; faster).
+        s3: how to reach a bucket; by default what the AWS_* variables say.
+        external: for a store without conditional puts, what decides races instead, or its address. Everybody who writes
+            must name the same one.
+    """
+
+    durability: str = "power"
+    s3: S3Options | None = None
+    external: ExternalStore | str | None = None

@@ -1,0 +1,121 @@
+"""What a read returns: Arrow, with everything else as a view of it."""
+
+import html
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.api.options import HTML_ROWS_MAX
+from omnigraph.errors import InvalidRequestError
+from omnigraph.storage.json_values import to_json
+
+
+class Result:
+    """The rows of one query, read at one commit.
+
+    Iterating gives one dictionary per row, with JSON values. Anything that understands Arrow streams (polars, DuckDB,
+    pandas, another `pyarrow`) takes a result as it is.
+
+    Attributes:
+        query_name: the query's name.
+        branch: whose head was read; None for a read at a commit.
+        commit: the commit that was read.
+    """
+
+    def __init__(self, table: pa.Table, *, query_name: str, branch: str | None, commit: str) -> None:
+        self._table = table
+        self.query_name = query_name
+        self.branch = branch
+        self.commit = commit
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self._table.column_names)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return self._table.num_rows
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return self._table
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries of JSON values: dates and times are texts, nodes their ids, absent values None."""
+        names = self.columns
+        columns = [to_json(column) for column in self._table.columns]
+        if not columns:
+            return [{} for _ in range(self.row_count)]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def to_pandas(self) -> Any:  # noqa: ANN401  (pandas is imported only here)
+        """The rows as a pandas data frame; pandas must be installed."""
+        _needed("pandas")
+        return self._table.to_pandas()
+
+    def to_polars(self) -> Any:  # noqa: ANN401  (polars is imported only here)
+        """The rows as a polars data frame; polars must be installed."""
+        return _needed("polars").from_arrow(self._table)
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole result as one JSON document."""
+        document: dict[str, Any] = {
+            "query_name": self.query_name,
+            "target": {"branch": self.branch, "snapshot": None if self.branch is not None else self.commit},
+            "row_count": self.row_count,
+        }
+        if self.columns:
+            document["columns"] = self.columns
+        document["rows"] = self.to_pylist()
+        document["graph_commit_id"] = self.commit
+        return document
+
+    def __len__(self) -> int:
+        return self.row_count
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.to_pylist())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows through Arrow's C stream interface."""
+        rows: Any = self._table
+        stream: object = rows.__arrow_c_stream__(requested_schema)
+        return stream
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.columns)
+        return f"<Result of {self.query_name}: {self.row_count} rows of ({columns}) at commit {self.commit}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks; only the first rows where there are many."""
+        shown = Result(
+            self._table.slice(0, HTML_ROWS_MAX), query_name=self.query_name, branch=self.branch, commit=self.commit
+        )
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in values) + "</tr>" for values in shown._values()
+        )
+        hidden = self.row_count - shown.row_count
+        rest = f" ({hidden} more not shown)" if hidden else ""
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p>{self.row_count} rows{rest}, commit {html.escape(self.commit)}</p>"
+        )
+
+    def _values(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*(to_json(column) for column in self._table.columns), strict=True)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else html.escape(str(value))
+
+
+def _needed(package: str) -> Any:  # noqa: ANN401  (a module)
+    try:
+        return import_module(package)
+    except ImportError:
+        raise InvalidRequestError(f"{package} is not installed; install it, or take the rows with to_arrow()") from None

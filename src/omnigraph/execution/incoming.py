@@ -1,0 +1,195 @@
+"""Rows from outside on their way to a table: frames of any kind in, the table's own columns out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from omnigraph.errors import InvalidRequestError
+from omnigraph.execution.fresh_ids import fresh_ids
+from omnigraph.execution.node_ids import derived_ids
+from omnigraph.ids import IdSource
+from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
+from omnigraph.model.types import PropertyType, Scalar
+from omnigraph.storage.conform import from_arrow, from_python, missing, nulls
+from omnigraph.storage.layout import table_schema
+from omnigraph.transaction.constraint_rules.rules import TypeRules
+from omnigraph.transaction.constraint_rules.uniqueness import check_unique_within
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+_TEXT = PropertyType(Scalar.STRING)
+_TEXT_OR_NOTHING = PropertyType(Scalar.STRING, nullable=True)
+_FROM, _TO = "from", "to"
+_RESERVED = frozenset(
+    {"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version", "_tombstone"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Rows of one type, ready for its table.
+
+    Attributes:
+        entity: the type.
+        rows: in the table's own columns.
+        ids_are_fresh: whether every id was made here, so that nobody else has it.
+    """
+
+    entity: EntityType
+    rows: pa.Table
+    ids_are_fresh: bool
+
+
+class _Frame:
+    """Named columns, as Arrow or as Python values."""
+
+    def __init__(self, given: object, what: str) -> None:
+        self._columns: dict[str, pa.ChunkedArray[Any] | list[object]]
+        if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+            names = dict.fromkeys(name for row in given for name in _row(row, what))
+            self._columns = {str(name): [row.get(name) for row in given] for name in names}
+            self.count = len(given)
+        else:
+            table = _table(given, what)
+            self._columns = dict(zip(table.column_names, table.columns, strict=True))
+            self.count = table.num_rows
+            if len(self._columns) < table.num_columns:
+                raise InvalidRequestError(f"{what} has two columns of one name")
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._columns)
+
+    def column(self, name: str, of: PropertyType) -> "pa.Array[Any]":
+        found = self._columns.get(name)
+        if found is None:
+            if not of.nullable and self.count:
+                raise InvalidRequestError(missing(of, name))
+            return nulls(self.count, of)
+        return from_python(found, of, name) if isinstance(found, list) else from_arrow(found, of, name)
+
+
+def incoming_nodes(node: NodeType, rules: TypeRules, given: object, ids: IdSource) -> Incoming:
+    """Nodes of one type, their ids derived from their keys, given, or made.
+
+    Args:
+        node: the type.
+        rules: those of the type.
+        given: an Arrow table, a data frame, or a sequence of dictionaries.
+        ids: where new ids come from.
+
+    Returns:
+        The rows.
+
+    Raises:
+        InvalidRequestError: there is no such column, or a value does not fit.
+        ConstraintError: two rows have one key.
+    """
+    frame = _Frame(given, node.type_key)
+    _check_names(frame, node, {ID})
+    columns = {each.name: frame.column(each.name, each.type) for each in node.properties}
+    explicit = frame.column(ID, _TEXT_OR_NOTHING)
+    if not node.is_keyed:
+        found, are_fresh = _given_or_fresh(explicit, ids)
+        return Incoming(node, _rows(node, {ID: found} | columns), are_fresh)
+    found = derived_ids(node, columns)
+    _check_explicit(node, explicit, found)
+    rows = _rows(node, {ID: found} | columns)
+    if rules.key is not None and pc.count_distinct(found).as_py() < len(found):
+        check_unique_within(rules.key, rows)
+    return Incoming(node, rows, ids_are_fresh=False)
+
+
+def incoming_edges(edge: EdgeType, given: object, ids: IdSource) -> Incoming:
+    """Edges of one type, their ids given or made.
+
+    Args:
+        edge: the type.
+        given: an Arrow table, a data frame, or a sequence of dictionaries; the ends are called `from` and `to`, or
+            `src` and `dst`.
+        ids: where new ids come from.
+
+    Returns:
+        The rows.
+
+    Raises:
+        InvalidRequestError: there is no such column, or a value does not fit.
+    """
+    frame = _Frame(given, edge.type_key)
+    source, target = _end(frame, edge, SRC, _FROM), _end(frame, edge, DST, _TO)
+    _check_names(frame, edge, {ID, source, target})
+    columns = {each.name: frame.column(each.name, each.type) for each in edge.properties}
+    found, are_fresh = _given_or_fresh(frame.column(ID, _TEXT_OR_NOTHING), ids)
+    ends = {SRC: frame.column(source, _TEXT), DST: frame.column(target, _TEXT)}
+    return Incoming(edge, _rows(edge, {ID: found} | ends | columns), are_fresh)
+
+
+def _row(row: object, what: str) -> Mapping[str, object]:
+    if not isinstance(row, Mapping):
+        raise InvalidRequestError(f"{what} rows must be dictionaries, got {type(row).__name__}")
+    return row
+
+
+def _table(given: object, what: str) -> pa.Table:
+    """Anything that has columns, as an Arrow table, without copying where it is one underneath."""
+    if isinstance(given, pa.Table):
+        return given
+    if isinstance(given, pa.RecordBatch):
+        return pa.Table.from_batches([given])
+    if type(given).__module__.partition(".")[0] == "pandas":
+        # By its own stream pandas would hand over its index as a column.
+        return pa.Table.from_pandas(given, preserve_index=False)
+    if isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__"):
+        try:
+            return pa.table(given)
+        except (pa.ArrowException, TypeError, ValueError) as fault:
+            raise InvalidRequestError(f"{what} rows cannot be read: {fault}") from fault
+    raise InvalidRequestError(
+        f"{what} rows must be an Arrow table, a data frame or a sequence of dictionaries, got {type(given).__name__}"
+    )
+
+
+def _check_names(frame: _Frame, entity: EntityType, beside: set[str]) -> None:
+    for name in frame.names:
+        if name in beside or entity.property_named(name) is not None:
+            continue
+        if name in _RESERVED:
+            raise InvalidRequestError(f"input field '{name}' is reserved physical state")
+        raise InvalidRequestError(f"unknown input field '{name}' for '{entity.type_key}'")
+
+
+def _end(frame: _Frame, edge: EdgeType, column: str, spoken: str) -> str:
+    """Under which name an end is given; a property of the spoken name hides it."""
+    is_spoken = column not in frame.names and edge.property_named(spoken) is None
+    name = spoken if is_spoken else column
+    if name not in frame.names and frame.count:
+        raise InvalidRequestError(f"edge {edge.name} missing '{name}'")
+    return name
+
+
+def _given_or_fresh(explicit: "pa.Array[Any]", ids: IdSource) -> "tuple[pa.Array[Any], bool]":
+    if not explicit.null_count:
+        return explicit, not len(explicit)
+    made = fresh_ids(ids, explicit.null_count)
+    if explicit.null_count == len(explicit):
+        return made, True
+    return pc.replace_with_mask(explicit, explicit.is_null(), made), False
+
+
+def _check_explicit(node: NodeType, explicit: "pa.Array[Any]", derived: "pa.Array[Any]") -> None:
+    differs = pc.not_equal(explicit, derived)
+    if pc.any(differs).as_py():
+        at = pc.index(differs, pa.scalar(value=True)).as_py()
+        raise InvalidRequestError(
+            f"node {node.name} explicit id '{explicit[at].as_py()}' does not match its canonical @key id "
+            f"'{derived[at].as_py()}'"
+        )
+
+
+def _rows(entity: EntityType, columns: "dict[str, pa.Array[Any]]") -> pa.Table:
+    schema = table_schema(entity)
+    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -1,0 +1,153 @@
+"""Rows of many types written as one commit: appended, merged by id, or in the place of what was there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pyarrow.compute
+
+from omnigraph.errors import ConflictError, InvalidRequestError
+from omnigraph.execution.accepted import Accepted, refuse_other_schema
+from omnigraph.execution.incoming import Incoming, incoming_edges, incoming_nodes
+from omnigraph.ids import IdSource
+from omnigraph.model.commit import CommitKind
+from omnigraph.model.conflict import KeyConflict
+from omnigraph.model.schema import ID, EdgeType, NodeType, Schema
+from omnigraph.transaction import constraints
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write import Operation
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+
+class Mode(StrEnum):
+    """What to do about entities that are there already."""
+
+    APPEND = "append"  # refuse them
+    MERGE = "merge"  # put the new row in the place of the old
+    OVERWRITE = "overwrite"  # the rows given become the whole content of their types
+
+
+@dataclass(frozen=True, slots=True)
+class RowsToWrite:
+    """Rows converted and ready: the write can run any number of times.
+
+    Attributes:
+        operation: the write; it makes a commit even where nothing changes.
+        nodes: how many nodes of each type, by name.
+        edges: how many edges of each type, by name.
+    """
+
+    operation: Operation
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+
+
+def rows_to_write(
+    accepted: Accepted,
+    nodes: Mapping[str, object],
+    edges: Mapping[str, object],
+    *,
+    mode: Mode | str,
+    ids: IdSource,
+) -> RowsToWrite:
+    """Convert rows for their tables.
+
+    Args:
+        accepted: the schema they are written under.
+        nodes: by node type, an Arrow table, a data frame, or a sequence of dictionaries.
+        edges: likewise by edge type; edges may name nodes of the same write.
+        mode: `append`, `merge` or `overwrite`.
+        ids: where new ids come from.
+
+    Returns:
+        What to run.
+
+    Raises:
+        InvalidRequestError: an unknown mode, type or column, or a value that does not fit.
+        ConstraintError: two rows have one key.
+        ConflictError: two rows have one id, and the mode does not let the last win.
+    """
+    try:
+        mode = Mode(mode)
+    except ValueError:
+        raise InvalidRequestError(f"unknown mode '{mode}'; one of {', '.join(Mode)}") from None
+    found = [
+        incoming_nodes(node, accepted.rules.types[node.type_key], rows, ids)
+        for node, rows in _nodes(accepted.schema, nodes)
+    ]
+    found += [incoming_edges(edge, rows, ids) for edge, rows in _edges(accepted.schema, edges)]
+    if mode is not Mode.MERGE:
+        for each in found:
+            _refuse_repeated_ids(each)
+
+    def run(staging: Staging) -> None:
+        refuse_other_schema(accepted, staging)
+        for each in found:
+            _stage(staging, each, mode)
+        constraints.check(staging, accepted.rules)
+
+    operation = Operation(
+        kind=CommitKind.LOAD,
+        type_keys=frozenset(each.entity.type_key for each in found),
+        run=run,
+        # Content that was replaced whole was replaced on sight of what was there: the caller decides again.
+        redoable=mode is not Mode.OVERWRITE,
+        publishes_nothing_too=True,
+    )
+    return RowsToWrite(
+        operation,
+        {each.entity.name: each.rows.num_rows for each in found if isinstance(each.entity, NodeType)},
+        {each.entity.name: each.rows.num_rows for each in found if isinstance(each.entity, EdgeType)},
+    )
+
+
+def _nodes(schema: Schema, given: Mapping[str, object]) -> "list[tuple[NodeType, object]]":
+    found = []
+    for name, rows in given.items():
+        node = schema.node(name)
+        if node is None:
+            raise InvalidRequestError(f"unknown node type '{name}'")
+        found.append((node, rows))
+    return found
+
+
+def _edges(schema: Schema, given: Mapping[str, object]) -> "list[tuple[EdgeType, object]]":
+    found: dict[str, tuple[EdgeType, object]] = {}
+    for name, rows in given.items():
+        edge = schema.edge(name)
+        if edge is None:
+            raise InvalidRequestError(f"unknown edge type '{name}'")
+        if edge.name in found:
+            raise InvalidRequestError(f"edge type '{edge.name}' is given twice, once as '{name}'")
+        found[edge.name] = (edge, rows)
+    return list(found.values())
+
+
+def _refuse_repeated_ids(given: Incoming) -> None:
+    ids = given.rows.column(ID)
+    if given.ids_are_fresh or pc.count_distinct(ids).as_py() == len(ids):
+        return
+    counted = pc.value_counts(ids)
+    repeated = sorted(counted.field(0).filter(pc.greater(counted.field(1), 1)).to_pylist())
+    key = given.entity.type_key
+    raise ConflictError(
+        f"{key} '{repeated[0]}' occurs twice in one write",
+        conflicts=tuple(KeyConflict(key, str(each)) for each in repeated),
+        code="key_conflict",
+    )
+
+
+def _stage(staging: Staging, given: Incoming, mode: Mode) -> None:
+    key = given.entity.type_key
+    match mode:
+        case Mode.OVERWRITE:
+            staging.overwrite(key, given.rows)
+        case _ if given.ids_are_fresh:
+            staging.insert(key, given.rows, fresh_ids=True)
+        case Mode.APPEND:
+            staging.insert(key, given.rows)
+        case Mode.MERGE:
+            staging.upsert(key, given.rows)
