@@ -10,6 +10,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "omnigraph"
 # The log itself, and the module that knows where everything lies.
 LOG = Path("transaction/log.py")
 PATHS = Path("storage/paths.py")
+# Tells requests apart by their paths, and passes them on.
+PROXY = Path("testing/s3_proxy.py")
 
 # The path of one entry, of its name, of the hint: needed by nobody but the log.
 PLACES = frozenset({"entry", "entry_name", "hint"})
@@ -24,7 +26,7 @@ def violations(root: Path) -> list[str]:
     return [
         f"{file.relative_to(root)}:{line}: {what}"
         for file in sorted(root.rglob("*.py"))
-        if file.relative_to(root) not in (LOG, PATHS)
+        if file.relative_to(root) not in (LOG, PATHS, PROXY)
         for line, what in _in_tree(ast.parse(file.read_text(encoding="utf-8"), filename=str(file)))
     ]
 
@@ -89,7 +91,7 @@ def test_the_log_puts_entries_in_one_place() -> None:
     "planted",
     [
         "from omnigraph.storage import paths\ndef f(store): store.put_if_absent(paths.entry('main', 2), b'')",
-        "from omnigraph.storage import paths\ndef f(store):\n    path = paths.entry('main', 2)\n    store.put(path, b'')",
+        "from omnigraph.storage import paths\ndef f(store):\n    at = paths.entry('main', 2)\n    store.put(at, b'')",
         "from omnigraph.storage import paths\ndef f(store): store.put(paths.log_folder('main') + 'x.json', b'')",
         "from omnigraph.storage import paths\ndef f(store): store.copy('a', f'{paths.LOGS}main/x')",
         "from omnigraph.storage.paths import entry as place\ndef f(store): store.put(place('main', 2), b'')",
