@@ -33,7 +33,7 @@ from omnigraph.model.schema_document import from_bytes, shape_digest, to_bytes
 from omnigraph.model.types import BASE_SCALARS, Scalar
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=150, suppress_health_check=list(HealthCheck))
-LONG = settings(deadline=None, max_examples=20_000, suppress_health_check=list(HealthCheck))
+LONG = settings(deadline=None, max_examples=4_000, suppress_health_check=list(HealthCheck))
 
 # ---- trees that follow the grammar, whatever the other rules say
 
