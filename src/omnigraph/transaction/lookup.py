@@ -14,7 +14,7 @@ from omnigraph.storage.tables.tables import Table
 
 
 def rows_with(table: Table, column: str, values: "pa.Array[Any]", *, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows that have one of these values in a column; null is no value.
+    """The rows that have one of these values in a column; null is no value, and both zeros are one.
 
     Few values are looked up, through the index where there is one; many are found in one pass over the table.
 
@@ -28,6 +28,8 @@ def rows_with(table: Table, column: str, values: "pa.Array[Any]", *, columns: Se
         The rows, in no promised order.
     """
     wanted = pc.drop_null(pc.unique(values))
+    if pa.types.is_floating(wanted.type):
+        wanted = pa.concat_arrays([wanted, pc.negate(wanted.filter(pc.equal(wanted, pa.scalar(0.0, wanted.type))))])
     if len(wanted) <= limits.ID_FILTER_IDS_MAX:
         literals = [literal(each) for each in wanted.to_pylist()]
         if all(each is not None for each in literals):
