@@ -339,6 +339,8 @@ class Table:
         found = pa.concat_tables([self._nothing([ID], with_addresses=True), *self._ids_among(wanted)])
         if set(names) <= {ID}:
             return found.select([*names, ADDRESS] if with_addresses else names)
+        if not len(found):
+            return self._nothing(names, with_addresses=with_addresses)
         # Ids and addresses are found first, then the other columns by address: comparing numbers in order costs
         # little, and no more than a batch of the wide columns is in memory besides what is wanted.
         addresses = np.sort(as_addresses(found.column(ADDRESS)))
