@@ -258,7 +258,7 @@ class ExternalStoreContract:
         reads_back = fenced.faults.arm(Fault.STALL, kind=RequestKind.GET, at=2)
         with ThreadPoolExecutor(1) as threads:
             late = threads.submit(fenced.doomed.put_if_absent, PATH, b"late")
-            reads_back.hit.wait()
+            assert reads_back.hit.wait(60)
             fenced.reader.put_if_absent(PATH, b"in time")
             reads_back.released.set()
             with pytest.raises(ObjectExists):
@@ -274,7 +274,7 @@ class ExternalStoreContract:
         reads_back = fenced.faults.arm(Fault.STALL, kind=RequestKind.GET, at=2)
         with ThreadPoolExecutor(1) as threads:
             slow = threads.submit(fenced.doomed.put_if_absent, PATH, b"the body")
-            reads_back.hit.wait()
+            assert reads_back.hit.wait(60)
             assert fenced.reader.get(PATH) == b"the body"
             reads_back.released.set()
             with pytest.raises(ObjectExists):
@@ -404,7 +404,7 @@ class ExternalStoreContract:
         stalled = fenced.faults.arm(Fault.STALL, at=DECIDE)
         with ThreadPoolExecutor(1) as threads:
             late = threads.submit(fenced.doomed.put_if_absent, PATH, b"late")
-            stalled.hit.wait()
+            assert stalled.hit.wait(60)
             fenced.reader.put_if_absent(PATH, b"in time")
             stalled.released.set()
             with pytest.raises(ObjectExists):

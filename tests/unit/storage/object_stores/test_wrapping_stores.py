@@ -284,7 +284,7 @@ class TestFaultyStore:
         armed = faulty.arm(Fault.STALL, kind=RequestKind.PUT)
         thread = threading.Thread(target=faulty.put, args=("b", b""))
         thread.start()
-        armed.hit.wait()
+        assert armed.hit.wait(60)
         assert "b" not in everything_in(objects)
         if release == "release":
             armed.released.set()
