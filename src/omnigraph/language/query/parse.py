@@ -230,8 +230,9 @@ class _Parser(PatternParser):
         cursor = self._at
         self._operators = 0
         start = cursor.span.start
-        # Null sorts nothing: here the word can only be an alias of that name.
-        value = syntax.Name("null", span=cursor.advance()) if cursor.at_word("null") else self.expression()
+        # Null sorts nothing: alone the word can only be an alias of that name.
+        is_alias = cursor.at_word("null") and self._ends_a_name()
+        value = syntax.Name("null", span=cursor.advance()) if is_alias else self.expression()
         modifier = cursor.text if cursor.at_word("asc") or cursor.at_word("desc") else None
         if modifier is not None:
             span = cursor.advance()
