@@ -1,11 +1,9 @@
 """What every object store must do, and one class per implementation that does it."""
 
-import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -20,13 +18,15 @@ from omnigraph.storage.object_stores import (
     MemoryStore,
     RetryingStore,
     S3Store,
+    open_store,
 )
-from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.delaying_store import DelayingStore
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.postgres_server import PostgresServer
+from omnigraph.testing.racing import race_in_processes
 from omnigraph.testing.s3_server import S3Server
+from omnigraph.testing.unfenced_store import UnfencedStore
 
 BUCKET = "omnigraph-tests"
 U64_MAX = 2**64 - 1
@@ -349,19 +349,11 @@ class TestFaultyStoreWithNoFaultArmed(ObjectStoreContract):
         return FaultyStore(MemoryStore())
 
 
-class WithoutConditionalPuts(ForwardingStore):
-    """A store of the kind that needs an external one."""
-
-    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:
-        assert kind not in {RequestKind.PUT_IF_ABSENT, RequestKind.PROVE}, "this store has no conditional puts"
-        return send()
-
-
 class TestStoreFencedBySqlite(ObjectStoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[ObjectStore]:
         external = SqliteExternalStore(tmp_path / "external.db")
-        yield ExternallyFencedStore(WithoutConditionalPuts(MemoryStore()), external)
+        yield ExternallyFencedStore(UnfencedStore(MemoryStore()), external)
         external.close()
 
 
@@ -370,7 +362,7 @@ class TestLocalStoreFencedBySqlite(ObjectStoreContract):
     def store(self, tmp_path: Path) -> Iterator[ObjectStore]:
         external = SqliteExternalStore(tmp_path / "external.db")
         inner = LocalStore(tmp_path / "graph", durability=Durability.PROCESS)
-        yield ExternallyFencedStore(WithoutConditionalPuts(inner), external)
+        yield ExternallyFencedStore(UnfencedStore(inner), external)
         external.close()
 
 
@@ -379,50 +371,19 @@ class TestStoreFencedByPostgres(ObjectStoreContract):
     @pytest.fixture
     def store(self, postgres_server: PostgresServer, s3_prefix: str) -> Iterator[ObjectStore]:
         external = PostgresExternalStore(postgres_server.address)
-        yield ExternallyFencedStore(WithoutConditionalPuts(MemoryStore(s3_prefix)), external)
+        yield ExternallyFencedStore(UnfencedStore(MemoryStore(s3_prefix)), external)
         external.close()
 
 
-def fenced_by_sqlite(folder: Path) -> ObjectStore:
-    inner = WithoutConditionalPuts(LocalStore(folder / "graph", durability=Durability.PROCESS))
-    return ExternallyFencedStore(inner, SqliteExternalStore(folder / "external.db"))
-
-
-def fenced_by_postgres(folder: Path, address: str) -> ObjectStore:
-    inner = WithoutConditionalPuts(LocalStore(folder / "graph", durability=Durability.PROCESS))
-    return ExternallyFencedStore(inner, PostgresExternalStore(address))
-
-
-def race_for(races: list[str], make_store: Callable[[], ObjectStore], racer: int, start: Barrier) -> None:
-    """What each process does: try for every path, and leave a note of those it won."""
-    store = make_store()
-    won = []
-    start.wait()
-    for path in races:
-        try:
-            store.put_if_absent(path, f"{racer}".encode())
-        except ObjectExists:
-            continue
-        won.append(path)
-    store.put(f"won/{racer}", " ".join(won).encode())
-
-
 def assert_one_process_wins_each_race(make_store: Callable[[], ObjectStore]) -> None:
-    context = multiprocessing.get_context("spawn")
-    start = context.Barrier(PROCESSES)
     races = [f"race/{number:02}" for number in range(30)]
-    processes = [context.Process(target=race_for, args=(races, make_store, racer, start)) for racer in range(PROCESSES)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * PROCESSES
 
+    winners = race_in_processes(make_store, races, processes=PROCESSES)
+
+    assert sorted(path for won in winners for path in won) == races
     store = make_store()
-    winners = {racer: store.get(f"won/{racer}").decode().split() for racer in range(PROCESSES)}
-    assert sorted(path for won in winners.values() for path in won) == races
-    for racer, won in winners.items():
-        assert {store.get(path) for path in won} <= {f"{racer}".encode()}
+    for racer, won in enumerate(winners):
+        assert [store.get(path) for path in won] == [f"{racer}".encode()] * len(won)
 
 
 class TestRacesBetweenProcesses:
@@ -434,10 +395,12 @@ class TestRacesBetweenProcesses:
         assert_one_process_wins_each_race(partial(S3Store, BUCKET, s3_prefix, options=s3_server.options))
 
     def test_exactly_one_process_creates_a_path_where_sqlite_decides(self, tmp_path: Path) -> None:
-        assert_one_process_wins_each_race(partial(fenced_by_sqlite, tmp_path))
+        external = f"sqlite://{tmp_path}/external.db"
+        assert_one_process_wins_each_race(partial(open_store, str(tmp_path / "graph"), external=external))
 
     @pytest.mark.postgres
     def test_exactly_one_process_creates_a_path_where_postgres_decides(
         self, tmp_path: Path, postgres_server: PostgresServer
     ) -> None:
-        assert_one_process_wins_each_race(partial(fenced_by_postgres, tmp_path, postgres_server.address))
+        external = postgres_server.address
+        assert_one_process_wins_each_race(partial(open_store, str(tmp_path / "graph"), external=external))

@@ -1,7 +1,8 @@
 """All S3 traffic, ours and the table library's, passes the proxy, and it cuts where it is told."""
 
-import multiprocessing
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 
 import lance
@@ -10,7 +11,7 @@ import pytest
 
 from omnigraph import limits
 from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, OutcomeUnknown, StoreTransient
-from omnigraph.storage.object_stores import S3Options, S3Store, open_store, table_options
+from omnigraph.storage.object_stores import S3Store, open_store, table_options
 from omnigraph.testing.s3_proxy import Cut, S3Proxy
 
 pytestmark = pytest.mark.s3
@@ -129,22 +130,28 @@ def test_a_callback_runs_before_the_request_or_after_it(
     assert found == [seen]
 
 
-def put_three(prefix: str, options: S3Options) -> None:
-    """What the client does that is going to be killed."""
-    store = S3Store(BUCKET, prefix, options=options)
-    for number in range(3):
-        store.put(f"{number}", b"")
+# What the client does that is going to be killed.
+PUT_THREE = """
+import sys
+from omnigraph.storage.object_stores import S3Store
+from omnigraph.testing.s3_server import options_for
+bucket, prefix, endpoint = sys.argv[1:]
+store = S3Store(bucket, prefix, options=options_for(endpoint))
+sys.stdin.readline()
+for number in range(3):
+    store.put(str(number), b"")
+"""
 
 
 @pytest.mark.parametrize(("cut", "there"), [(Cut.BEFORE, ["0"]), (Cut.ANSWER, ["0", "1"])])
 def test_a_client_can_be_killed_at_a_chosen_request(
     s3_store: S3Store, s3_proxy: S3Proxy, s3_prefix: str, cut: Cut, there: list[str]
 ) -> None:
-    client = multiprocessing.get_context("spawn").Process(target=put_three, args=(s3_prefix, s3_proxy.options))
-    s3_proxy.cut_at(2, cut, client.kill)
-    client.start()
-    client.join()
-    assert client.exitcode == -signal.SIGKILL
+    command = [sys.executable, "-c", PUT_THREE, BUCKET, s3_prefix, s3_proxy.endpoint]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as client:
+        s3_proxy.cut_at(2, cut, client.kill)
+        client.communicate(b"go\n")
+    assert client.returncode == -signal.SIGKILL
     assert [listed.path for listed in s3_store.list("")] == there
 
 
