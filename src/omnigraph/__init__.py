@@ -1,1 +1,54 @@
-"""Omnigraph: a typed property graph on Lance tables, versioned and branched as one."""
+"""Omnigraph: a typed property graph on Lance tables, versioned and branched as one.
+
+    graph = omnigraph.init("library", schema_text)
+    with omnigraph.open("library") as graph: ...
+
+Names are imported when they are first used: importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+
+_WHERE = {
+    "init": "omnigraph.api.open",
+    "open": "omnigraph.api.open",
+    "Branches": "omnigraph.api.branches",
+    "Graph": "omnigraph.api.graph",
+    "Mode": "omnigraph.execution.write_rows",
+    "MutationResult": "omnigraph.api.receipts",
+    "OpenOptions": "omnigraph.api.options",
+    "PreparedQuery": "omnigraph.api.prepared",
+    "Result": "omnigraph.api.result",
+    "Snapshot": "omnigraph.api.snapshot",
+    "WriteResult": "omnigraph.api.receipts",
+    "AlreadyExistsError": "omnigraph.errors",
+    "ConflictError": "omnigraph.errors",
+    "ConstraintError": "omnigraph.errors",
+    "FormatError": "omnigraph.errors",
+    "GraphError": "omnigraph.errors",
+    "InternalError": "omnigraph.errors",
+    "InvalidRequestError": "omnigraph.errors",
+    "LimitError": "omnigraph.errors",
+    "NotFoundError": "omnigraph.errors",
+    "OutcomeUnknownError": "omnigraph.errors",
+    "ParseError": "omnigraph.errors",
+    "PermissionDeniedError": "omnigraph.errors",
+    "PreconditionError": "omnigraph.errors",
+    "UnavailableError": "omnigraph.errors",
+}
+
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> object:
+    """A public name, imported now."""
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")
+    found: object = getattr(import_module(where), name)
+    globals()[name] = found  # from now on without this detour
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted({*globals(), *__all__})

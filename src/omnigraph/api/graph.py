@@ -7,13 +7,17 @@ import pyarrow as pa
 
 from omnigraph.api.branches import Branches
 from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.params import json_params
 from omnigraph.api.points import entry_at
-from omnigraph.api.receipts import WriteResult
+from omnigraph.api.prepared import PreparedQuery, as_text
+from omnigraph.api.receipts import MutationResult, WriteResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.accepted import Accepted
+from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.execution.write_rows import Mode, RowsToWrite, rows_to_write
+from omnigraph.language.query import bind_params, compile, explain
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
@@ -99,6 +103,42 @@ class Graph:
         head_of = entry.branch if commit is None and number is None else None
         return Snapshot(self._parts, self._schemas, entry, branch=head_of)
 
+    def prepare(self, query: str, *, name: str | None = None, branch: str = MAIN_BRANCH) -> PreparedQuery:
+        """Check a query or mutation now, to run it any number of times later.
+
+        Args:
+            query (str): a text in the query language.
+            name (str | None): which query of the text; may be left out where there is only one.
+            branch (str): against whose schema it is checked.
+
+        Returns:
+            PreparedQuery: for `query`, `mutate` and `explain`.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: there is no such query.
+        """
+        compiled = compile(query, self.schema(branch=branch), name=name)
+        return PreparedQuery(query, compiled.name, compiled.is_mutation, compiled.parameters)
+
+    def explain(self, query: str | PreparedQuery, *, name: str | None = None, branch: str = MAIN_BRANCH) -> str:
+        """How a query or mutation would be carried out, as text for people.
+
+        Args:
+            query (str | PreparedQuery): a text in the query language, or a prepared one.
+            name (str | None): which query of the text; may be left out where there is only one.
+            branch (str): against whose schema.
+
+        Returns:
+            str: the plan, one step per line.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: there is no such query.
+        """
+        text, chosen = as_text(query, name)
+        return explain(compile(text, self.schema(branch=branch), name=chosen))
+
     def count(self, type_name: str, *, branch: str = MAIN_BRANCH) -> int:
         """How many nodes or edges of a type there are.
 
@@ -148,6 +188,68 @@ class Graph:
         return self.snapshot(branch=branch).lance_table(type_name)
 
     # -- writing ------------------------------------------------------------------------------------------------------
+
+    def mutate(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str = MAIN_BRANCH,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MutationResult:
+        """Carry out a mutation: all its statements in order, as one commit, or nothing.
+
+        Args:
+            query (str | PreparedQuery): a text in the query language, or one prepared with `prepare`.
+            params (Mapping[str, object] | None): values of its parameters.
+            name (str | None): which query of the text; may be left out where there is only one.
+            branch (str): where.
+            actor (str | None): who.
+            message (str | None): why.
+            if_commit (str | None): only if this is the head commit of the branch.
+            idempotency_key (str | None): the same key again does nothing and returns what the first call did.
+
+        Returns:
+            MutationResult: how much changed, and the commit; no commit where nothing had to change.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: the query only reads, a parameter is missing, or a value does not fit.
+            ConstraintError: a rule of the schema would be broken.
+            ConflictError: others changed what an update or delete had read (`read_set_conflict`).
+            PreconditionError: the head is not `if_commit`.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        parts = self._open()
+        parts.refuse_read_only()
+        where = paths.branch_name(branch)
+        text, chosen = as_text(query, name)
+        given, now_ms = json_params(params), parts.clock.now_us() // 1_000
+        options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+
+        def under(accepted: Accepted) -> tuple[str, Affected, Receipt]:
+            compiled = compile(text, accepted.schema, name=chosen)
+            values = bind_params(compiled, given)
+            bound = mutation(accepted, compiled, values, now_ms=now_ms, ids=parts.ids)
+            receipt = write(parts, where, bound.operation, options)
+            return compiled.name, bound.affected(receipt.entry), receipt
+
+        query_name, done, receipt = self._schemas.under_the_branch_schema(where, under)
+        return MutationResult(
+            query_name=query_name,
+            branch=where,
+            affected_nodes=done.nodes,
+            affected_edges=done.edges,
+            commit=None if receipt.entry is None else receipt.entry.commit,
+            head=receipt.head.head_commit,
+            number=None if receipt.entry is None else receipt.entry.number,
+            replayed=receipt.replayed,
+            warnings=receipt.warnings,
+        )
 
     def write(
         self,

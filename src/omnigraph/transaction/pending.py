@@ -43,6 +43,10 @@ class Pending:
         rows = (str(each) for each in self._rows[ID].to_pylist())
         return [*(each for each in rows if each not in self._known_new), *sorted(self._deleted)]
 
+    def note_absent(self, ids: Iterable[str]) -> None:
+        """Remember of pending rows that somebody looked for their ids in the base and did not find them."""
+        self._known_new |= set(ids) - self._deleted
+
     def unshadowed(self, committed: pa.Table) -> pa.Table:
         """The committed rows that are neither superseded nor deleted by what is pending."""
         if self._replaces:

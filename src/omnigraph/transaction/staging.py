@@ -125,7 +125,10 @@ class Staging:
         ids = pending.maybe_in_base
         if not ids:
             return self._no_rows(type_key, wanted)
-        return self.snapshot.table(type_key).rows_with_ids(ids, columns=wanted)
+        found = self.snapshot.table(type_key).rows_with_ids(ids, columns=wanted)
+        # Staging need not look for the others again.
+        pending.note_absent(set(ids).difference(map(str, found[ID].to_pylist())))
+        return found
 
     def read_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:
         """Note that the write's validity rests on these (unique values, the edges of a node, …)."""

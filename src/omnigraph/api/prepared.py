@@ -1,0 +1,36 @@
+"""Queries checked once and run often."""
+
+from dataclasses import dataclass
+
+from omnigraph.errors import InvalidRequestError
+from omnigraph.language.plan.expressions import Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """A query or mutation that was found right. Running it costs no parsing while the schema stays the same.
+
+    Attributes:
+        text: the text it is in.
+        name: which query of the text.
+        is_mutation: whether it writes.
+        parameters: the declared ones, in order.
+    """
+
+    text: str
+    name: str
+    is_mutation: bool
+    parameters: tuple[Parameter, ...]
+
+
+def as_text(query: str | PreparedQuery, name: str | None) -> tuple[str, str | None]:
+    """The text and the name of the query meant.
+
+    Raises:
+        InvalidRequestError: a prepared query is given another name.
+    """
+    if isinstance(query, str):
+        return query, name
+    if name not in (None, query.name):
+        raise InvalidRequestError(f"the prepared query is '{query.name}', not '{name}'")
+    return query.text, query.name

@@ -1,0 +1,45 @@
+"""Values that statements assign, as columns of the table."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidRequestError
+from omnigraph.execution.arrays import Values, pc
+from omnigraph.model.types import FLOAT_SCALARS, INTEGER_BOUNDS, PropertyType
+from omnigraph.storage.conform import from_arrow
+from omnigraph.storage.layout import arrow_name
+
+
+def assigned_column(values: Values, of: PropertyType, name: str) -> "pa.Array[Any]":
+    """Computed values in the type their property has in the table.
+
+    Args:
+        values: one per row.
+        of: the property's type.
+        name: its name.
+
+    Returns:
+        As many values.
+
+    Raises:
+        InvalidRequestError: a value does not fit.
+    """
+    if of.scalar in INTEGER_BOUNDS and pa.types.is_integer(values.type):
+        _refuse_outside(values, of)
+    if of.is_vector and not pa.types.is_null(values.type):
+        for length in pc.list_value_length(values).to_pylist():
+            if length not in (None, of.vector_dim):
+                raise InvalidRequestError(f"vector property expects {of.vector_dim} dimensions, got {length}")
+    if of.scalar in FLOAT_SCALARS and pa.types.is_floating(values.type):
+        wrong = values.filter(pc.invert(pc.is_finite(values)))
+        if len(wrong):
+            raise InvalidRequestError(f"value {wrong[0].as_py()} for property '{name}' must be finite")
+    return from_arrow(values, of, name)
+
+
+def _refuse_outside(values: Values, of: PropertyType) -> None:
+    least, most = INTEGER_BOUNDS[of.scalar]
+    for extreme in (pc.min(values).as_py(), pc.max(values).as_py()):
+        if extreme is not None and not least <= extreme <= most:
+            raise InvalidRequestError(f"integer value {extreme} exceeds {arrow_name(of.scalar)} range")
