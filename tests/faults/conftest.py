@@ -46,6 +46,12 @@ def copies(_template: Path, folder: Path) -> Copies:
 
 
 @pytest.fixture
+def empty(folder: Path) -> Copies:
+    """Any number of places where no graph is yet."""
+    return Copies(folder / "nowhere", folder / "empty")
+
+
+@pytest.fixture
 def root(_template: Path, folder: Path) -> Path:
     """A copy of the prepared graph."""
     return Path(shutil.copytree(_template, folder / "graph"))

@@ -1,6 +1,5 @@
 """Tags: names that do not move. Each has a short log of its own, so that a name can be taken again after deletion."""
 
-import contextlib
 import json
 from dataclasses import dataclass
 
@@ -11,12 +10,12 @@ from omnigraph.errors import (
     FormatError,
     InvalidRequestError,
     NotFoundError,
-    OutcomeUnknownError,
 )
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, OutcomeUnknown
+from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.settle import settled
 
 _TAG_FORMAT = 1
 
@@ -139,15 +138,6 @@ def _document(tag: Tag) -> dict[str, object]:
 
 
 def _put(parts: Parts, tag: str, number: int, document: dict[str, object]) -> bool:
+    """Put an entry of a tag; False when another has that place."""
     body = json.dumps(document | {"id": parts.ids.new()}).encode()
-    path = paths.tag_entry(tag, number)
-    for _ in range(limits.STORE_RETRY_ATTEMPTS_MAX):
-        try:
-            parts.store.put_if_absent(path, body)
-        except (ObjectExists, OutcomeUnknown):
-            # Ours, if only the answer was lost: what is there tells. If nothing is there, it can be put again.
-            with contextlib.suppress(ObjectNotFound):
-                return parts.store.get(path) == body
-        else:
-            return True
-    raise OutcomeUnknownError(f"the store did not say whether tag '{tag}' was written; look at it before trying again")
+    return settled(parts.store, paths.tag_entry(tag, number), body, clock=parts.clock) == body

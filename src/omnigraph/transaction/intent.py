@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.clock import Clock
-from omnigraph.errors import FormatError
+from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.ids import IdSource
 from omnigraph.model.intent import Completed, Intent, Writer
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import Listed, ObjectExists, ObjectNotFound, ObjectStore, StoreError
+from omnigraph.storage.object_store import Listed, ObjectNotFound, ObjectStore, OutcomeUnknown, StoreError
 from omnigraph.storage.records.read import completed_bytes, intent_bytes, read_completed, read_intent
+from omnigraph.transaction.settle import settled
 
 _MAIN_SUFFIX = ".json"
 _NOW_SUFFIX = ".now"
@@ -117,13 +118,13 @@ class Intents:
 
     def _put(self, intent: Intent) -> None:
         try:
-            self._store.put_if_absent(paths.intent(intent.id), intent_bytes(intent))
-        except ObjectExists:
-            pass  # our own, from a try whose answer was lost: nobody else makes this id
-        except StoreError:
+            settled(self._store, paths.intent(intent.id), intent_bytes(intent), clock=self._clock)
+        except StoreError as fault:
             # It may be there all the same. If it stays, whoever finds it undoes a write that did nothing.
             with contextlib.suppress(StoreError):
                 _clear(self._store, intent.id)
+            if isinstance(fault, OutcomeUnknown):
+                raise UnavailableError(f"the write could not be noted, so nothing was done: {fault}") from fault
             raise
 
     def clear(self, intent_id: str) -> None:

@@ -9,37 +9,40 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from omnigraph.clock import Clock
+from omnigraph.errors import FormatError
 from omnigraph.ids import IdSource
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import ObjectExists, ObjectStore
+from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.records.read import FORMAT, Stamp, stamp_bytes
+from omnigraph.transaction.settle import settled
 
 # From the format it starts with: makes the new stamp. The choice it needs is settled on the store.
-_Step = Callable[[ObjectStore, Stamp, IdSource], Stamp]
+_Step = Callable[[ObjectStore, Stamp, IdSource, Clock], Stamp]
 
 
-def migrate(store: ObjectStore, stamp: Stamp, *, ids: IdSource) -> Stamp:
-    """Carry out every step from the graph's format to today's; returns the stamp it then has."""
+def migrate(store: ObjectStore, stamp: Stamp, *, ids: IdSource, clock: Clock) -> Stamp:
+    """Carry out every step from the graph's format to today's; returns the stamp it then has.
+
+    Raises:
+        FormatError: what another process settled on cannot be read.
+    """
     while stamp.format < FORMAT:
-        stamp = STEPS[stamp.format](store, stamp, ids)
+        stamp = STEPS[stamp.format](store, stamp, ids, clock)
         store.put(paths.STAMP, stamp_bytes(stamp))
     return stamp
 
 
-def _name_the_graph(store: ObjectStore, stamp: Stamp, ids: IdSource) -> Stamp:
+def _name_the_graph(store: ObjectStore, stamp: Stamp, ids: IdSource, clock: Clock) -> Stamp:
     """0 to 1: a graph gets an id of its own, which change cursors and caches are bound to."""
-    return replace(stamp, format=1, graph=_settled(store, 1, {"graph": ids.new()})["graph"])
-
-
-def _settled(store: ObjectStore, to_format: int, choice: dict[str, str]) -> dict[str, str]:
-    """The choice that holds for a step: ours, or that of whoever was first."""
-    path = f"{paths.MIGRATIONS}{to_format}.json"
+    path = f"{paths.MIGRATIONS}1.json"
+    choice = settled(store, path, json.dumps({"graph": ids.new()}).encode(), clock=clock)
     try:
-        store.put_if_absent(path, json.dumps(choice).encode())
-    except ObjectExists:
-        found: dict[str, str] = json.loads(store.get(path))
-        return found
-    return choice
+        graph = json.loads(choice)["graph"]
+    except (ValueError, KeyError, TypeError) as fault:
+        where = paths.absolute(store, path)
+        raise FormatError(f"the note of the migration {where} is damaged: {fault}", path=where) from fault
+    return replace(stamp, format=1, graph=graph)
 
 
 STEPS: Mapping[int, _Step] = {0: _name_the_graph}

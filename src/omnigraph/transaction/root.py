@@ -17,7 +17,7 @@ from omnigraph.ids import IdSource, UlidSource
 from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
 from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore
+from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.open import open_store, table_options
 from omnigraph.storage.records.read import FORMAT, Stamp, read_stamp, stamp_bytes
@@ -27,6 +27,7 @@ from omnigraph.transaction.log import Done, Log
 from omnigraph.transaction.migrate import migrate
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import Healed, heal
+from omnigraph.transaction.settle import settled
 
 _memory_folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
 _memory_lock = threading.Lock()
@@ -131,7 +132,7 @@ def open_and_heal(
         return parts, Healed()
     _check_fence(parts, stamp)
     parts.store.prove_put_if_absent()
-    migrate(parts.store, stamp, ids=parts.ids)
+    migrate(parts.store, stamp, ids=parts.ids, clock=parts.clock)
     return parts, heal(parts)
 
 
@@ -160,11 +161,8 @@ def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
 
 def _claimed(parts: Parts) -> Stamp:
     stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.settings.external is not None)
-    try:
-        parts.store.put_if_absent(paths.STAMP, stamp_bytes(stamp))
-    except ObjectExists:
-        return read_stamp(parts.store.get(paths.STAMP), path=paths.absolute(parts.store, paths.STAMP))
-    return stamp
+    body = settled(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
+    return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))
 
 
 def _parts(
