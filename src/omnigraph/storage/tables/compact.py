@@ -65,5 +65,7 @@ def _rewritten(handle: Handle, old: Sequence[FragmentMetadata]) -> list[Fragment
     """The rows of fragments, in their order, in new files; a batch at a time is in memory."""
     if not any(fragment.num_rows for fragment in old):
         return []
-    rows = handle.dataset.scanner(fragments=open_fragments(handle.dataset, old), scan_in_order=True).to_reader()
+    rows = handle.dataset.scanner(
+        fragments=open_fragments(handle.dataset, old), scan_in_order=True, blob_handling="all_binary"
+    ).to_reader()
     return list(write_fragments(rows, handle.dataset))

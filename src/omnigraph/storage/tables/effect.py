@@ -22,12 +22,13 @@ class Effect:
     Attributes:
         added: fragments that only the newer version has.
         removed: addresses, in the older version, of rows that the newer one has no more.
-        returned: whether rows deleted in the older version are alive in the newer one, which no write does.
+        returned: addresses, in the newer version, of rows that are deleted in the older one: no write does that, but
+            two versions of different lines may differ so.
     """
 
     added: tuple[FragmentMetadata, ...] = ()
     removed: Addresses = field(default_factory=lambda: NO_ADDRESSES)
-    returned: bool = False
+    returned: Addresses = field(default_factory=lambda: NO_ADDRESSES)
 
     @property
     def changes_rows(self) -> bool:
@@ -63,7 +64,7 @@ def effect_between(older: Handle, newer: Handle) -> Effect:
         Effect: reads deletion vectors that differ, and nothing else.
     """
     old, new = keyed(older.fragments()), keyed(newer.fragments())
-    removed, returned = [], False
+    removed, returned = [NO_ADDRESSES], [NO_ADDRESSES]
     for key, before in old.items():
         after = new.get(key)
         if after is not None and same_rows(before, after):
@@ -71,11 +72,12 @@ def effect_between(older: Handle, newer: Handle) -> Effect:
         lived = live_offsets(older.dataset, before)
         lives = live_offsets(newer.dataset, after) if after is not None else lived[:0]
         removed.append(at(before.id, np.setdiff1d(lived, lives, assume_unique=True)))
-        returned = returned or bool(len(np.setdiff1d(lives, lived, assume_unique=True)))
+        if after is not None:
+            returned.append(at(after.id, np.setdiff1d(lives, lived, assume_unique=True)))
     return Effect(
         added=tuple(fragment for key, fragment in new.items() if key not in old),
-        removed=np.concatenate(removed) if removed else NO_ADDRESSES,
-        returned=returned,
+        removed=np.concatenate(removed),
+        returned=np.concatenate(returned),
     )
 
 

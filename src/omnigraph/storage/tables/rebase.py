@@ -126,7 +126,7 @@ def rebase(staging: Staging, base: Handle, onto: Pin, handle: Handle) -> Staging
 def _moved_rows(staging: Staging, base: Handle, onto: Handle, *, intermediate: bool) -> _Moved | None:
     effect = staging.effect
     there = keyed(onto.fragments())
-    if effect.returned or any(key_of(fragment) in there for fragment in effect.added):
+    if len(effect.returned) or any(key_of(fragment) in there for fragment in effect.added):
         return None
     removed = _addresses_in(onto, base, effect.removed)
     if removed is None or (staging.replaces and not same_content(base, onto)):

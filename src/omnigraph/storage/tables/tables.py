@@ -17,6 +17,7 @@ import pyarrow as pa
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.compact import compact
+from omnigraph.storage.tables.difference import Difference, difference
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
 from omnigraph.storage.tables.handles import Handle, Handles, shared_session
@@ -38,7 +39,7 @@ from omnigraph.storage.tables.staged import RowsToStage, StagedTable
 from omnigraph.storage.tables.staging import Staging, as_staged
 from omnigraph.storage.tables.table import Table
 
-__all__ = ["IndexKind", "IndexSpec", "RowsToStage", "StagedTable", "Table", "Tables"]
+__all__ = ["Difference", "IndexKind", "IndexSpec", "RowsToStage", "StagedTable", "Table", "Tables"]
 
 _What = TypeVar("_What")
 
@@ -250,6 +251,19 @@ class Tables:
             return staging.staged
         rebased = rebase(staging, before, onto, after)
         return None if rebased is None else self._keep(rebased)
+
+    def difference(self, older: Pin, newer: Pin, *, columns: Sequence[str] | None = None) -> Difference:
+        """The rows in which two versions of a table differ; fragments that both have are not read.
+
+        Args:
+            older (Pin): one version.
+            newer (Pin): another, of the same line or not.
+            columns (Sequence[str] | None): which columns; all by default.
+
+        Returns:
+            Difference: rows that only one of them has; replaced and moved rows are on both sides.
+        """
+        return difference(self._handles.open(older), self._handles.open(newer), columns)
 
     def discard(self, base: Pin, staged: Pin) -> tuple[str, ...]:
         """The files to delete when a staged version is given up; deletes nothing itself.

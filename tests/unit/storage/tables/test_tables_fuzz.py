@@ -83,6 +83,7 @@ class Fuzz:
         self.check(staged.pin, after)
         self.versions.append((staged.pin, after))
         self.check(*self.source.choice(self.versions))
+        self.check_difference(*self.source.sample(self.versions, 2))
 
     def write(self, pin: Pin, model: Model) -> tuple[StagedTable, Model]:
         change, after = self.change(model)
@@ -116,6 +117,14 @@ class Fuzz:
         changed = {one for one in before.keys() & after.keys() if before[one] != after[one]}
         assert changed <= set(staged.updated_ids) <= before.keys() & after.keys()
         assert rewritten is None or set(staged.updated_ids) == rewritten
+
+    def check_difference(self, older: tuple[Pin, Model], newer: tuple[Pin, Model]) -> None:
+        """The older content without what was removed and with what was added is the newer content."""
+        found = self.tables.difference(older[0], newer[0])
+        removed = {row["id"]: (row["color"], row["text"]) for row in found.removed.to_pylist()}
+        added = {row["id"]: (row["color"], row["text"]) for row in found.added.to_pylist()}
+        assert removed.items() <= older[1].items()
+        assert {one: row for one, row in older[1].items() if one not in removed} | added == newer[1]
 
     def check(self, pin: Pin, model: Model) -> None:
         table = self.tables.open(pin)

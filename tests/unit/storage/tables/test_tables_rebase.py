@@ -274,6 +274,15 @@ def test_an_index_that_others_built_too_is_not_rebased(tables: Tables, base: Pin
     assert rebase(base, ours.pin, theirs.pin) is None
 
 
+def test_folding_an_index_that_others_dropped_is_not_rebased(tables: Tables, base: Pin, rebase: Rebase) -> None:
+    pin = tables.stage_index(base, BY_ID).pin
+    pin = tables.stage_rows(pin, RowsToStage(appends=people({"new": 9}))).pin
+    pin = tables.stage_index_delta(pin, BY_ID).pin
+    folded = tables.fold_index(pin, BY_ID)
+    assert rebase(pin, folded.pin, tables.stage_index_drop(pin, "by_id").pin) is None
+    assert rebase(pin, folded.pin, tables.stage_rows(pin, RowsToStage(deleted_ids=("ada",))).pin) is not None
+
+
 def test_a_compaction_is_rebased_over_appends_and_loses_only_its_index(
     tables: Tables, base: Pin, rebase: Rebase
 ) -> None:
