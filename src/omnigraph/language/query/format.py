@@ -106,11 +106,16 @@ def _list(head: str, items: list[str]) -> list[str]:
 # --- patterns ---------------------------------------------------------------------------------------------------------
 
 
-def _block(head: str, clauses: Iterable[syntax.Clause]) -> list[str]:
-    return [f"{head} {{", *(_INDENT + line for clause in clauses for line in _clause(clause)), "}"]
+def _block(head: str, clauses: tuple[syntax.Clause, ...]) -> list[str]:
+    lines = [f"{head} {{"]
+    after_condition = False
+    for clause in clauses:
+        lines += [_INDENT + line for line in _clause(clause, after_condition=after_condition)]
+        after_condition = isinstance(clause, syntax.Filter)
+    return [*lines, "}"]
 
 
-def _clause(clause: syntax.Clause) -> list[str]:
+def _clause(clause: syntax.Clause, *, after_condition: bool) -> list[str]:
     match clause:
         case syntax.Binding():
             matches = f" {{ {', '.join(_assignments(clause.matches))} }}" if clause.matches else ""
@@ -121,7 +126,7 @@ def _clause(clause: syntax.Clause) -> list[str]:
         case syntax.Shortest():
             return [f"shortest ${clause.source} {_edge(clause)} ${clause.target} as ${clause.path}"]
         case syntax.Filter():
-            return _condition(clause.condition)
+            return _condition(clause.condition, after_condition=after_condition)
         case syntax.Negation():
             return _block("not", clause.clauses)
         case syntax.Optional():
@@ -142,7 +147,7 @@ def _edge(clause: syntax.Traversal | syntax.Shortest) -> str:
     return (f"<{clause.edge}>" if clause.undirected else clause.edge) + hops
 
 
-def _condition(condition: syntax.Expression) -> list[str]:
+def _condition(condition: syntax.Expression, *, after_condition: bool) -> list[str]:
     match condition:
         case syntax.Exists():
             return _block("exists", condition.clauses)
@@ -150,8 +155,9 @@ def _condition(condition: syntax.Expression) -> list[str]:
             return _block("not exists", clauses)
         case _:
             text = format_expression(condition)
-            # Nothing separates clauses: a sign would continue the clause before.
-            return [f"({text})" if text.startswith("-") or _LOOKS_LIKE_A_TRAVERSAL.match(text) else text]
+            # Nothing separates clauses: a sign would continue a condition before it.
+            continues = text.startswith("-") and after_condition
+            return [f"({text})" if continues or _LOOKS_LIKE_A_TRAVERSAL.match(text) else text]
 
 
 # --- expressions ------------------------------------------------------------------------------------------------------
@@ -204,7 +210,7 @@ def _spell(expression: syntax.Expression) -> tuple[str, int]:
 def _negated(operand: syntax.Expression) -> str:
     # A sign before digits would be read as part of the number.
     text = _expression(operand, _SIGN)
-    return f"({text})" if text[0].isdigit() or text[0] == "-" else text
+    return f"({text})" if text[0].isdigit() else text
 
 
 def _spell_whole(
