@@ -59,6 +59,14 @@ class SqlExternalStore(ABC):
         statement = f"DELETE FROM {TABLE} WHERE root = {v} AND path >= {v} AND path < {v} RETURNING path"
         self._write(prefix, statement, root, *_bounds(prefix))
 
+    def __del__(self) -> None:
+        # One that was opened by its address has nobody else to close it.
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what the store holds open. A request after that opens it again."""
+
     @abstractmethod
     def _read(self, path: str, statement: str, *values: str | None) -> Sequence[tuple[str, ...]]:
         """The rows of a query; an answer that does not come is transient."""
