@@ -18,6 +18,7 @@ expected of it:
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ import pytest
 from omnigraph.errors import GraphError, ParseError
 from omnigraph.language import schema as language
 from omnigraph.language.schema.resolve import initial
-from omnigraph.model.schema import EdgeType, InterfaceType, NodeType, Schema
+from omnigraph.model.schema import Annotation, EdgeType, InterfaceType, NodeType, Schema
 from omnigraph.model.schema_change import Diagnostic, SchemaPlan, constraint_text
 from omnigraph.model.schema_change_document import plan_document, steps_from_document
 from omnigraph.model.schema_document import from_bytes, shape_digest, to_bytes
@@ -40,6 +41,7 @@ class FixedIds:
         return "01J00000000000000000000000"
 
 
+@cache
 def sections_of(path: Path) -> dict[str, str]:
     title, *rest = path.read_text(encoding="utf-8").split("\n=== ")
     sections = {"title": title}
@@ -143,11 +145,16 @@ def facts(schema: Schema) -> str:
             if not part.declared_directly:
                 notes.append("inherited")
             notes += [f"for {link.owner_type_name}.{link.property_name} #{link.property_id}" for link in part.satisfies]
-            notes += [f"@{found.name}({found.value})" for found in part.annotations]
+            notes += [annotation(found) for found in part.annotations]
             lines.append(" ".join(notes))
         if not isinstance(each, InterfaceType):
             lines += [f"  {constraint_text(constraint)}" for constraint in each.constraints]
     return "\n".join([*lines, f"next #{schema.next_id}"])
+
+
+def annotation(found: Annotation) -> str:
+    arguments = [found.value, *(f"{key}={value}" for key, value in found.kwargs)]
+    return f"@{found.name}({', '.join(each for each in arguments if each is not None)})"
 
 
 def header(each: InterfaceType | NodeType | EdgeType) -> str:
@@ -159,7 +166,7 @@ def header(each: InterfaceType | NodeType | EdgeType) -> str:
         words.append(f"table #{each.table_id} {each.from_type.type_name} #{each.from_type.type_id} -> ")
         words[-1] += f"{each.to_type.type_name} #{each.to_type.type_id} {each.cardinality.min}..{most}"
     if not isinstance(each, InterfaceType):
-        words += [f"@{found.name}({found.value})" for found in each.annotations]
+        words += [annotation(found) for found in each.annotations]
     return " ".join(words)
 
 
