@@ -18,7 +18,7 @@ STORE_LIST_PAGE_KEYS_MAX = 1_000
 HEAD_LISTED_FIRST = 8
 CHECKPOINT_ENTRIES = 256
 HINT_EVERY_ENTRIES = 32
-BRANCH_NAME_BYTES_MAX = 512
+NAME_SEGMENT_BYTES_MAX = 200  # file systems take 255, and a temporary name adds a few
 WHOLE_MAP_TYPES_MAX = 200
 WHOLE_MAP_EVERY_ENTRIES = 32
 FOOTPRINT_TOKENS_MAX = 200_000
@@ -104,3 +104,11 @@ READ_WHOLE_ROWS_MAX = 100_000
 LOOKUP_ROWS_MAX = 10_000
 # Parts of an index over ids; more are made into one.
 ID_INDEX_PARTS_MAX = 8
+# Adjacency: a change that touches more nodes than this is worked in by sorting all edges anew.
+CSR_SPLICED_NODES_MAX = 4_096
+# Marks of nodes seen, one byte for each node and start of a search.
+REACH_MARKS_BYTES_MAX = 64 * 1024**2
+# Nodes whose neighbours are looked up in the edge table, where adjacency is not in memory.
+LOOKUP_NODES_MAX = 256
+# Groups are counted in an array as long as all values there are, unless there are more of these.
+GROUPS_IN_PLACE_MAX = 2**22

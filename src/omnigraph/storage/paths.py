@@ -41,10 +41,12 @@ def branch_name(name: str) -> str:
         raise InvalidRequestError("branch name cannot be empty")
     if any(ord(character) < 32 or ord(character) == 127 or 0xD800 <= ord(character) < 0xE000 for character in trimmed):
         raise InvalidRequestError(f"branch name {name!r} has a control character or half a surrogate pair in it")
-    size = len(trimmed.encode())
-    if size > limits.BRANCH_NAME_BYTES_MAX:
+    # A name is one path segment, in which every character but letters, digits, - _ and ~ takes three bytes or more.
+    size = len(segment(trimmed))
+    if size > limits.NAME_SEGMENT_BYTES_MAX:
         raise InvalidRequestError(
-            f"branch name is {size} bytes long; at most {limits.BRANCH_NAME_BYTES_MAX} are allowed: {trimmed[:40]!r}…"
+            f"branch name is too long: {trimmed[:40]!r}… takes {size} bytes as it is stored, "
+            f"of at most {limits.NAME_SEGMENT_BYTES_MAX}"
         )
     if trimmed in _RESERVED_BRANCHES:
         raise InvalidRequestError(f"branch_create does not allow internal system ref '{trimmed}'")

@@ -239,6 +239,8 @@ class Log:
             if found is None:
                 continue  # the store answered and it is not there: put it again
             if found.commit == record.commit:
+                # There, but perhaps not yet safe: what failed may have been the sync of its name.
+                self._store.make_durable([path])
                 return self._published(record, whole=since is None)
             self._remember(found)
             return Refused(found)
