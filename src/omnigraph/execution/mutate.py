@@ -18,7 +18,7 @@ from omnigraph.execution.mutate_values import assigned_column
 from omnigraph.execution.node_ids import derived_ids
 from omnigraph.ids import IdSource
 from omnigraph.language.plan import steps
-from omnigraph.language.plan.expressions import STRING, End, Expression
+from omnigraph.language.plan.expressions import STRING, End, Expression, Parameter
 from omnigraph.language.query import CompiledQuery, Params
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
@@ -146,13 +146,7 @@ class _Statements:
 
     def _insert_node(self, step: steps.InsertNode) -> None:
         node = self._node(step.type_name)
-        columns = self._assigned(step.assignments)
-        for each in node.key:
-            given = columns.get(each.name)
-            if given is None:
-                raise InvalidRequestError(f"insert missing @key property '{each.name}'")
-            if given.null_count:
-                raise InvalidRequestError(f"insert @key property '{each.name}' cannot contain null")
+        columns = self._assigned(step.assignments, key=frozenset(each.name for each in node.key))
         new = derived_ids(node, columns) if node.is_keyed else pa.array([self.ids.new()], pa.string())
         self._wait(node, {ID: new} | columns)
         self.nodes += 1
@@ -175,7 +169,7 @@ class _Statements:
             return
         before = self.execution.on(rows)
         for each in step.assignments:
-            column = assigned_column(before.values(each.value), each.type, each.property)
+            column = assigned_column(before.values(_given(each)), each.type, each.property)
             place = rows.schema.get_field_index(each.property)
             rows = rows.set_column(place, rows.schema.field(place), column)
         self.staging.upsert(node.type_key, rows)
@@ -207,11 +201,19 @@ class _Statements:
         if ids:
             self.staging.delete(type_key, ids)
 
-    def _assigned(self, assignments: Iterable[steps.Assign]) -> "dict[str, pa.Array[Any]]":
-        return {
-            each.property: assigned_column(self.execution.value(each.value), each.type, each.property)
-            for each in assignments
-        }
+    def _assigned(
+        self, assignments: Iterable[steps.Assign], *, key: frozenset[str] = frozenset()
+    ) -> "dict[str, pa.Array[Any]]":
+        columns = {}
+        for each in assignments:
+            value = self.execution.value(_given(each))
+            if each.property in key and value.null_count:
+                raise InvalidRequestError(f"insert @key property '{each.property}' cannot contain null")
+            columns[each.property] = assigned_column(value, each.type, each.property)
+        missing = sorted(key.difference(columns))
+        if missing:
+            raise InvalidRequestError(f"insert missing @key property '{missing[0]}'")
+        return columns
 
     def _end(self, edge: EdgeType, end: End, value: Expression) -> "pa.Array[Any]":
         found = self.execution.value(value)
@@ -240,6 +242,14 @@ class _Statements:
         if edge is None:
             raise InternalError(f"a mutation was bound to the edge type {name}, which there is not")
         return edge
+
+
+def _given(assignment: steps.Assign) -> Expression:
+    """The value of an assignment; a blob's is the text that says where its bytes are."""
+    value = assignment.value
+    if isinstance(value, Parameter) and value.type.is_blob:
+        return Parameter(value.name, STRING)
+    return value
 
 
 def _ids(rows: pa.Table) -> list[str]:
