@@ -113,6 +113,10 @@ def test_the_digest_of_a_schema_does_not_change_between_releases() -> None:
     assert digest(schema()) == "sha256:0dbfb63a4ca5872862954ebf5c4ab98859dbf3229c5212a6884241d0cfd55117"
 
 
+def test_the_digest_of_a_shape_does_not_change_between_releases() -> None:
+    assert shape_digest(schema()) == "sha256:3210ce2ba4a2890e90c361264839f76957fa88877ebcc6b41f448623d718377b"
+
+
 def test_the_digest_sees_every_field() -> None:
     base = schema()
     node = base.nodes[0]
