@@ -27,7 +27,7 @@ def _fast_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def _template(_fast_folder: Path) -> Path:
     """The prepared graph that tests spoil copies of."""
-    prepare(_fast_folder / "template")
+    prepare(LocalStore(_fast_folder / "template", durability=Durability.PROCESS))
     return _fast_folder / "template"
 
 

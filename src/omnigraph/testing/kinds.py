@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from omnigraph.branch import branches, tags
 from omnigraph.clock import Clock
 from omnigraph.model.commit import MAIN
 from omnigraph.storage.object_store import ObjectStore
-from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
@@ -39,13 +37,13 @@ class Kind:
     leaves_intents: bool = True
 
 
-def prepare(root: Path) -> None:
+def prepare(store: ObjectStore) -> None:
     """A small graph on which every kind of write has something to do.
 
     Args:
-        root (Path): where.
+        store (ObjectStore): its root.
     """
-    parts = op.new_graph(LocalStore(root, durability=Durability.PROCESS), settings=SETTINGS, clock=ManualClock())
+    parts = op.new_graph(store, settings=SETTINGS, clock=ManualClock())
     write(parts, MAIN, op.insert(PERSON, {"a": 1, "b": 2, "c": None}))
     write(parts, MAIN, op.upsert_many({PERSON: {"d": 4, "a": 10}, COMPANY: {"x": 1, "y": 2}}))
     write(parts, MAIN, op.insert(KNOWS, {"k": 1}))
