@@ -41,6 +41,11 @@ _PLAIN: dict[pa.DataType, pa.DataType] = {
 }
 
 
+def no_values(size: int, type_: Any) -> Values:  # noqa: ANN401  (an Arrow type of any kind)
+    """So many nulls of a type."""
+    return pa.nulls(size, type_)  # type: ignore[no-any-return]
+
+
 def nulls_of(values: Values) -> Mask | None:
     """Where values are null; None if none is."""
     if not values.null_count:
@@ -64,6 +69,13 @@ def true_where(condition: Values) -> Mask:
     """Where a condition is true: neither false nor unknown."""
     known: Any = condition.fill_null(False) if condition.null_count else condition  # noqa: FBT003  (Arrow's own)
     return known.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def lists(starts: Positions, values: Values, *, nulls: Mask | None = None) -> Values:
+    """Lists of consecutive values: where each starts, with the end of the last; null where `nulls` is true."""
+    make: Any = pa.ListArray.from_arrays if len(values) < 2**31 else pa.LargeListArray.from_arrays
+    offsets = arrow(starts.astype(np.int32 if len(values) < 2**31 else np.int64))
+    return make(offsets, values, mask=None if nulls is None else arrow(nulls))  # type: ignore[no-any-return]
 
 
 def places_in(values: "Values | pa.ChunkedArray[Any]", known: Values) -> Codes:

@@ -27,6 +27,8 @@ _ADDRESS = "_rowaddr"
 # What decides between looking rows up and reading a whole column: rough costs, measured on local disk.
 _SECONDS_PER_LOOKUP, _SECONDS_PER_ROW_LOOKED_UP, _BYTES_PER_SECOND_READ = 4e-4, 5e-6, 4e8
 _NUMBER_BYTES, _TEXT_BYTES = 8, 24
+# More ids are found faster in one pass, which makes a hash table of all ids, than one after the other.
+_IDS_ONE_BY_ONE_MAX = 1_000
 
 
 class Columns:
@@ -55,6 +57,10 @@ class Columns:
     def coded(self, name: str) -> Coded:
         """All values of a column as codes."""
         return self._versions.coded(self, name)
+
+    def can_be_coded(self, name: str) -> bool:
+        """Whether the values of a column can be coded: lists and vectors cannot."""
+        return not pa.types.is_nested(self.table.schema.field(name).type)
 
     def take(self, name: str, ordinals: Ordinals, *, absent: bool = False) -> Values:
         """The values of some rows.
@@ -88,6 +94,15 @@ class Columns:
                     ordinals.append(ordinal)
                     break
         return np.array(ordinals, dtype=np.int32) if ordinals else NO_ORDINALS
+
+    def locate(self, ids: "Values | pa.ChunkedArray[Any]") -> Ordinals:
+        """The ordinal of the row with each of these ids, `NONE` where no row has it."""
+        if len(ids) > _IDS_ONE_BY_ONE_MAX:
+            return self.find_all(ids)
+        texts: list[Any] = ids.to_pylist()
+        found = self.find(texts)
+        by_id = dict(zip(self.take(ID, found).to_pylist(), found.tolist(), strict=True))
+        return np.array([by_id.get(text, NONE) for text in texts], dtype=np.int32)
 
     def find_all(self, ids: "Values | pa.ChunkedArray[Any]") -> Ordinals:
         """The ordinal of the row with each of these ids, `NONE` where no row has it; in one pass over all of them."""

@@ -1,0 +1,195 @@
+"""The engine for reads: plans in, Arrow out.
+
+One engine serves one open graph and all its threads. What it keeps (columns, adjacency) belongs to versions that never
+change, so snapshots of any age may be read at once while others write.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph import limits
+from omnigraph.clock import Clock, SystemClock
+from omnigraph.errors import InvalidRequestError
+from omnigraph.execution.adjacencies import Adjacencies, AdjacencyStats, ExpandForm
+from omnigraph.execution.budget import Budget
+from omnigraph.execution.cache import ByteCache, CacheStats
+from omnigraph.execution.columns import Versions
+from omnigraph.execution.lower import Lowered, lower
+from omnigraph.execution.results import Results
+from omnigraph.execution.run import Run
+from omnigraph.language.plan.expressions import Value
+from omnigraph.language.plan.steps import ReadPlan
+from omnigraph.language.query.compile import CompiledQuery, bind_params
+from omnigraph.language.query.params import Params
+from omnigraph.model.schema import Schema
+from omnigraph.storage.object_store import ObjectStore
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.transaction.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """What one query may use.
+
+    Attributes:
+        memory_bytes: for rows under way and, unless it is streamed, the result.
+        batch_rows: how many rows are worked on at once.
+    """
+
+    memory_bytes: int = limits.QUERY_MEMORY_BYTES_MAX
+    batch_rows: int = limits.QUERY_BATCH_ROWS
+
+
+DEFAULT_LIMITS = QueryLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """What an engine holds and has done.
+
+    Attributes:
+        cache: columns, codes, indexes over ids and adjacency together.
+        adjacency: where adjacency came from.
+        plans: how many plans are ready to run.
+    """
+
+    cache: CacheStats
+    adjacency: AdjacencyStats
+    plans: int
+
+
+class QueryEngine:
+    """Runs reads over the snapshots of one graph. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        store: ObjectStore | None = None,
+        *,
+        read_only: bool = True,
+        clock: Clock | None = None,
+        cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX,
+        form: ExpandForm = ExpandForm.BY_COST,
+    ) -> None:
+        """An engine with empty caches.
+
+        Args:
+            tables (Tables): the graph's tables.
+            store (ObjectStore | None): the graph's store, where adjacency is kept for other processes; None keeps none.
+            read_only (bool): whether nothing may be written there.
+            clock (Clock | None): the source of time.
+            cache_bytes (int): how much may be kept in memory.
+            form (ExpandForm): how edges are followed; by cost, unless a test wants it one way.
+        """
+        self._cache = ByteCache(cache_bytes)
+        self._versions = Versions(tables, self._cache)
+        self._adjacencies = Adjacencies(self._cache, form=form)
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()
+        # By identity: compiled queries are remembered by text, and hashing one takes longer than running it.
+        self._lowered: OrderedDict[int, tuple[CompiledQuery, Lowered]] = OrderedDict()
+
+    def run(
+        self,
+        snapshot: Snapshot,
+        compiled: CompiledQuery,
+        params: Params | Mapping[str, object] | None = None,
+        *,
+        schema: Schema,
+        limits: QueryLimits = DEFAULT_LIMITS,
+    ) -> pa.Table:
+        """The whole result of a read.
+
+        Args:
+            snapshot (Snapshot): the state to read.
+            compiled (CompiledQuery): what to read.
+            params (Params | Mapping[str, object] | None): its parameters, bound or as JSON values.
+            schema (Schema): the one it was compiled against.
+            limits (QueryLimits): what it may use.
+
+        Returns:
+            pa.Table: one column for each of the query's, in their order.
+
+        Raises:
+            InvalidRequestError: the query writes or searches, or a parameter is missing or of another type.
+            LimitError: it needs more memory than it may use.
+        """
+        lowered = self._lowered_of(compiled, schema)
+        run = self._run(snapshot, compiled, params, limits)
+        batches = []
+        for results in lowered.rows.batches(run, None):
+            batch = _batch(results, lowered.columns)
+            run.budget.hold(batch.nbytes)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, lowered.columns)
+
+    def stream(
+        self,
+        snapshot: Snapshot,
+        compiled: CompiledQuery,
+        params: Params | Mapping[str, object] | None = None,
+        *,
+        schema: Schema,
+        limits: QueryLimits = DEFAULT_LIMITS,
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The result of a read, a batch at a time; see `run`.
+
+        Returns:
+            tuple[pa.Schema, Iterator[pa.RecordBatch]]: its columns, and its rows as they are found. Nothing is held
+                for rows that were handed over, so memory does not follow the size of the result.
+        """
+        lowered = self._lowered_of(compiled, schema)
+        run = self._run(snapshot, compiled, params, limits)
+        return lowered.columns, (_batch(results, lowered.columns) for results in lowered.rows.batches(run, None))
+
+    def stats(self) -> EngineStats:
+        """What the engine holds and has done."""
+        return EngineStats(self._cache.stats(), self._adjacencies.stats(), len(self._lowered))
+
+    def _run(
+        self,
+        snapshot: Snapshot,
+        compiled: CompiledQuery,
+        params: Params | Mapping[str, object] | None,
+        limits: QueryLimits,
+    ) -> Run:
+        bound = params if isinstance(params, Params) else bind_params(compiled, params)
+        values: Mapping[str, Value] = bound.values
+        return Run(
+            snapshot,
+            values,
+            versions=self._versions,
+            adjacencies=self._adjacencies,
+            budget=Budget(limits.memory_bytes),
+            batch_rows=limits.batch_rows,
+            now_ms=self._clock.now_us() // 1_000,
+        )
+
+    def _lowered_of(self, compiled: CompiledQuery, schema: Schema) -> Lowered:
+        found = self._lowered.get(id(compiled))
+        if found is not None:
+            return found[1]
+        if not isinstance(compiled.plan, ReadPlan):
+            raise InvalidRequestError(f"query '{compiled.name}' writes; this is for reads")
+        lowered = lower(compiled.plan, schema)
+        with self._lock:
+            # The entry keeps the query, so that its identity stays its own.
+            self._lowered[id(compiled)] = (compiled, lowered)
+            while len(self._lowered) > _PLANS_MAX:
+                self._lowered.popitem(last=False)
+        return lowered
+
+
+_PLANS_MAX = limits.COMPILED_QUERIES_MAX
+
+
+def _batch(results: Results, columns: pa.Schema) -> pa.RecordBatch:
+    arrays = []
+    for position, type_ in enumerate(columns.types):
+        values = results.output(position)
+        arrays.append(values if values.type == type_ else values.cast(type_))
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)

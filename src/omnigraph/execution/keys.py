@@ -1,0 +1,108 @@
+"""Nodes that a condition names by their key: found by id instead of by looking at all of them."""
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+
+from omnigraph.execution.operators.scan import Lookup
+from omnigraph.execution.run import Run
+from omnigraph.language.plan import expressions as ex
+from omnigraph.language.plan.expressions import Expression, SingleValue, Value
+from omnigraph.language.plan.walk import conjuncts
+from omnigraph.model.keys import canonical_text, derived_id
+from omnigraph.model.schema import NodeType
+from omnigraph.model.types import INTEGER_SCALARS, PropertyType
+
+# The values a property must have one of.
+Choices = Callable[[Run], tuple[SingleValue, ...]]
+
+
+def lookup_for(node: NodeType, variable: str, condition: Expression | None) -> Lookup | None:
+    """The ids among which a scan's nodes must be, where its condition fixes the key.
+
+    Args:
+        node (NodeType): the type scanned.
+        variable (str): what its nodes are bound to.
+        condition (Expression | None): about them.
+
+    Returns:
+        Lookup | None: the condition must still be judged on what is found; None where all nodes must be looked at.
+    """
+    if condition is None or not node.is_keyed:
+        return None
+    fixed: dict[str, Choices] = {}
+    for each in conjuncts(condition):
+        found = _fixed(each, variable)
+        if found is not None:
+            fixed.setdefault(*found)
+    keys = node.key
+    if any(key.name not in fixed for key in keys):
+        return None
+    if len(keys) == 1:
+        choices, of = fixed[keys[0].name], keys[0].type
+        return lambda run: _texts(choices(run), of)
+    return lambda run: _composite(node, {key.name: fixed[key.name](run) for key in keys})
+
+
+def _fixed(condition: Expression, variable: str) -> tuple[str, Choices] | None:
+    """The property that a condition fixes to one of some values, and these."""
+    match condition:
+        case ex.Compare(op=ex.CompareOp.EQUAL, left=ex.Property(variable=own, name=name), right=other):
+            pass
+        case ex.Compare(op=ex.CompareOp.EQUAL, left=other, right=ex.Property(variable=own, name=name)):
+            pass
+        case ex.Member(item=ex.Property(variable=own, name=name), items=other, negated=False):
+            pass
+        case _:
+            return None
+    if own != variable:
+        return None
+    match other:
+        case ex.Constant(value=value):
+            choices = _choices(value)
+            return name, lambda _: choices
+        case ex.Parameter(name=parameter):
+            return name, lambda run: _choices(run.parameter(parameter))
+        case _:
+            return None
+
+
+def _choices(value: Value) -> tuple[SingleValue, ...]:
+    # Nothing equals null.
+    each = value if isinstance(value, tuple) else (value,)
+    return tuple(one for one in each if one is not None)
+
+
+def _texts(values: Sequence[SingleValue], of: PropertyType) -> list[str] | None:
+    texts = []
+    for value in values:
+        usable = _usable(value, of)
+        if usable is None:
+            return None
+        try:
+            texts.append(canonical_text(usable, of))
+        except ValueError:
+            return None
+    return texts
+
+
+def _composite(node: NodeType, values: dict[str, tuple[SingleValue, ...]]) -> list[str] | None:
+    if any(not each for each in values.values()):
+        return []
+    single = {}
+    for key in node.key:
+        choices = values[key.name]
+        usable = _usable(choices[0], key.type) if len(choices) == 1 else None
+        if usable is None:
+            return None
+        single[key.name] = usable
+    try:
+        return [derived_id(node, single)]
+    except ValueError:
+        return None
+
+
+def _usable(value: SingleValue, of: PropertyType) -> str | bool | int | float | date | datetime | None:
+    """The value as one of the property's type; None where that is not for sure."""
+    if of.scalar in INTEGER_SCALARS and isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value

@@ -1,0 +1,117 @@
+"""Plans to operators: the pattern first, then what is made of its rows.
+
+An operator knows no snapshot and keeps nothing of a run, so a plan is lowered once and run any number of times.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.errors import InternalError
+from omnigraph.execution.demand import Demand, demand_of
+from omnigraph.execution.expressions import prepare, result_type
+from omnigraph.execution.lower_pattern import PatternLowering
+from omnigraph.execution.operators.aggregate import Aggregate, AggregateColumn, KeyColumn
+from omnigraph.execution.operators.distinct import Distinct
+from omnigraph.execution.operators.limit import Limit
+from omnigraph.execution.operators.operator import Frames, ResultRows
+from omnigraph.execution.operators.order import Order
+from omnigraph.execution.operators.project import Project
+from omnigraph.execution.results import all_results
+from omnigraph.execution.windows import at_most, counted, sort_keys
+from omnigraph.language.plan import expressions as ex
+from omnigraph.language.plan import steps
+from omnigraph.language.plan.expressions import Aggregation, Column
+from omnigraph.language.plan.steps import Step
+from omnigraph.model.schema import ID, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A plan ready to run.
+
+    Attributes:
+        rows: its last operator.
+        columns: the columns of its result.
+    """
+
+    rows: ResultRows
+    columns: pa.Schema
+
+
+def lower(plan: steps.ReadPlan, schema: Schema) -> Lowered:
+    """The operators of a plan.
+
+    Args:
+        plan (steps.ReadPlan): of a read.
+        schema (Schema): what it was made for.
+
+    Returns:
+        Lowered: for any number of runs, at once too.
+
+    Raises:
+        InvalidRequestError: it searches or ranks, which is not available.
+    """
+    place = next((at for at, step in enumerate(plan.steps) if isinstance(step, steps.Aggregate | steps.Project)), None)
+    if place is None:
+        raise InternalError("the plan returns nothing")
+    last, later = plan.steps[place], plan.steps[place + 1 :]
+    assert isinstance(last, steps.Aggregate | steps.Project)
+    demand = demand_of(
+        last.columns,
+        is_aggregate=isinstance(last, steps.Aggregate),
+        # Only right behind: a limit in between counts rows.
+        distinct=bool(later) and isinstance(later[0], steps.Distinct),
+    )
+    pattern = plan.steps[:place]
+    rows: ResultRows = _returned(_pattern(pattern, demand, schema), last)
+    for step in later:
+        rows = _later(rows, step, columns=len(last.columns))
+    fields = [pa.field(column.name, result_type(column.type)) for column in plan.columns]
+    return Lowered(rows, pa.schema(fields))
+
+
+def _pattern(pattern: Sequence[Step], demand: Demand, schema: Schema) -> Frames:
+    return PatternLowering(schema).pipeline(pattern, demand)
+
+
+def _returned(rows: Frames, step: steps.Aggregate | steps.Project) -> ResultRows:
+    if isinstance(step, steps.Aggregate):
+        return Aggregate(rows, [_grouped(column) for column in step.columns])
+    values = [column.value for column in step.columns]
+    return Project(rows, [prepare(value) for value in values if not isinstance(value, Aggregation)])
+
+
+def _grouped(column: Column) -> KeyColumn | AggregateColumn:
+    value = column.value
+    if isinstance(value, Aggregation):
+        argument = value.argument
+        # A node that is always there is counted by its row.
+        if isinstance(argument, ex.Entity) and not argument.type.nullable and _counts_rows(value):
+            argument = None
+        return AggregateColumn(value, None if argument is None else prepare(argument))
+    match value:
+        case ex.Property(variable=variable, name=name):
+            return KeyColumn(prepare(value), variable, name)
+        case ex.Entity(variable=variable):
+            return KeyColumn(prepare(value), variable, ID)
+        case _:
+            return KeyColumn(prepare(value))
+
+
+def _counts_rows(aggregation: Aggregation) -> bool:
+    return aggregation.function is ex.AggregateFunction.COUNT and not aggregation.distinct
+
+
+def _later(rows: ResultRows, step: Step, *, columns: int) -> ResultRows:
+    match step:
+        case steps.Distinct():
+            return Distinct(rows, columns=columns)
+        case steps.Order():
+            ties = [prepare(tie) for tie in step.ties]
+            return Order(rows, all_results, keys=sort_keys(step.keys), ties=ties, at_most=at_most(step.at_most))
+        case steps.Limit():
+            return Limit(rows, skip=counted(step.window.skip), count=counted(step.window.count))
+        case _:
+            raise InternalError(f"{type(step).__name__} stands behind the result")

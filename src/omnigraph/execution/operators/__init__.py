@@ -1,0 +1,1 @@
+"""One operator per file: each takes batches of rows from the one before and passes batches on."""

@@ -1,0 +1,77 @@
+"""How many rows there would be, without the rows."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from omnigraph.execution.arrays import Ordinals, Positions
+from omnigraph.execution.frame import Frame
+from omnigraph.execution.operators.expand import Hop, present
+from omnigraph.execution.operators.operator import Frames, Operator
+from omnigraph.execution.operators.reach import reached_in_parts
+from omnigraph.execution.run import Run
+
+
+class CountRows(Operator[Frame]):
+    """One row without variables that stands for as many as there are; none if there are none."""
+
+    def __init__(self, rows: Frames) -> None:
+        self._rows = rows
+
+    def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
+        """The one row."""
+        count = 0
+        for frame in self._rows.batches(run, given):
+            count += frame.size if frame.weights is None else int(frame.weights.sum())
+        if count:
+            yield Frame(run, 1, {}, None, np.array([count], dtype=np.int64))
+
+
+class CountEdges(Operator[Frame]):
+    """Each row standing for as many as it has neighbours, or edges, or nodes within some hops."""
+
+    def __init__(
+        self,
+        rows: Frames,
+        hop: Hop,
+        *,
+        source: str,
+        least: int,
+        most: int,
+        each_record: bool,
+        counts: bool,
+        keep: frozenset[str],
+    ) -> None:
+        self._rows = rows
+        self._hop = hop
+        self._source = source
+        self._least = least
+        self._most = most
+        self._each_record = each_record
+        self._counts = counts
+        self._keep = keep
+
+    def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
+        """The rows that have any."""
+        for frame in self._rows.batches(run, given):
+            there = present(frame, self._source)
+            if not there.size:
+                continue
+            degrees = self._degrees(run, there.bound(self._source).ordinals)
+            rows = np.flatnonzero(degrees)
+            if not len(rows):
+                continue
+            made = there.only(self._keep)
+            if len(rows) < made.size:
+                made, degrees = made.take(rows), degrees[rows]
+            if self._counts:
+                made = made.with_weights(degrees if made.weights is None else made.weights * degrees)
+            yield made
+
+    def _degrees(self, run: Run, nodes: Ordinals) -> Positions:
+        if self._least == self._most == 1:
+            return self._hop.way(run, len(nodes)).degrees(nodes, each_record=self._each_record)
+        degrees = np.zeros(len(nodes), dtype=np.int64)
+        for low, reached in reached_in_parts(run, self._hop, nodes, least=self._least, most=self._most):
+            degrees += np.bincount(reached.starts + low, minlength=len(nodes))
+        return degrees

@@ -1,0 +1,40 @@
+"""Equal rows once."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from omnigraph.execution.encoder import RowEncoder
+from omnigraph.execution.frame import Frame
+from omnigraph.execution.operators.operator import Operator, ResultRows
+from omnigraph.execution.results import Results
+from omnigraph.execution.run import Run
+
+
+class Distinct(Operator[Results]):
+    """Passes on each row the first time it comes; null equals null, and both zeros are one."""
+
+    def __init__(self, rows: ResultRows, *, columns: int) -> None:
+        self._rows = rows
+        self._columns = columns
+
+    def batches(self, run: Run, given: Frame | None) -> Iterator[Results]:
+        """The rows, in their order."""
+        encoder = RowEncoder(self._columns)
+        seen = np.zeros(0, dtype=np.bool_)
+        held = 0
+        for batch in self._rows.batches(run, given):
+            codes = encoder.codes([batch.output(position) for position in range(self._columns)], batch.size)
+            if len(seen) < encoder.size:
+                longer = np.zeros(max(encoder.size, 2 * len(seen)), dtype=np.bool_)
+                longer[: len(seen)] = seen
+                seen = longer
+            numbers, first = np.unique(codes, return_index=True)
+            fresh = np.sort(first[~seen[numbers]])
+            seen[numbers] = True
+            now = encoder.nbytes + seen.nbytes
+            run.budget.hold(now - held)
+            held = now
+            if len(fresh):
+                yield batch.take(fresh)
+        run.budget.release(held)

@@ -1,0 +1,177 @@
+"""From nodes along edges to their neighbours, one hop."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.execution.arrays import NONE, Mask, Ordinals, Positions
+from omnigraph.execution.columns import Columns
+from omnigraph.execution.csr import Csr, Spread
+from omnigraph.execution.expressions import Computation, holds
+from omnigraph.execution.frame import Bound, Frame, Slot
+from omnigraph.execution.neighbours import Neighbours
+from omnigraph.execution.operators.operator import Frames, Operator
+from omnigraph.execution.run import Run
+from omnigraph.language.plan.pattern import Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Which edges are followed, and which way.
+
+    Attributes:
+        edge: the edge type.
+        source_type: the node type where it starts.
+        target_type: the node type where it ends.
+        direction: which way, seen from the source.
+    """
+
+    edge: str
+    source_type: str
+    target_type: str
+    direction: Direction
+
+    @property
+    def joins_types(self) -> bool:
+        """Whether its ends are of different types: then there is no second hop."""
+        return self.source_type != self.target_type
+
+    def way(self, run: Run, nodes: int) -> Neighbours:
+        """To the neighbours of so many nodes."""
+        return self._way(run, self.direction, nodes)
+
+    def way_back(self, run: Run, nodes: int) -> Neighbours:
+        """From the target's side."""
+        return self._way(run, self.direction.reversed, nodes)
+
+    def _way(self, run: Run, direction: Direction, nodes: int) -> Neighbours:
+        ends = (self.source_type, self.target_type)
+        from_type, to_type = ends if self.direction is not Direction.IN else ends[::-1]
+        return run.neighbours(self.edge, from_type, to_type, direction, nodes)
+
+
+def present(frame: Frame, variable: str) -> Frame:
+    """The rows in which a variable is bound to something."""
+    bound = frame.bound(variable)
+    return frame.where(bound.ordinals != NONE) if bound.absent else frame
+
+
+class Expand(Operator[Frame]):
+    """One row for each neighbour of a row's node, or for each edge."""
+
+    def __init__(
+        self,
+        rows: Frames,
+        hop: Hop,
+        *,
+        source: str,
+        target: str,
+        keep: frozenset[str],
+        edge_variable: str | None = None,
+        each_record: bool = False,
+        target_condition: Computation | None = None,
+        edge_condition: Computation | None = None,
+    ) -> None:
+        self._rows = rows
+        self._hop = hop
+        self._source = source
+        self._target = target
+        self._keep = keep
+        self._edge_variable = edge_variable
+        self._each_record = each_record or edge_variable is not None
+        self._target_condition = target_condition
+        self._edge_condition = edge_condition
+
+    def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
+        """The rows, in the order of those they come from."""
+        targets, edges = run.nodes(self._hop.target_type), run.edges(self._hop.edge)
+        for frame in self._rows.batches(run, given):
+            there = present(frame, self._source)
+            nodes = there.bound(self._source)
+            way = self._hop.way(run, there.size)
+            for spread in spreads(way, nodes, each_record=self._each_record, at_most=run.batch_rows):
+                made = self._made(run, there, spread, targets, edges)
+                if made.size:
+                    yield made
+
+    def _made(self, run: Run, frame: Frame, spread: Spread, targets: Columns, edges: Columns) -> Frame:
+        mask = None
+        if self._edge_condition is not None:
+            assert spread.records is not None
+            assert self._edge_variable is not None
+            mask = self._judged(run, self._edge_condition, self._edge_variable, edges, spread.records)
+        if self._target_condition is not None:
+            judged = self._judged(run, self._target_condition, self._target, targets, spread.targets)
+            mask = judged if mask is None else mask & judged
+        if mask is not None and not mask.all():
+            records = None if spread.records is None else spread.records[mask]
+            spread = Spread(spread.rows[mask], spread.targets[mask], records)
+        slots: dict[str, Slot] = {}
+        if self._target in self._keep:
+            slots[self._target] = Bound(targets, spread.targets)
+        if self._edge_variable in self._keep and self._edge_variable is not None and spread.records is not None:
+            slots[self._edge_variable] = Bound(edges, spread.records)
+        kept = frame.only(self._keep)
+        if not kept.slots and not kept.hidden and kept.weights is None:
+            return kept.like(len(spread.targets), slots)
+        return kept.take(spread.rows).with_slots(slots)
+
+    def _judged(self, run: Run, condition: Computation, variable: str, columns: Columns, ordinals: Ordinals) -> Mask:
+        """For which of these a condition is true; judged once for the whole table where that is less work."""
+        whole = run.kept.get(condition)
+        if whole is None and len(ordinals) >= columns.numbering.size:
+            everything = np.arange(columns.numbering.size, dtype=np.int32)
+            whole = holds(condition, Frame(run, len(everything), {variable: Bound(columns, everything, first=0)}))
+            run.kept[condition] = whole
+        if isinstance(whole, np.ndarray):
+            found: Mask = whole[ordinals]
+            return found
+        return holds(condition, Frame(run, len(ordinals), {variable: Bound(columns, ordinals)}))
+
+
+def spreads(way: Neighbours, nodes: Bound, *, each_record: bool, at_most: int) -> Iterator[Spread]:
+    """The neighbours of some nodes, at most so many at a time."""
+    rows = way.rows
+    if rows is None:
+        spread = way.spread(nodes.ordinals, each_record=each_record)
+        for start in range(0, len(spread.targets), at_most):
+            some = slice(start, start + at_most)
+            records = None if spread.records is None else spread.records[some]
+            yield Spread(spread.rows[some], spread.targets[some], records)
+        return
+    csr = rows if each_record else rows.simple
+    if len(nodes.ordinals) == 1:
+        counts = None
+        total = int(csr.starts[nodes.ordinals[0] + 1] - csr.starts[nodes.ordinals[0]])
+    else:
+        counts = csr.degrees[nodes.ordinals]
+        total = int(counts.sum())
+    if total <= at_most:
+        if total:
+            yield csr.spread(nodes.ordinals, each_record=each_record)
+        return
+    yield from _in_parts(csr, nodes, counts, each_record=each_record, at_most=at_most)
+
+
+def _in_parts(csr: Csr, nodes: Bound, counts: Positions | None, *, each_record: bool, at_most: int) -> Iterator[Spread]:
+    firsts = csr.starts[nodes.ordinals]
+    counts = csr.starts[nodes.ordinals + np.int32(1)] - firsts if counts is None else counts
+    ends = np.cumsum(counts)
+    begins = ends - counts
+    total = int(ends[-1])
+    for low in range(0, total, at_most):
+        high = min(low + at_most, total)
+        first, last = np.searchsorted(ends, low, side="right"), np.searchsorted(begins, high)
+        part = slice(int(first), int(last))
+        share = np.minimum(ends[part], high) - np.maximum(begins[part], low)
+        rows = np.repeat(np.arange(part.start, part.stop), share)
+        places: Positions | slice
+        if nodes.first is not None:
+            # Nodes that follow one another: so do their edges.
+            start = int(firsts[0]) + low
+            places = slice(start, start + high - low)
+        else:
+            places = np.repeat(firsts[part] - begins[part], share)
+            places += np.arange(low, high)
+        yield Spread(rows, csr.neighbours[places], csr.records[places] if each_record else None)

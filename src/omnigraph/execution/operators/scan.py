@@ -1,0 +1,86 @@
+"""The nodes of a type."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from omnigraph.execution.columns import Columns
+from omnigraph.execution.expressions import Computation, holds
+from omnigraph.execution.frame import Bound, Frame
+from omnigraph.execution.operators.operator import Operator
+from omnigraph.execution.run import Run
+
+# The ids among which the nodes are, where the condition tells; None where it does not.
+Lookup = Callable[[Run], Sequence[str] | None]
+Count = Callable[[Run], int]
+
+
+class Scan(Operator[Frame]):
+    """Every node of a type for which a condition is true.
+
+    Nodes that the condition names by their key are looked up, and the condition is judged on them alone.
+    """
+
+    def __init__(
+        self,
+        variable: str,
+        type_name: str,
+        *,
+        condition: Computation | None = None,
+        lookup: Lookup | None = None,
+        at_most: Count | None = None,
+    ) -> None:
+        self._variable = variable
+        self._type_name = type_name
+        self._condition = condition
+        self._lookup = lookup
+        self._at_most = at_most
+
+    def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:  # noqa: ARG002  (a scan takes nothing)
+        """The nodes, in the order of their ordinals."""
+        nodes = run.nodes(self._type_name)
+        frames = self._looked_up(run, nodes)
+        if frames is None:
+            frames = self._all(run, nodes)
+        if self._at_most is None:
+            yield from frames
+            return
+        left = self._at_most(run)
+        for frame in frames:
+            if frame.size >= left:
+                if left:
+                    yield frame.take(np.arange(left))
+                return
+            left -= frame.size
+            yield frame
+
+    def _looked_up(self, run: Run, nodes: Columns) -> Iterator[Frame] | None:
+        ids = None if self._lookup is None else self._lookup(run)
+        if ids is None:
+            return None
+        found = nodes.find(ids)
+        frame = Frame(run, len(found), {self._variable: Bound(nodes, found)})
+        if len(found) and self._condition is not None:
+            frame = frame.where(holds(self._condition, frame))
+        return iter([frame] if frame.size else [])
+
+    def _all(self, run: Run, nodes: Columns) -> Iterator[Frame]:
+        dead = nodes.numbering.dead
+        if self._condition is None and dead is not None:
+            live = nodes.numbering.live
+            for start in range(0, len(live), run.batch_rows):
+                some = live[start : start + run.batch_rows]
+                yield Frame(run, len(some), {self._variable: Bound(nodes, some)})
+            return
+        for start in range(0, nodes.numbering.size, run.batch_rows):
+            stop = min(start + run.batch_rows, nodes.numbering.size)
+            ordinals = np.arange(start, stop, dtype=np.int32)
+            frame = Frame(run, stop - start, {self._variable: Bound(nodes, ordinals, first=start)})
+            if self._condition is not None:
+                # Rows that are dead have values like others: the condition is judged on whole runs of them.
+                mask = holds(self._condition, frame)
+                if dead is not None:
+                    mask = mask & ~dead[start:stop]
+                frame = frame.where(mask)
+            if frame.size:
+                yield frame

@@ -1,0 +1,299 @@
+"""What is kept of the rows of each group while they go by: one kind of tally for each kind of aggregate.
+
+Groups are small numbers, given by the operator; a tally grows with them. Absent values take no part in any of them.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.execution.arrays import (
+    Mask,
+    Numbers,
+    Positions,
+    Values,
+    arrow,
+    chosen,
+    joined,
+    lists,
+    no_values,
+    nulls_of,
+    numpy,
+    pc,
+    take,
+)
+from omnigraph.execution.encoder import Encoder
+from omnigraph.execution.expressions import result_type
+from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, NodeValue
+from omnigraph.model.types import PropertyType
+
+_HALF = 32
+
+
+class Tally(ABC):
+    """One aggregate of all groups."""
+
+    @abstractmethod
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:
+        """Take rows in.
+
+        Args:
+            groups (Positions): the group of each row.
+            values (Values | None): the aggregate's argument for each row; None where rows themselves are meant.
+            weights (Positions | None): how often each row counts; None is once.
+            count (int): one more than the greatest group so far.
+        """
+
+    @abstractmethod
+    def result(self, groups: Positions) -> Values:
+        """The aggregate of these groups."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """How many bytes it holds."""
+
+
+def tally_for(aggregation: Aggregation) -> Tally:
+    """The tally of an aggregate."""
+    match aggregation.function:
+        case AggregateFunction.COUNT:
+            return _DistinctTally(aggregation) if aggregation.distinct else _Count()
+        case AggregateFunction.SUM | AggregateFunction.AVG:
+            return _DistinctTally(aggregation) if aggregation.distinct else _Sum(aggregation.function)
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            of = aggregation.argument.type if aggregation.argument is not None else aggregation.type
+            if isinstance(of, PropertyType) and of.is_numeric:
+                return _Extreme(aggregation)
+            return _DistinctTally(aggregation)
+        case AggregateFunction.COLLECT:
+            return _DistinctTally(aggregation) if aggregation.distinct else _Collected(aggregation)
+
+
+def _grown(array: Numbers, size: int, fill: Any = 0) -> Numbers:  # noqa: ANN401  (a number of the array's type)
+    """The array, at least so long."""
+    if len(array) >= size:
+        return array
+    longer = np.full(max(size, len(array) * 2), fill, dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def _present(
+    groups: Positions, values: Values, weights: Positions | None
+) -> tuple[Positions, Values, Positions | None]:
+    """The rows that have a value."""
+    nulls = nulls_of(values)
+    if nulls is None:
+        return groups, values, weights
+    there = ~nulls
+    return groups[there], chosen(values, there), None if weights is None else weights[there]
+
+
+def _add_counts(totals: Positions, groups: Positions, weights: Positions | None) -> None:
+    if weights is not None:
+        np.add.at(totals, groups, weights)
+    elif len(groups) * 4 > len(totals):
+        totals += np.bincount(groups, minlength=len(totals))
+    else:
+        np.add.at(totals, groups, 1)
+
+
+class _Count(Tally):
+    def __init__(self) -> None:
+        self._counts: Positions = np.zeros(0, dtype=np.int64)
+
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:
+        self._counts = _grown(self._counts, count)
+        if values is not None:
+            groups, _, weights = _present(groups, values, weights)
+        _add_counts(self._counts, groups, weights)
+
+    def result(self, groups: Positions) -> Values:
+        return arrow(_grown(self._counts, _size(groups))[groups])
+
+    @property
+    def nbytes(self) -> int:
+        return self._counts.nbytes
+
+
+class _Sum(Tally):
+    def __init__(self, function: AggregateFunction) -> None:
+        self._averages = function is AggregateFunction.AVG
+        self._counts: Positions = np.zeros(0, dtype=np.int64)
+        self._sums: Numbers = np.zeros(0, dtype=np.float64)
+
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:
+        assert values is not None
+        self._counts, self._sums = _grown(self._counts, count), _grown(self._sums, count)
+        groups, values, weights = _present(groups, values, weights)
+        numbers = numpy(values).astype(np.float64, copy=False)
+        if weights is not None:
+            numbers = numbers * weights
+        _add_counts(self._counts, groups, weights)
+        added = np.bincount(groups, weights=numbers, minlength=len(self._sums))
+        self._sums[: len(added)] += added
+
+    def result(self, groups: Positions) -> Values:
+        counts, sums = (_grown(each, _size(groups))[groups] for each in (self._counts, self._sums))
+        with np.errstate(all="ignore"):
+            values = sums / counts if self._averages else sums
+        return arrow(values, nulls=counts == 0)
+
+    @property
+    def nbytes(self) -> int:
+        return self._counts.nbytes + self._sums.nbytes
+
+
+class _Extreme(Tally):
+    """The least or greatest number."""
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self._least = aggregation.function is AggregateFunction.MIN
+        self._type = result_type(aggregation.type)
+        self._values: Numbers | None = None
+        self._there: Mask = np.zeros(0, dtype=np.bool_)
+
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
+        assert values is not None
+        groups, values, _ = _present(groups, values, None)
+        numbers = numpy(values)
+        worst = _worst(numbers.dtype, least=self._least)
+        if self._values is None:
+            self._values = np.full(count, worst, dtype=numbers.dtype)
+        self._values = _grown(self._values, count, worst)
+        self._there = _grown(self._there, count, fill=False)
+        (np.minimum if self._least else np.maximum).at(self._values, groups, numbers)
+        self._there[groups] = True
+
+    def result(self, groups: Positions) -> Values:
+        if self._values is None:
+            return no_values(len(groups), self._type)
+        there = _grown(self._there, _size(groups), fill=False)[groups]
+        values = _grown(self._values, _size(groups))[groups]
+        return arrow(values, nulls=~there).cast(self._type)
+
+    @property
+    def nbytes(self) -> int:
+        return self._there.nbytes + (0 if self._values is None else self._values.nbytes)
+
+
+def _worst(dtype: Any, *, least: bool) -> Any:  # noqa: ANN401  (a number of the type)
+    if np.issubdtype(dtype, np.floating):
+        return np.inf if least else -np.inf
+    bounds = np.iinfo(dtype)
+    return bounds.max if least else bounds.min
+
+
+class _DistinctTally(Tally):
+    """Every value of a group once: for `distinct`, and for the least and greatest strings."""
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self._aggregation = aggregation
+        self._encoder = Encoder()
+        self._pairs: list[Positions] = []
+        self._held = 0
+
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
+        assert values is not None
+        groups, values, _ = _present(groups, values, None)
+        pairs = np.unique(groups << _HALF | self._encoder.codes(values))
+        self._pairs.append(pairs)
+        self._held += len(pairs)
+        if len(self._pairs) > 1 and self._held > 2 * len(self._pairs[0]):
+            # What batches have in common is kept once.
+            self._pairs = [np.unique(np.concatenate(self._pairs))]
+            self._held = len(self._pairs[0])
+
+    def result(self, groups: Positions) -> Values:
+        pairs = np.unique(np.concatenate(self._pairs)) if self._pairs else np.empty(0, dtype=np.int64)
+        of_group, codes = pairs >> _HALF, pairs & (2**_HALF - 1)
+        if self._aggregation.function is AggregateFunction.COUNT:
+            return arrow(np.bincount(of_group, minlength=_size(groups))[groups])
+        inner = self._inner()
+        if len(pairs):
+            inner.add(of_group, self._encoder.values(codes), None, _size(of_group))
+        return inner.result(groups)
+
+    def _inner(self) -> Tally:
+        match self._aggregation.function:
+            case AggregateFunction.SUM | AggregateFunction.AVG:
+                return _Sum(self._aggregation.function)
+            case AggregateFunction.COLLECT:
+                return _Collected(self._aggregation)
+            case _:
+                return _ExtremeText(self._aggregation)
+
+    @property
+    def nbytes(self) -> int:
+        return self._encoder.nbytes + 8 * self._held
+
+
+class _ExtremeText(Tally):
+    """The least or greatest string, of values that all come at once."""
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self._least = aggregation.function is AggregateFunction.MIN
+        self._type = result_type(aggregation.type)
+        self._groups: Positions = np.empty(0, dtype=np.int64)
+        self._values: Values = no_values(0, self._type)
+
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
+        assert values is not None
+        self._groups, self._values = groups, values
+
+    def result(self, groups: Positions) -> Values:
+        ranks: Positions = numpy(pc.rank(self._values, tiebreaker="dense")).astype(np.int64)
+        order = np.lexsort((ranks if self._least else -ranks, self._groups))
+        found, first = np.unique(self._groups[order], return_index=True)
+        places = np.full(max(_size(groups), _size(found)), -1, dtype=np.int64)
+        places[found] = order[first]
+        return take(self._values, places[groups], absent=True).cast(self._type)
+
+    @property
+    def nbytes(self) -> int:
+        return self._groups.nbytes + self._values.nbytes
+
+
+class _Collected(Tally):
+    """All values, as lists in the order they came."""
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self._type = result_type(aggregation.type)
+        argument = aggregation.argument
+        assert argument is not None
+        self._item = pa.string() if isinstance(argument.type, NodeValue) else result_type(argument.type)
+        self._groups: list[Positions] = []
+        self._values: list[Values] = []
+
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
+        assert values is not None
+        groups, values, weights = _present(groups, values, weights)
+        if weights is not None:
+            rows = np.repeat(np.arange(len(groups)), weights)
+            groups, values = groups[rows], take(values, rows)
+        self._groups.append(groups)
+        self._values.append(values)
+
+    def result(self, groups: Positions) -> Values:
+        everything = np.concatenate(self._groups) if self._groups else np.empty(0, dtype=np.int64)
+        values: Values = joined(self._values) if self._values else no_values(0, self._item)
+        order = np.argsort(everything, kind="stable")
+        size = max(_size(groups), _size(everything))
+        starts = np.zeros(size + 1, dtype=np.int64)
+        np.cumsum(np.bincount(everything, minlength=size), out=starts[1:])
+        counts = np.diff(starts)[groups]
+        ends = np.cumsum(counts)
+        places = np.repeat(starts[groups] - ends + counts, counts) + np.arange(int(ends[-1]) if len(ends) else 0)
+        offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+        return lists(offsets, take(values, order[places])).cast(self._type)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(each.nbytes for each in self._groups) + sum(each.nbytes for each in self._values)
+
+
+def _size(groups: Positions) -> int:
+    return int(groups.max()) + 1 if len(groups) else 0
