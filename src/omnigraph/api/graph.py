@@ -248,6 +248,7 @@ class Graph:
             head=receipt.head.head_commit,
             number=None if receipt.entry is None else receipt.entry.number,
             replayed=receipt.replayed,
+            attempts=receipt.attempts,
             warnings=receipt.warnings,
         )
 
@@ -309,6 +310,7 @@ class Graph:
             nodes=rows.nodes,
             edges=rows.edges,
             replayed=receipt.replayed,
+            attempts=receipt.attempts,
             warnings=receipt.warnings,
         )
 

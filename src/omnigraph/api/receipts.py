@@ -17,6 +17,7 @@ class MutationResult:
         head: the commit the branch was at when the mutation was done: its own, or the one it found.
         number: the commit's place in the branch's log; None where there is none.
         replayed: an earlier call with the same idempotency key had made the commit.
+        attempts: how often the write ran; more than once where others changed what it had read.
         warnings: what did not go well and needs nobody.
     """
 
@@ -28,6 +29,7 @@ class MutationResult:
     head: str
     number: int | None = None
     replayed: bool = False
+    attempts: int = 1
     warnings: tuple[str, ...] = ()
 
 
@@ -43,6 +45,7 @@ class WriteResult:
         commit: the id of the commit.
         number: its place in the branch's log.
         replayed: an earlier call with the same idempotency key had made the commit.
+        attempts: how often the write ran; more than once where others changed what it had read.
         warnings: what did not go well and needs nobody.
     """
 
@@ -53,4 +56,5 @@ class WriteResult:
     nodes: Mapping[str, int] = field(default_factory=dict)
     edges: Mapping[str, int] = field(default_factory=dict)
     replayed: bool = False
+    attempts: int = 1
     warnings: tuple[str, ...] = ()
