@@ -43,6 +43,7 @@ class _BlockBuilder:
         self._conditions: dict[str, list[Expression]] = {}
         self._traversals = [each for each in block.clauses if isinstance(each, Traversal)]
         self._touching: dict[str, list[int]] = {}
+        self._naming: dict[str, int] = {}
         self._waiting: list[int] = []
         self._done: set[int] = set()
         # What only later blocks will bring: conditions on it must wait.
@@ -58,7 +59,7 @@ class _BlockBuilder:
         for name in self._types:
             self._root(name, self._types[name])
         later = self._alternatives_now()
-        self._unrooted()
+        self._unrooted(range(len(self._traversals)))
         self._test()
         for clause in later:
             self._block_clause(clause)
@@ -81,6 +82,9 @@ class _BlockBuilder:
         for place, traversal in enumerate(self._traversals):
             for name in {traversal.source, traversal.target}:
                 self._touching.setdefault(name, []).append(place)
+            for extra in (traversal.edge_variable, traversal.path):
+                if extra is not None:
+                    self._naming[extra] = place
         self._untested = [
             clause
             for clause in self._block.clauses
@@ -124,11 +128,11 @@ class _BlockBuilder:
                 into.append(_expand(traversal, from_target=True))
                 self._bound(traversal.source, into)
 
-    def _unrooted(self) -> None:
-        """Components that no binding roots: start from what alternatives brought, else scan the source."""
-        for place, traversal in enumerate(self._traversals):
+    def _unrooted(self, places: Iterable[int]) -> None:
+        """Scan the source of traversals that no binding roots."""
+        for place in places:
             if place not in self._done:
-                self._root(traversal.source, traversal.source_type)
+                self._root(self._traversals[place].source, self._traversals[place].source_type)
 
     # --- blocks ---------------------------------------------------------------------------------------------------
 
@@ -152,15 +156,22 @@ class _BlockBuilder:
             self._available.update(clause.variables)
             self._pending.difference_update(clause.variables)
             return
-        branches = tuple(self._inner(block) for block in clause.blocks)
-        # Also what the text outside mentions, if every branch brings it: then it need not be scanned again.
+        # What every branch binds need not be scanned before, even if the text outside mentions it; all else must be.
         shared = frozenset.intersection(*(_binds(block) for block in clause.blocks))
-        brought = [name for name in sorted(shared) if name not in self._available and not name.startswith("#")]
-        self._steps.append(steps.Alternatives(branches, tuple(brought)))
+        mentioned = frozenset[str]().union(*(block.mentions for block in clause.blocks)) - shared
+        self._unrooted(place for name in sorted(mentioned) for place in self._places(name))
+        brought = tuple(sorted((shared & self._touching.keys() | set(clause.variables)) - self._available))
+        branches = tuple(self._inner(block) for block in clause.blocks)
+        self._steps.append(steps.Alternatives(branches, brought))
         self._pending.difference_update(brought)
         for name in brought:
             self._bound(name, self._steps)
         self._expand(self._steps)
+
+    def _places(self, name: str) -> tuple[int, ...]:
+        """The traversals that a variable is an end of, or that bind it as an edge or a path."""
+        named = (self._naming[name],) if name in self._naming else ()
+        return (*self._touching.get(name, ()), *named)
 
     def _inner(self, block: Block) -> tuple[Step, ...]:
         given = frozenset(name for name in block.mentions if name in self._available)
@@ -201,19 +212,13 @@ class _BlockBuilder:
 
 
 def _binds(block: Block) -> frozenset[str]:
-    """The variables that a block's own patterns bind."""
+    """The nodes that a block's own patterns bind, whatever else it holds."""
     names: set[str] = set()
     for clause in block.clauses:
-        match clause:
-            case pattern.Binding():
-                names.add(clause.variable)
-            case Traversal():
-                names.update({clause.source, clause.target})
-                names.update(extra for extra in (clause.edge_variable, clause.path) if extra is not None)
-            case pattern.Alternatives() | pattern.Optional():
-                names.update(clause.variables)
-            case _:
-                pass
+        if isinstance(clause, pattern.Binding):
+            names.add(clause.variable)
+        elif isinstance(clause, Traversal):
+            names.update((clause.source, clause.target))
     return frozenset(names)
 
 

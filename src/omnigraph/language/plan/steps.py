@@ -54,7 +54,7 @@ class Expand:
 
     With `least` and `most` 1, one row for each neighbour (with an edge variable: for each edge record). Otherwise one
     for each node at its shortest distance, if that lies within the bounds, breadth first from the source; the source
-    itself only by an edge to itself.
+    itself only by an edge to itself. Where the source is bound to nothing, no row.
 
     Attributes:
         source: the bound variable.
@@ -179,7 +179,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class CountNodes:
-    """One row: how many nodes of the type satisfy the condition, in a hidden column."""
+    """One row: how many nodes of the type satisfy the condition, in a hidden column; no row where none does."""
 
     variable: str
     type_name: str

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from omnigraph.errors import ParseError
 from omnigraph.language.plan import pattern
-from omnigraph.language.plan.expressions import BOOL, Computed, Expression, Property
+from omnigraph.language.plan.expressions import BOOL, Computed, Entity, Expression, IsNull, NodeValue, Property
 from omnigraph.language.plan.pattern import Block
 from omnigraph.language.plan.walk import variables
 from omnigraph.language.query import bind_values, syntax
@@ -117,7 +117,11 @@ class PatternBinder:
         assert isinstance(binding, pattern.Binding)
         node = self._context.schema.node(binding.type_name)
         assert node is not None
+        before = self.scope.get(binding.variable)
         own: list[Expression] = []
+        if before is not None and before.nullable:
+            # Bound in an optional block outside: here it must be there.
+            own.append(IsNull(Entity(binding.variable, NodeValue(node.name, nullable=True)), negated=True))
         others: list[pattern.Clause] = []
         for written in clause.matches:
             found = node.property_named(written.property)
