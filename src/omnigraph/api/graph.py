@@ -15,6 +15,7 @@ from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.accepted import Accepted
+from omnigraph.execution.incoming import Frame
 from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.execution.write_rows import Mode, RowsToWrite, rows_to_write
 from omnigraph.language.query import bind_params, compile, explain
@@ -294,9 +295,12 @@ class Graph:
         parts.refuse_read_only()
         name = paths.branch_name(branch)
         options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        # Read here and only once: a stream gives its rows a single time.
+        node_rows = {type_name: Frame(rows, f"node:{type_name}") for type_name, rows in nodes.items()}
+        edge_rows = {type_name: Frame(rows, f"edge:{type_name}") for type_name, rows in edges.items()}
 
         def under(accepted: Accepted) -> tuple[RowsToWrite, Receipt]:
-            rows = rows_to_write(accepted, nodes, edges, mode=mode, ids=parts.ids)
+            rows = rows_to_write(accepted, node_rows, edge_rows, mode=mode, ids=parts.ids)
             return rows, write(parts, name, rows.operation, options)
 
         rows, receipt = self._schemas.under_the_branch_schema(name, under)

@@ -44,10 +44,19 @@ class Incoming:
     ids_are_fresh: bool
 
 
-class _Frame:
-    """Named columns, as Arrow or as Python values."""
+class Frame:
+    """Named columns, as Arrow or as Python values, read once from whatever they came in."""
 
     def __init__(self, given: object, what: str) -> None:
+        """Read rows.
+
+        Args:
+            given (object): an Arrow table, a reader or stream, a data frame, or a sequence of dictionaries.
+            what (str): the type they are of, for messages.
+
+        Raises:
+            InvalidRequestError: it is none of these, or has two columns of one name.
+        """
         self._columns: dict[str, pa.ChunkedArray[Any] | list[object]]
         if isinstance(given, Sequence) and not isinstance(given, str | bytes):
             names = dict.fromkeys(name for row in given for name in _row(row, what))
@@ -62,9 +71,22 @@ class _Frame:
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns."""
         return list(self._columns)
 
     def column(self, name: str, of: PropertyType) -> "pa.Array[Any]":
+        """A column in the type of its property; nulls where there is none.
+
+        Args:
+            name (str): the column.
+            of (PropertyType): the property's type.
+
+        Returns:
+            pa.Array[Any]: as many values as there are rows.
+
+        Raises:
+            InvalidRequestError: a value does not fit, or one is missing that the schema requires.
+        """
         found = self._columns.get(name)
         if found is None:
             if not of.nullable and self.count:
@@ -73,13 +95,13 @@ class _Frame:
         return from_python(found, of, name) if isinstance(found, list) else from_arrow(found, of, name)
 
 
-def incoming_nodes(node: NodeType, rules: TypeRules, given: object, ids: IdSource) -> Incoming:
+def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource) -> Incoming:
     """Nodes of one type, their ids derived from their keys, given, or made.
 
     Args:
         node: the type.
         rules: those of the type.
-        given: an Arrow table, a data frame, or a sequence of dictionaries.
+        frame: the rows.
         ids: where new ids come from.
 
     Returns:
@@ -89,7 +111,6 @@ def incoming_nodes(node: NodeType, rules: TypeRules, given: object, ids: IdSourc
         InvalidRequestError: there is no such column, or a value does not fit.
         ConstraintError: two rows have one key.
     """
-    frame = _Frame(given, node.type_key)
     _check_names(frame, node, {ID})
     columns = {each.name: frame.column(each.name, each.type) for each in node.properties}
     explicit = frame.column(ID, _TEXT_OR_NOTHING)
@@ -104,13 +125,12 @@ def incoming_nodes(node: NodeType, rules: TypeRules, given: object, ids: IdSourc
     return Incoming(node, rows, ids_are_fresh=False)
 
 
-def incoming_edges(edge: EdgeType, given: object, ids: IdSource) -> Incoming:
+def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource) -> Incoming:
     """Edges of one type, their ids given or made.
 
     Args:
         edge: the type.
-        given: an Arrow table, a data frame, or a sequence of dictionaries; the ends are called `from` and `to`, or
-            `src` and `dst`.
+        frame: the rows; their ends are called `from` and `to`, or `src` and `dst`.
         ids: where new ids come from.
 
     Returns:
@@ -119,7 +139,6 @@ def incoming_edges(edge: EdgeType, given: object, ids: IdSource) -> Incoming:
     Raises:
         InvalidRequestError: there is no such column, or a value does not fit.
     """
-    frame = _Frame(given, edge.type_key)
     source, target = _end(frame, edge, SRC, _FROM), _end(frame, edge, DST, _TO)
     _check_names(frame, edge, {ID, source, target})
     columns = {each.name: frame.column(each.name, each.type) for each in edge.properties}
@@ -153,7 +172,7 @@ def _table(given: object, what: str) -> pa.Table:
     )
 
 
-def _check_names(frame: _Frame, entity: EntityType, beside: set[str]) -> None:
+def _check_names(frame: Frame, entity: EntityType, beside: set[str]) -> None:
     for name in frame.names:
         if name in beside or entity.property_named(name) is not None:
             continue
@@ -162,7 +181,7 @@ def _check_names(frame: _Frame, entity: EntityType, beside: set[str]) -> None:
         raise InvalidRequestError(f"unknown input field '{name}' for '{entity.type_key}'")
 
 
-def _end(frame: _Frame, edge: EdgeType, column: str, spoken: str) -> str:
+def _end(frame: Frame, edge: EdgeType, column: str, spoken: str) -> str:
     """Under which name an end is given; a property of the spoken name hides it."""
     is_spoken = column not in frame.names and edge.property_named(spoken) is None
     name = spoken if is_spoken else column

@@ -9,7 +9,7 @@ import pyarrow.compute
 
 from omnigraph.errors import ConflictError, InvalidRequestError
 from omnigraph.execution.accepted import Accepted, refuse_other_schema
-from omnigraph.execution.incoming import Incoming, incoming_edges, incoming_nodes
+from omnigraph.execution.incoming import Frame, Incoming, incoming_edges, incoming_nodes
 from omnigraph.ids import IdSource
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.conflict import KeyConflict
@@ -47,8 +47,8 @@ class RowsToWrite:
 
 def rows_to_write(
     accepted: Accepted,
-    nodes: Mapping[str, object],
-    edges: Mapping[str, object],
+    nodes: Mapping[str, Frame],
+    edges: Mapping[str, Frame],
     *,
     mode: Mode | str,
     ids: IdSource,
@@ -57,7 +57,7 @@ def rows_to_write(
 
     Args:
         accepted: the schema they are written under.
-        nodes: by node type, an Arrow table, a data frame, or a sequence of dictionaries.
+        nodes: rows by node type.
         edges: likewise by edge type; edges may name nodes of the same write.
         mode: `append`, `merge` or `overwrite`.
         ids: where new ids come from.
@@ -104,7 +104,7 @@ def rows_to_write(
     )
 
 
-def _nodes(schema: Schema, given: Mapping[str, object]) -> "list[tuple[NodeType, object]]":
+def _nodes(schema: Schema, given: Mapping[str, Frame]) -> list[tuple[NodeType, Frame]]:
     found = []
     for name, rows in given.items():
         node = schema.node(name)
@@ -114,8 +114,8 @@ def _nodes(schema: Schema, given: Mapping[str, object]) -> "list[tuple[NodeType,
     return found
 
 
-def _edges(schema: Schema, given: Mapping[str, object]) -> "list[tuple[EdgeType, object]]":
-    found: dict[str, tuple[EdgeType, object]] = {}
+def _edges(schema: Schema, given: Mapping[str, Frame]) -> list[tuple[EdgeType, Frame]]:
+    found: dict[str, tuple[EdgeType, Frame]] = {}
     for name, rows in given.items():
         edge = schema.edge(name)
         if edge is None:

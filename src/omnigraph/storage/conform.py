@@ -96,14 +96,18 @@ def _whole(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> "pa.Array[Any]":
     flat: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(flat, pa.ChunkedArray):  # what does not fit into one array stays in several
         raise LimitError("a column of one write holds more than one Arrow array can", code="column_too_large")
-    whole: pa.Array[Any] = flat.cast(flat.type.value_type) if pa.types.is_dictionary(flat.type) else flat
+    if pa.types.is_dictionary(flat.type):
+        # Views have to be plain strings first: no kernel takes them out of a dictionary.
+        values = flat.dictionary.cast(pa.string()) if pa.types.is_string_view(flat.type.value_type) else flat.dictionary
+        flat = values.take(flat.indices)
+    whole: pa.Array[Any] = flat
     return whole
 
 
 def _scalars(whole: "pa.Array[Any]", scalar: Scalar, name: str, *, inside: bool) -> "pa.Array[Any]":
     try:
         found = _cast(whole, scalar)
-    except (pa.ArrowInvalid, OverflowError):
+    except (pa.ArrowException, OverflowError):
         found = None
     if found is None or (scalar in FLOAT_SCALARS and pc.all(pc.is_finite(found)).as_py() is False):
         raise InvalidRequestError(_first_misfit(whole, scalar, name, inside=inside))

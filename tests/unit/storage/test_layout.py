@@ -134,6 +134,11 @@ def test_python_values_become_what_the_table_holds(
         (of(Scalar.STRING), pa.array(["a", None], pa.large_string()), ["a", None]),
         (of(Scalar.STRING), pa.array(["a", None], pa.string_view()), ["a", None]),
         (of(Scalar.STRING), pa.array(["a", None, "a"]).dictionary_encode(), ["a", None, "a"]),
+        (
+            of(Scalar.STRING),
+            pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), pa.array(["a", "b"], pa.string_view())),
+            ["b", None, "a"],
+        ),
         (of(Scalar.STRING), pa.nulls(2), [None, None]),
         (of(Scalar.I32), pa.array([1, None], pa.int64()), [1, None]),
         (of(Scalar.I32), pa.array([1.0, None], pa.float64()), [1, None]),
@@ -243,6 +248,17 @@ def test_a_required_property_without_a_value_is_refused(type_: PropertyType, mes
 def test_a_moment_within_a_day_is_no_date() -> None:
     with pytest.raises(InvalidRequestError, match="expects Date32"):
         from_arrow(pa.array([MOMENT]), of(Scalar.DATE), "p")
+
+
+def test_a_column_of_a_type_that_no_property_has_is_refused() -> None:
+    columns: list[pa.Array[Any]] = [
+        pa.array([{"a": 1}]),
+        pa.array([1], pa.duration("s")),
+        pa.array([1], pa.time32("s")),
+    ]
+    for column in columns:
+        with pytest.raises(InvalidRequestError, match="'p'"):
+            from_arrow(column, of(Scalar.I64), "p")
 
 
 def test_too_many_bytes_of_blobs_are_refused() -> None:
