@@ -8,7 +8,7 @@ import contextvars
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import lance
@@ -226,8 +226,8 @@ class Tables:
             return {key: run() for key, run in work.items()}
         with ThreadPoolExecutor(min(len(work), limits.STAGE_THREADS_MAX), thread_name_prefix="stage") as pool:
             # Each in a copy of the caller's context, so that what is armed or set there holds in the thread too.
+            # Leaving the block waits for all of them.
             running = {key: pool.submit(contextvars.copy_context().run, run) for key, run in work.items()}
-            wait(running.values())
         return {key: future.result() for key, future in running.items()}
 
     def rebase(self, base: Pin, staged: Pin, onto: Pin) -> StagedTable | None:
