@@ -17,6 +17,7 @@ _WHERE = {
     "MutationResult": "omnigraph.api.receipts",
     "OpenOptions": "omnigraph.api.options",
     "PreparedQuery": "omnigraph.api.prepared",
+    "QueryLimits": "omnigraph.execution.engine",
     "Result": "omnigraph.api.result",
     "Snapshot": "omnigraph.api.snapshot",
     "WriteResult": "omnigraph.api.receipts",

@@ -22,6 +22,7 @@ from omnigraph.errors import ParseError as ParseError
 from omnigraph.errors import PermissionDeniedError as PermissionDeniedError
 from omnigraph.errors import PreconditionError as PreconditionError
 from omnigraph.errors import UnavailableError as UnavailableError
+from omnigraph.execution.engine import QueryLimits as QueryLimits
 from omnigraph.execution.write_rows import Mode as Mode
 
 __all__: list[str]

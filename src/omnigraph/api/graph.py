@@ -11,14 +11,16 @@ from omnigraph.api.params import json_params
 from omnigraph.api.points import entry_at
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.receipts import MutationResult, WriteResult
+from omnigraph.api.result import Result
 from omnigraph.api.schemas import Schemas
-from omnigraph.api.snapshot import Snapshot
+from omnigraph.api.snapshot import Reading, Snapshot
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.accepted import Accepted
+from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
 from omnigraph.execution.incoming import Frame
 from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.execution.write_rows import Mode, RowsToWrite, rows_to_write
-from omnigraph.language.query import bind_params, compile, explain
+from omnigraph.language.query import bind_params, compile
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
@@ -36,6 +38,8 @@ class Graph:
     def __init__(self, parts: Parts, schemas: Schemas) -> None:
         self._parts = parts
         self._schemas = schemas
+        engine = QueryEngine(parts.tables, parts.store, read_only=parts.read_only, clock=parts.clock)
+        self._reading = Reading(parts, schemas, engine)
         self._closed = False
 
     # -- what it is ---------------------------------------------------------------------------------------------------
@@ -102,7 +106,38 @@ class Graph:
         """
         entry = entry_at(self._open(), branch=branch, commit=commit, number=number)
         head_of = entry.branch if commit is None and number is None else None
-        return Snapshot(self._parts, self._schemas, entry, branch=head_of)
+        return Snapshot(self._reading, entry, head_of=head_of)
+
+    def query(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+    ) -> Result:
+        """Answer a query. It sees one commit for its whole life, whatever is written meanwhile.
+
+        Args:
+            query (str | PreparedQuery): a text in the query language, or one prepared with `prepare`.
+            params (Mapping[str, object] | None): values of its parameters.
+            name (str | None): which query of the text; may be left out where there is only one.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            limits (QueryLimits): what it may use.
+
+        Returns:
+            Result: the rows.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: the query writes, a parameter is missing, or a value does not fit.
+            NotFoundError: there is no such branch or commit.
+            LimitError: it needs more memory than it may use.
+        """
+        return self.snapshot(branch=branch, commit=commit).query(query, params, name=name, limits=limits)
 
     def prepare(self, query: str, *, name: str | None = None, branch: str = MAIN_BRANCH) -> PreparedQuery:
         """Check a query or mutation now, to run it any number of times later.
@@ -137,8 +172,7 @@ class Graph:
             ParseError: the text is wrong.
             InvalidRequestError: there is no such query.
         """
-        text, chosen = as_text(query, name)
-        return explain(compile(text, self.schema(branch=branch), name=chosen))
+        return self.snapshot(branch=branch).explain(query, name=name)
 
     def count(self, type_name: str, *, branch: str = MAIN_BRANCH) -> int:
         """How many nodes or edges of a type there are.

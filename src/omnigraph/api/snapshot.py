@@ -1,13 +1,19 @@
 """A graph at one commit: whatever is written later, every read through it shows the same."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.api.params import json_params
+from omnigraph.api.prepared import PreparedQuery, as_text
+from omnigraph.api.result import Result
 from omnigraph.api.schemas import Schemas
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.execution.accepted import Accepted
+from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
+from omnigraph.language.query import bind_params, compile, explain
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EntityType, Schema
 from omnigraph.storage.tables.lend import lend
@@ -16,13 +22,23 @@ from omnigraph.transaction import snapshot as pinned
 from omnigraph.transaction.parts import Parts
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What every snapshot of one open graph reads with."""
+
+    parts: Parts
+    schemas: Schemas
+    engine: QueryEngine
+
+
 class Snapshot:
     """One commit, pinned for reading. Closing is a courtesy: nothing is held that others would wait for."""
 
-    def __init__(self, parts: Parts, schemas: Schemas, entry: Record, *, branch: str | None) -> None:
-        self._pinned: pinned.Snapshot = parts.snapshot(entry)
-        self._accepted: Accepted = schemas.of(entry.schema)
-        self._branch = branch
+    def __init__(self, reading: Reading, entry: Record, *, head_of: str | None) -> None:
+        self._pinned: pinned.Snapshot = reading.parts.snapshot(entry)
+        self._accepted: Accepted = reading.schemas.of(entry.schema)
+        self._engine = reading.engine
+        self._head_of = head_of
         self._closed = False
 
     @property
@@ -50,6 +66,54 @@ class Snapshot:
         """The types there are."""
         return self._accepted.schema
 
+    def query(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+    ) -> Result:
+        """Answer a query.
+
+        Args:
+            query (str | PreparedQuery): a text in the query language, or one prepared with `Graph.prepare`.
+            params (Mapping[str, object] | None): values of its parameters.
+            name (str | None): which query of the text; may be left out where there is only one.
+            limits (QueryLimits): what it may use.
+
+        Returns:
+            Result: the rows.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: the query writes, a parameter is missing, or a value does not fit.
+            LimitError: it needs more memory than it may use.
+        """
+        at = self._open()
+        text, chosen = as_text(query, name)
+        compiled = compile(text, self.schema, name=chosen)
+        bound = bind_params(compiled, json_params(params))
+        rows = self._engine.run(at, compiled, bound, schema=self.schema, limits=limits)
+        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=self.commit)
+
+    def explain(self, query: str | PreparedQuery, *, name: str | None = None) -> str:
+        """How a query or mutation would be carried out, as text for people.
+
+        Args:
+            query (str | PreparedQuery): a text in the query language, or a prepared one.
+            name (str | None): which query of the text; may be left out where there is only one.
+
+        Returns:
+            str: the plan, one step per line.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: there is no such query.
+        """
+        text, chosen = as_text(query, name)
+        return explain(compile(text, self.schema, name=chosen))
+
     def count(self, type_name: str) -> int:
         """How many nodes or edges of a type there are. Costs no request.
 
@@ -62,7 +126,7 @@ class Snapshot:
         Raises:
             NotFoundError: there is no such type.
         """
-        return self._pinned.count(self._entity(type_name).type_key)
+        return self._open().count(self._entity(type_name).type_key)
 
     def export_arrow(self, type_name: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """All rows of a type, a batch at a time, so that memory does not follow the size of the type.
@@ -126,6 +190,3 @@ class Snapshot:
         if self._closed:
             raise InvalidRequestError("the snapshot was closed", code="closed")
         return self._pinned
-
-
-Params = Mapping[str, object]
