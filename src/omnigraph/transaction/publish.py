@@ -20,7 +20,7 @@ from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, judge, mismatches, told
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.stage import Staged, at_hand
+from omnigraph.transaction.stage import Staged, at_hand, staged_anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,14 @@ class LostRaceError(Exception):
         self.conflicts = conflicts
 
 
+class CarriedOutError(Exception):
+    """The same request was published meanwhile under the same key. Never leaves the transaction package either."""
+
+    def __init__(self, entry: Record) -> None:
+        super().__init__(entry.commit)
+        self.entry = entry
+
+
 def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
     """Make staged table versions visible as one commit, or leave nothing visible.
 
@@ -70,6 +78,7 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
 
     Raises:
         LostRaceError: commits since `base` clash; run the operation again on a fresh base.
+        CarriedOutError: the same request is in the log already, under the same key.
         ConflictError: no second run can help, or the table versions the caller expected are gone.
         PreconditionError: the head is not the commit the caller named.
         OutcomeUnknownError: the store never said; the log will tell.
@@ -86,9 +95,12 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
             case Refused():
                 reached(Failpoint.PUBLISH_REFUSED)
         newer = parts.log.since(draft.branch, head.number)
-        twin = _carried_by(newer, draft)
+        finished = _finished_by_another(newer, draft)
+        if finished is not None:
+            return finished
+        twin = _same_request(newer, draft)
         if twin is not None:
-            return twin
+            raise CarriedOutError(twin)
         check_preconditions(draft, newer[-1])
         match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
             case Clear():
@@ -196,25 +208,22 @@ def _staged_too_long_ago(parts: Parts, staged: Staged) -> bool:
 
 
 def _staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged:
-    staged_at = parts.clock.monotonic()
-    fresh: dict[str, StagedTable] = {}
-    for key, table in staged.tables.items():
-        again = staged.restage.get(key)
-        if again is None:
-            raise LostRaceError((_moved(key, table, table.base.version),))
-        fresh[key] = again(staged.added.get(key, head.tables.get(key, table.base)))
-    parts.store.make_durable([path for table in fresh.values() for path in table.files])
-    return replace(staged, tables=fresh, staged_at=staged_at)
+    fresh = staged_anew(parts, staged, head)
+    if fresh is None:
+        raise LostRaceError(tuple(_moved(key, table, table.base.version) for key, table in staged.tables.items()))
+    parts.store.make_durable(fresh.files)
+    return fresh
 
 
-def _carried_by(newer: Sequence[Record], draft: Draft) -> Record | None:
-    """The entry that already holds this very write: finished for us by recovery, or sent twice under one key."""
-    for entry in newer:
-        if draft.intent is not None and entry.intent == draft.intent:
-            return entry
-        if draft.idempotency_key is not None and entry.idempotency_key == draft.idempotency_key:
-            return entry
-    return None
+def _finished_by_another(newer: Sequence[Record], draft: Draft) -> Record | None:
+    """The entry by which recovery has finished this very write."""
+    return next((entry for entry in newer if draft.intent is not None and entry.intent == draft.intent), None)
+
+
+def _same_request(newer: Sequence[Record], draft: Draft) -> Record | None:
+    """The entry of the same request, which was sent twice under one key."""
+    key = draft.idempotency_key
+    return next((entry for entry in newer if key is not None and entry.idempotency_key == key), None)
 
 
 def _with_footprints(parts: Parts, newer: Sequence[Record], ours: Footprint) -> list[Record]:

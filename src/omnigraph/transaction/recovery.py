@@ -29,7 +29,7 @@ from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.publish import Draft, LostRaceError, entry_after, publish, rebased
+from omnigraph.transaction.publish import CarriedOutError, Draft, LostRaceError, entry_after, publish, rebased
 from omnigraph.transaction.stage import Staged, at_hand
 from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, verdict
 
@@ -191,7 +191,7 @@ def _finished(parts: Parts, completed: Completed, facts: Facts) -> bool:
         return _undone(parts, facts)
     try:
         publish(parts, staged, draft, head)
-    except (LostRaceError, ConflictError, PreconditionError):
+    except (LostRaceError, CarriedOutError, ConflictError, PreconditionError):
         return False
     reached(Failpoint.RECOVERY_ENTRY_PUT)
     return True

@@ -34,10 +34,15 @@ def settled(store: ObjectStore, path: str, body: bytes, *, clock: Clock) -> byte
         else:
             return body
         try:
-            return store.get(path)
+            found = store.get(path)
         except ObjectNotFound:
             pass
         except StoreTransient as fault:
             lost = lost or fault
+        else:
+            if found == body:
+                # There, but perhaps not yet safe: what failed may have been the sync of its name.
+                store.make_durable([path])
+            return found
         clock.sleep(backoff_s(attempt))
     raise lost or StoreTransient(f"{path} comes and goes", path=path)

@@ -54,8 +54,9 @@ class Staged:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Every file that must be durable before this is published."""
-        return tuple(path for table in self.tables.values() for path in table.files)
+        """Every file, or folder of files, that must be durable before this is published."""
+        created = tuple(f"{pin.table}/" for pin in self.added.values())
+        return created + tuple(path for table in self.tables.values() for path in table.files)
 
 
 def stage(parts: Parts, staging: Staging) -> Staged:
@@ -76,9 +77,29 @@ def stage(parts: Parts, staging: Staging) -> Staged:
         removed=staging.removed,
         schema=staging.schema,
         footprint=_outside_if_large(parts, footprint),
-        changes=_changes(parts, tables, staging),
+        changes=_changes(
+            parts, {key: table for key, table in tables.items() if not staging.footprint_of(key).lays_out}
+        ),
         notes=dict(staging.notes),
         restage=again,
+        staged_at=staged_at,
+    )
+
+
+def staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged | None:
+    """The same effect, with every file written again, on top of `head`; None where only running again would do."""
+    staged_at = parts.clock.monotonic()
+    if not staged.tables.keys() <= staged.restage.keys():
+        return None
+    tables = {
+        key: staged.restage[key](staged.added.get(key, head.tables.get(key, table.base)))
+        for key, table in staged.tables.items()
+    }
+    return replace(
+        staged,
+        tables=tables,
+        footprint=_outside_if_large(parts, replace(staged.footprint, file=None)),
+        changes=_changes(parts, tables),
         staged_at=staged_at,
     )
 
@@ -138,11 +159,11 @@ def at_hand(parts: Parts, footprint: Footprint) -> Footprint:
     return replace(found, file=footprint.file)
 
 
-def _changes(parts: Parts, tables: Mapping[str, StagedTable], staging: Staging) -> Changes:
+def _changes(parts: Parts, tables: Mapping[str, StagedTable]) -> Changes:
     ids = {
         key: ChangedIds(table.inserted_ids, table.updated_ids, table.deleted_ids)
         for key, table in tables.items()
-        if not staging.footprint_of(key).lays_out and (table.inserted_ids or table.updated_ids or table.deleted_ids)
+        if table.inserted_ids or table.updated_ids or table.deleted_ids
     }
     if not ids:
         return NO_CHANGES

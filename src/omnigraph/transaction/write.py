@@ -28,7 +28,7 @@ from omnigraph.transaction import idempotency, queues
 from omnigraph.transaction.conflicts import told
 from omnigraph.transaction.intent import NotedWrite, this_writer
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.publish import Draft, LostRaceError, check_preconditions, publish
+from omnigraph.transaction.publish import CarriedOutError, Draft, LostRaceError, check_preconditions, publish
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.stage import Staged, stage
 from omnigraph.transaction.staging import Staging
@@ -160,8 +160,9 @@ def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held
     held.covers(staging.touched)
     reached(Failpoint.WRITE_PREPARED)
     rows, size = staging.size
-    noted = operation.noted or rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
-    if noted:
+    large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
+    # What is no change of rows can only be staged again by running again, so it must be able to wait.
+    if operation.noted or large or staging.reworks:
         receipt = _staged_under_an_intent(parts, operation, draft, base, staging)
     else:
         receipt = _published(parts, operation, draft, base, _staged(parts, staging))
@@ -245,7 +246,10 @@ def _published(parts: Parts, operation: Operation, draft: Draft, base: Record, s
     changed = staged.tables or staged.added or staged.removed or staged.schema != base.schema
     if not changed and not operation.publishes_nothing_too:
         return Receipt(None, base)
-    entry = publish(parts, staged, draft, base)
+    try:
+        entry = publish(parts, staged, draft, base)
+    except CarriedOutError as twin:
+        return Receipt(twin.entry, twin.entry, replayed=True)
     return Receipt(entry, entry)
 
 
