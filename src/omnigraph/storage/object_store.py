@@ -72,6 +72,11 @@ class ObjectStore(Protocol):
         ...
 
     @property
+    def is_fenced_outside(self) -> bool:
+        """Whether an external store, not this one, decides who comes first in a conditional put."""
+        ...
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """With which options the table library opens the same place: endpoint, region, keys; nothing on local disk."""
         ...

@@ -138,7 +138,7 @@ def open_and_heal(
 
 def _check_fence(parts: Parts, stamp: Stamp) -> None:
     """Writers that decide their races in different places would each win them all."""
-    external = parts.settings.external is not None
+    external = parts.store.is_fenced_outside
     if stamp.fenced_externally and not external:
         raise FormatError(
             f"the writers of the graph at {parts.store.uri} agree through an external store; name its address to write",
@@ -160,7 +160,7 @@ def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
 
 
 def _claimed(parts: Parts) -> Stamp:
-    stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.settings.external is not None)
+    stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.store.is_fenced_outside)
     body = settled(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
     return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+import omnigraph
+from omnigraph.api.options import OpenOptions
 from omnigraph.errors import FormatError
 from omnigraph.testing.operations import PERSON, insert, new_graph, rows_of
 from omnigraph.transaction.parts import Settings
@@ -41,3 +43,13 @@ def test_a_writer_that_brings_an_external_store_to_a_graph_without_one_is_refuse
         open_root(str(tmp_path / "graph"), settings=_outside(tmp_path))
 
     assert refused.value.code == "fence_mismatch"
+
+
+def test_the_python_api_marks_a_graph_fenced_outside(tmp_path: Path) -> None:
+    options = OpenOptions(durability="process", external=f"sqlite://{tmp_path / 'fence.db'}")
+    omnigraph.init(tmp_path / "graph", "node Person { name: String @key }", options=options)
+
+    with pytest.raises(FormatError, match="agree through an external store"):
+        omnigraph.open(tmp_path / "graph")
+
+    assert omnigraph.open(tmp_path / "graph", options=options).count("Person") == 0

@@ -67,6 +67,11 @@ class ExternallyFencedStore:
         return self._inner.uri
 
     @property
+    def is_fenced_outside(self) -> bool:
+        """That is what it is for."""
+        return True
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """With which options the table library opens the same place."""
         return self._inner.table_options

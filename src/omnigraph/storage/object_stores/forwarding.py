@@ -41,6 +41,11 @@ class ForwardingStore:
         return self._inner.uri
 
     @property
+    def is_fenced_outside(self) -> bool:
+        """As the store behind this one."""
+        return self._inner.is_fenced_outside
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """With which options the table library opens the same place."""
         return self._inner.table_options

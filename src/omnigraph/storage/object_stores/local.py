@@ -62,6 +62,11 @@ class LocalStore:
         return str(self._root)
 
     @property
+    def is_fenced_outside(self) -> bool:
+        """The file system's links decide."""
+        return False
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """None are needed."""
         return {}

@@ -38,6 +38,11 @@ class ObstoreStore:
         return self._uri
 
     @property
+    def is_fenced_outside(self) -> bool:
+        """The store's own conditional puts decide."""
+        return False
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """With which options the table library opens the same place."""
         return self._table_options
