@@ -1,22 +1,24 @@
 """Change sets too large for their record: an Arrow file of (type key, what happened, id)."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from omnigraph.errors import FormatError
 from omnigraph.model.change import TypeChange
 
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
 _OPERATIONS = ("insert", "update", "delete")
-_SCHEMA = pa.schema(
-    [
-        ("type_key", pa.dictionary(pa.int32(), pa.string())),
-        ("op", pa.dictionary(pa.int8(), pa.string())),
-        ("id", pa.string()),
-    ]
-)
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("type_key", pa.dictionary(pa.int32(), pa.string())),
+    ("op", pa.dictionary(pa.int8(), pa.string())),
+    ("id", pa.string()),
+]
+_SCHEMA = pa.schema(_COLUMNS)
 
 
 class ChangedIds(NamedTuple):
@@ -52,13 +54,13 @@ def read_change_file(body: bytes, *, path: str) -> dict[str, TypeChange]:
     except pa.ArrowInvalid as fault:
         raise FormatError(f"the change file {path} is damaged: {fault}", path=path) from fault
     found: dict[str, TypeChange] = {}
-    keys = table["type_key"].cast(pa.string())
-    operations = table["op"].cast(pa.string())
+    keys: Any = table["type_key"].cast(pa.string())
+    operations: Any = table["op"].cast(pa.string())
+    ids: Any = table["id"]
     for type_key in sorted(set(keys.to_pylist())):
         mine = pc.equal(keys, type_key)
-        ids = [
-            tuple(table["id"].filter(pc.and_(mine, pc.equal(operations, operation))).to_pylist())
-            for operation in _OPERATIONS
-        ]
-        found[type_key] = TypeChange(len(ids[0]), len(ids[1]), len(ids[2]), *ids)
+        inserted, updated, deleted = (
+            tuple(ids.filter(pc.and_(mine, pc.equal(operations, operation))).to_pylist()) for operation in _OPERATIONS
+        )
+        found[type_key] = TypeChange(len(inserted), len(updated), len(deleted), inserted, updated, deleted)
     return found
