@@ -182,9 +182,8 @@ def _check_names(frame: Frame, entity: EntityType, beside: set[str]) -> None:
 
 
 def _end(frame: Frame, edge: EdgeType, column: str, spoken: str) -> str:
-    """Under which name an end is given; a property of the spoken name hides it."""
-    is_spoken = column not in frame.names and edge.property_named(spoken) is None
-    name = spoken if is_spoken else column
+    """Under which of its two names an end is given."""
+    name = column if column in frame.names else spoken
     if name not in frame.names and frame.count:
         raise InvalidRequestError(f"edge {edge.name} missing '{name}'")
     return name
