@@ -1,4 +1,4 @@
-"""A tour of the store on a graph of its own: written, raced, killed, healed, branched and read as it was.
+"""A tour on a graph of its own: written, queried, raced, killed, healed, branched and read as it was.
 
 `python -m omnigraph.cli.tour`; every number it prints was measured or counted in that run.
 """
@@ -14,155 +14,191 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 
-from omnigraph.branch import branches, tags
-from omnigraph.errors import ConflictError
+from omnigraph.api.graph import Graph
+from omnigraph.api.open import init
+from omnigraph.api.open import open as open_graph
+from omnigraph.api.result import Result
+from omnigraph.errors import ConflictError, ConstraintError
 from omnigraph.failpoints import Failpoint, armed
-from omnigraph.model.commit import MAIN, RECOVERY_ACTOR, CommitKind, Record
-from omnigraph.transaction.parts import Parts, Settings
-from omnigraph.transaction.root import init, open_and_heal, open_root
-from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
+from omnigraph.model.commit import RECOVERY_ACTOR
 
-_PERSON, _KNOWS = "node:Person", "edge:Knows"
-_TEXT_ID = pa.field("id", pa.string(), nullable=False)
-_TABLES = {
-    _PERSON: pa.schema([_TEXT_ID]).append(pa.field("age", pa.int64())),
-    _KNOWS: pa.schema([_TEXT_ID]).append(pa.field("src", pa.string())).append(pa.field("dst", pa.string())),
+_SCHEMA = """\
+node Person {
+  name: String @key
+  age: I32?
+  @range(age, 0..150)
 }
-_DIE = "--die-while-writing"
-_RIVAL = "--rival"
-_PEOPLE = 20_000
+node City { name: String @key }
+edge Knows: Person -> Person { since: I32? }
+edge LivesIn: Person -> City @card(0..1)
+"""
+_FRIENDS = """\
+query friends($name: String) {
+  match { $p: Person { name: $name }  $p knows{1,2} $friend  optional { $friend livesIn $city } }
+  return { $friend.name as friend, $friend.age as age, $city.name as city }
+  order { age desc }
+  limit 5
+}
+"""
+_CITIES = """\
+query cities() {
+  match { $p: Person  $p livesIn $c }
+  return { $c.name as city, count($p) as people, avg($p.age) as mean_age }
+  order { people desc }
+}
+"""
+_BIRTHDAY = "query birthday($name: String, $age: I32) { update Person set { age: $age } where name = $name }"
+_ADD = "query add($name: String, $age: I32) { insert Person { name: $name, age: $age } }"
+_HELLO = """\
+query hello($a: String, $b: String) {
+  insert Person { name: $a, age: 36 }
+  insert Person { name: $b, age: 85 }
+  insert Knows { from: $a, to: $b, since: 1950 }
+}
+"""
+_CITY_NAMES = ("London", "Arlington", "Rotterdam", "Delft", "Turin")
+_DIE, _RIVAL = "--die-while-writing", "--rival"
+_PEOPLE, _EDGES = 20_000, 100_000
 
 _Result = TypeVar("_Result")
 
 
 def main(arguments: list[str]) -> int:
     """Run the tour; the other processes in it are this program too, told apart by their first argument."""
-    if arguments[:1] == [_DIE]:
-        _die_while_writing(arguments[1])
-        return 0
-    if arguments[:1] == [_RIVAL]:
-        _write(open_root(arguments[1]), _RIVAL_WRITES[arguments[2]], actor="rival")
-        return 0
-    folder = tempfile.mkdtemp(prefix="omnigraph-tour-")
-    try:
-        _tour(Path(folder) / "graph")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    match arguments:
+        case [first, root] if first == _DIE:
+            _die_while_writing(root)
+        case [first, root, text, name, age] if first == _RIVAL:
+            open_graph(root).mutate(text, {"name": name, "age": int(age)}, actor="rival")
+        case _:
+            folder = tempfile.mkdtemp(prefix="omnigraph-tour-")
+            try:
+                _tour(Path(folder) / "graph")
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
 def _tour(root: Path) -> None:
-    _heading("A graph: one Lance table per type, one log per branch")
-    graph, took = _timed(lambda: init(str(root), _TABLES, actor="you"))
-    _say(f"made an empty graph with {len(_TABLES)} types in {took:.0f} ms")
+    _heading("A graph from a schema")
+    print("".join(f"    {line}\n" for line in _SCHEMA.splitlines()), end="")
+    graph, took = _timed(lambda: init(root, _SCHEMA, actor="you"))
+    _say(f"made in {took:.0f} ms: one Lance table per type, one log per branch")
 
-    _heading("One commit over two tables")
-    receipt, took = _timed(lambda: _write(graph, _friends("Ada", "Grace"), actor="you"))
-    _say(f"Ada, Grace and the edge between them: one record, visible at once, {took:.0f} ms with every sync")
-    _show(receipt.entry)
-    receipt, took = _timed(lambda: _write(graph, _crowd(), actor="importer"))
-    _say(f"{_PEOPLE:,} more people as one commit: {took:.0f} ms, {_PEOPLE / took * 1000:,.0f} rows/s")
+    _heading("One mutation, one commit, over as many tables as it takes")
+    first, took = _timed(lambda: graph.mutate(_HELLO, {"a": "Ada", "b": "Grace"}, actor="you"))
+    _say(f"Ada, Grace and the edge between them: {took:.0f} ms with every sync, visible at once or not at all")
+    written, took = _timed(lambda: _write_a_crowd(graph))
+    rows = sum(written.values())
+    _say(f"{rows:,} more nodes and edges, every rule checked, in one commit: {took / 1000:.1f} s, ", end="")
+    print(f"{rows / took * 1000:,.0f} rows/s")
+    _refused(graph, 'query old() { insert Person { name: "Methuselah", age: 969 } }')
+    _refused(graph, 'query lost() { insert Knows { from: "Ada", to: "Nobody" } }')
 
-    _heading("Two writers on one base")
+    _heading("Questions")
+    _ask(graph, "friends of friends of Grace", _FRIENDS, name="Grace")
+    _ask(graph, "where people live", _CITIES)
+    print("".join(f"    {line}\n" for line in graph.explain(_FRIENDS).splitlines()), end="")
+
+    _heading("Two processes write at once")
     _race(graph)
 
     _heading("A process is killed in the middle of a write")
-    before = graph.snapshot(graph.log.live_head(MAIN)).count(_PERSON)
+    before = graph.count("Person")
     died = subprocess.run([sys.executable, "-m", "omnigraph.cli.tour", _DIE, str(root)], check=False)
-    _say(f"a second process staged 2 tables and was killed ({signal.Signals(-died.returncode).name}) before publishing")
+    _say(f"it had staged its tables and got {signal.Signals(-died.returncode).name} before it could publish")
     _say(f"readers meanwhile: still {before:,} people, nothing half done")
-    (reopened, healed), took = _timed(lambda: open_and_heal(str(root)))
-    after = reopened.snapshot(reopened.log.live_head(MAIN)).count(_PERSON)
-    _say(f"the next open finished it in {took:.0f} ms: {after:,} people ({len(healed.ended)} write healed)")
-    audit = reopened.log.live_head(MAIN)
-    assert audit.actor == RECOVERY_ACTOR
-    assert audit.recovery is not None
-    _say(f"the log says so: {audit.kind} by {audit.actor}, {audit.recovery.kind} for {audit.recovery.for_actor}")
+    graph, took = _timed(lambda: open_graph(root))
+    _say(f"the next open finished it in {took:.0f} ms: {graph.count('Person'):,} people")
+    healed = graph.snapshot().record
+    assert healed.actor == RECOVERY_ACTOR
+    assert healed.recovery is not None
+    _say(
+        f"and the log says so: {healed.kind} by {healed.actor}, {healed.recovery.kind} for {healed.recovery.for_actor}"
+    )
 
-    _heading("A branch is one record")
-    _, took = _timed(lambda: branches.create(reopened, "review", actor="you"))
-    _say(f"branch 'review' over {after:,} people: {took:.1f} ms, one put")
-    _write(reopened, _friends("Linus", "Margaret"), branch="review", actor="agent-7")
-    for name in branches.names(reopened):
-        count = reopened.snapshot(reopened.log.live_head(name)).count(_PERSON)
-        _say(f"  {name:<8} {count:,} people")
+    _heading("A branch is one small record")
+    _, took = _timed(lambda: graph.branches.create("review", actor="you"))
+    _say(f"'review', over {rows:,} rows: {took:.1f} ms, one put")
+    graph.mutate(_HELLO, {"a": "Linus", "b": "Margaret"}, branch="review", actor="agent-7")
+    for name in graph.branches:
+        _say(f"  {name:<8} {graph.count('Person', branch=name):,} people")
 
     _heading("Any past state can be read again")
-    tags.create(reopened, "before-the-crowd", _nth(reopened, 2))
-    tag = tags.read(reopened, "before-the-crowd")
-    entry = reopened.log.read(tag.branch, tag.number)
-    assert entry is not None
-    names = sorted(reopened.snapshot(entry).scan(_PERSON)["id"].to_pylist(), key=str)
-    _say(f"at tag '{tag.name}' (commit {tag.commit}) there are: {', '.join(map(str, names))}")
-
-    _heading("The whole history of main")
-    for record in reopened.log.backwards(MAIN, start=reopened.log.live_head(MAIN).number):
-        _show(record)
+    assert first.commit is not None
+    with graph.snapshot(commit=first.commit) as then:
+        names = then.query("query all() { match { $p: Person } return { $p.name as name } order { name } }")
+        _say(f"at commit {then.commit} there were: {', '.join(row['name'] for row in names)}")
+    print()
 
 
-def _race(graph: Parts) -> None:
-    """A second process is faster, twice: with other rows, and with the same row."""
-    with armed(Failpoint.WRITE_TABLES_STAGED, lambda: _run_beside(graph, "insert")):
-        write(graph, MAIN, _RIVAL_WRITES["update"])
-    _say("an update of Ada met another process's commit that added Edsger: other rows, so it was rebased; both stand")
+def _write_a_crowd(graph: Graph) -> dict[str, int]:
+    """People who know each other by a few well-known ones, as real ones do; the same in every run."""
+    chance = np.random.default_rng(7)
+    names = np.array([f"person-{number}" for number in range(_PEOPLE)])
+    people = pa.table({"name": names, "age": chance.integers(1, 100, _PEOPLE).astype(np.int32)})
+    known = np.minimum((_PEOPLE * chance.power(0.4, _EDGES)).astype(np.int64), _PEOPLE - 1)
+    knows = {"from": names[chance.integers(0, _PEOPLE, _EDGES)], "to": names[known]}
+    famous = {"from": ["Grace"] * 40, "to": names[chance.integers(0, _PEOPLE, 40)]}
+    homes = {"from": names, "to": np.array(_CITY_NAMES)[chance.integers(0, len(_CITY_NAMES), _PEOPLE)]}
+    result = graph.write(
+        nodes={"Person": people, "City": pa.table({"name": list(_CITY_NAMES)})},
+        edges={"Knows": pa.concat_tables([pa.table(knows), pa.table(famous)]), "LivesIn": pa.table(homes)},
+        actor="importer",
+    )
+    return dict(result.nodes) | dict(result.edges)
+
+
+def _race(graph: Graph) -> None:
+    """A second process is faster, twice: with another person, and with the same one."""
+    with armed(Failpoint.WRITE_TABLES_STAGED, lambda: _run_beside(graph, _ADD, "Edsger", 72)):
+        graph.mutate(_BIRTHDAY, {"name": "person-7", "age": 37}, actor="you")
+    _say("one was faster with somebody new: other rows, so ours was rebased; both commits stand")
     try:
-        with armed(Failpoint.WRITE_TABLES_STAGED, lambda: _run_beside(graph, "update")):
-            write(graph, MAIN, _RIVAL_WRITES["update"])
+        with armed(Failpoint.WRITE_TABLES_STAGED, lambda: _run_beside(graph, _BIRTHDAY, "Ada", 38)):
+            graph.mutate(_BIRTHDAY, {"name": "Ada", "age": 37}, actor="you")
     except ConflictError as refused:
-        _say(f"an update of Ada met another process's update of Ada: refused ({refused.code}), nothing overwritten")
+        _say(f"one was faster with the very row: ours was refused ({refused.code}), nothing overwritten")
 
 
-def _update_ada(staging: Staging) -> None:
-    staging.rows(_PERSON, ["Ada"])
-    staging.upsert(_PERSON, pa.table({"id": ["Ada"], "age": [37]}, schema=_TABLES[_PERSON]))
-
-
-def _insert_edsger(staging: Staging) -> None:
-    staging.insert(_PERSON, pa.table({"id": ["Edsger"], "age": [72]}, schema=_TABLES[_PERSON]))
-
-
-_RIVAL_WRITES = {
-    "update": Operation(CommitKind.MUTATION, frozenset({_PERSON}), _update_ada, redoable=False),
-    "insert": Operation(CommitKind.MUTATION, frozenset({_PERSON}), _insert_edsger, redoable=True),
-}
-
-
-def _run_beside(graph: Parts, which: str) -> None:
-    subprocess.run([sys.executable, "-m", "omnigraph.cli.tour", _RIVAL, graph.store.uri, which], check=True)
+def _run_beside(graph: Graph, text: str, name: str, age: int) -> None:
+    words = [sys.executable, "-m", "omnigraph.cli.tour", _RIVAL, graph.uri, text, name, str(age)]
+    subprocess.run(words, check=True)
 
 
 def _die_while_writing(root: str) -> None:
-    graph = open_root(root, settings=Settings(intent_rows_min=0))
+    graph = open_graph(root)
+    crowd = pa.table({"name": [f"late-{number}" for number in range(_PEOPLE)]})
     with armed(Failpoint.WRITE_INTENT_COMPLETED, lambda: os.kill(os.getpid(), signal.SIGKILL)):
-        _write(graph, _friends("Barbara", "Donald"), actor="doomed")
+        graph.write(nodes={"Person": crowd}, actor="doomed")
 
 
-def _write(graph: Parts, operation: Operation, *, actor: str, branch: str = MAIN) -> Receipt:
-    return write(graph, branch, operation, WriteOptions(actor=actor))
+def _refused(graph: Graph, mutation: str) -> None:
+    try:
+        graph.mutate(mutation)
+    except ConstraintError as breach:
+        _say(f"refused, nothing written: {breach}")
 
 
-def _friends(one: str, other: str) -> Operation:
-    def run(staging: Staging) -> None:
-        staging.upsert(_PERSON, pa.table({"id": [one, other], "age": [36, 85]}, schema=_TABLES[_PERSON]))
-        edge = {"id": [f"{one}-{other}"], "src": [one], "dst": [other]}
-        staging.insert(_KNOWS, pa.table(edge, schema=_TABLES[_KNOWS]), fresh_ids=True)
-
-    return Operation(CommitKind.MUTATION, frozenset(_TABLES), run, redoable=True)
+def _ask(graph: Graph, what: str, text: str, **params: object) -> None:
+    graph.query(text, params)
+    found, took = _timed(lambda: graph.query(text, params))
+    _say(f"{what} ({took:.1f} ms)")
+    _table(found)
 
 
-def _crowd() -> Operation:
-    rows = {"id": [f"person-{number}" for number in range(_PEOPLE)], "age": list(range(_PEOPLE))}
-    table = pa.table(rows, schema=_TABLES[_PERSON])
-    return Operation(CommitKind.LOAD, frozenset({_PERSON}), lambda it: it.upsert(_PERSON, table), redoable=True)
+def _table(found: Result) -> None:
+    rows = [[_cell(value) for value in row.values()] for row in found]
+    widths = [max(map(len, column)) for column in zip(found.columns, *rows, strict=True)]
+    for line in (found.columns, ["-" * width for width in widths], *rows):
+        print("    " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def _nth(graph: Parts, number: int) -> Record:
-    entry = graph.log.read(MAIN, number)
-    assert entry is not None
-    return entry
+def _cell(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else "-" if value is None else str(value)
 
 
 def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
@@ -174,17 +210,8 @@ def _heading(text: str) -> None:
     print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else f"\n{text}")
 
 
-def _say(text: str) -> None:
-    print(f"  {text}")
-
-
-def _show(record: Record | None) -> None:
-    if record is None:
-        return
-    changed = ", ".join(
-        f"{key} +{change.inserted} ~{change.updated} -{change.deleted}" for key, change in record.changes.types.items()
-    )
-    _say(f"{record.number:>4}  {record.commit}  {record.kind.value:<9} {record.actor or '-':<19} {changed}")
+def _say(text: str, *, end: str = "\n") -> None:
+    print(f"  {text}", end=end)
 
 
 if __name__ == "__main__":
