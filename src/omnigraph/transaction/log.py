@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 from omnigraph import limits
 from omnigraph.clock import Clock, backoff_s
@@ -25,6 +26,7 @@ from omnigraph.storage.object_store import (
     ObjectStore,
     OutcomeUnknown,
     StoreError,
+    StoreRefused,
     StoreTransient,
 )
 from omnigraph.storage.records.read import read_record, record_bytes
@@ -79,20 +81,31 @@ class Log:
         One request when nothing is newer; otherwise a number that grows with the logarithm of how much is.
         """
         step, missing = 1, 0
+        damaged: dict[int, FormatError] = {}
         while not missing:
-            found = self.read(branch, known.number + step)
+            found = self._read_or_note(branch, known.number + step, damaged)
             if found is None:
                 missing = known.number + step
             else:
                 known, step = found, step * 2
         while missing - known.number > 1:
             middle = (known.number + missing) // 2
-            found = self.read(branch, middle)
+            found = self._read_or_note(branch, middle, damaged)
             if found is None:
                 missing = middle
             else:
                 known = found
+        if missing in damaged:
+            raise damaged[missing]  # the next entry is there, and cannot be read
         return known
+
+    def _read_or_note(self, branch: str, number: int, damaged: dict[int, FormatError]) -> Record | None:
+        """One entry; what is no entry counts as none, unless it turns out to be the next one."""
+        try:
+            return self.read(branch, number)
+        except FormatError as fault:
+            damaged[number] = fault
+            return None
 
     def live_head(self, branch: str) -> Record:
         """The newest entry of a branch that exists.
@@ -180,18 +193,22 @@ class Log:
 
     def _from_hint(self, branch: str) -> Record | None:
         try:
-            text = self._store.get(paths.hint(branch)).decode("ascii")
-            return self.read(branch, int(text))
-        except (ObjectNotFound, ValueError):
-            return None  # absent or scribbled over: the listing knows
+            number = int(self._store.get(paths.hint(branch)).decode("ascii"))
+        except (StoreError, ValueError):
+            return None  # absent, out of reach or scribbled over: the listing knows
+        return self.read(branch, number)
 
     def _from_listing(self, branch: str) -> Record | None:
         # Names that are no entries (a file somebody left in the folder) may sort first: look past them.
         for limit in (limits.HEAD_LISTED_FIRST, None):
-            for listed in self._store.list(paths.log_folder(branch), limit=limit):
-                number = paths.entry_number(listed.path)
-                if number is not None:
+            listed = [paths.entry_number(file.path) for file in self._store.list(paths.log_folder(branch), limit=limit)]
+            numbers = [number for number in listed if number is not None]
+            for number, below in pairwise(numbers):
+                # There are no gaps, so a file far above the others only looks like an entry.
+                if number == below + 1:
                     return self.read(branch, number)
+            if limit is None or len(listed) < limit:
+                return self.read(branch, numbers[-1]) if numbers else None
         return None
 
     def _checked(self, record: Record, branch: str, number: int, path: str) -> Record:
@@ -219,22 +236,33 @@ class Log:
 
         Raises:
             OutcomeUnknownError: the store never said, and does not answer when asked.
+            UnavailableError: the store does not take it, and certainly has not.
         """
         path = paths.entry(record.branch, record.number)
         since = self._map_to_count_from(record)
         body = record_bytes(record, since=since)
+        failed: StoreError | None = None
+        certain = True  # that it was not put; a lost answer ends that
         for attempt in range(1, limits.STORE_RETRY_ATTEMPTS_MAX + 1):
             try:
                 self._store.put_if_absent(path, body)
             except ObjectExists:
                 pass  # perhaps our own, from a try whose answer was lost: the entry tells
-            except (OutcomeUnknown, StoreTransient):
+            except OutcomeUnknown:
+                certain = False
                 self._clock.sleep(backoff_s(attempt))
+            except StoreTransient as fault:
+                failed = fault
+                self._clock.sleep(backoff_s(attempt))
+            except StoreRefused:
+                if certain:
+                    raise
             else:
                 return self._published(record, whole=since is None)
             try:
                 found = self.read(record.branch, record.number)
             except StoreError:
+                certain = False
                 continue
             if found is None:
                 continue  # the store answered and it is not there: put it again
@@ -244,6 +272,8 @@ class Log:
                 return self._published(record, whole=since is None)
             self._remember(found)
             return Refused(found)
+        if certain and failed is not None:
+            raise failed
         raise OutcomeUnknownError(
             f"the store did not say whether entry {record.number} of branch '{record.branch}' was written; "
             f"look for commit {record.commit} in the log before trying again",
@@ -274,7 +304,9 @@ class Log:
 
     def branch_names(self) -> list[str]:
         """Every branch that ever was, in order; those deleted since are among them."""
-        return sorted(paths.unsegment(folder) for folder in self._store.list_folders(paths.LOGS))
+        folders = self._store.list_folders(paths.LOGS)
+        # A folder whose name is not how a branch is spelled there was left by somebody else.
+        return sorted(paths.unsegment(folder) for folder in folders if paths.segment(paths.unsegment(folder)) == folder)
 
     def fold(self, branch: str) -> int:
         """Fold every full block of entries that has no checkpoint yet into one file; returns how many were made.
@@ -298,8 +330,8 @@ class Log:
         path = paths.checkpoint(branch, last)
         try:
             lines = self._store.get(path).split(b"\n")
-        except ObjectNotFound:
-            return None
+        except StoreError:
+            return None  # none there, or out of reach
         first = last - limits.CHECKPOINT_ENTRIES + 1
         if len(lines) != limits.CHECKPOINT_ENTRIES:
             return None  # cut short: the entries themselves are the truth

@@ -60,6 +60,8 @@ def read(found: dict[str, Any], whole_map: WholeMap) -> Record:
     tables = read_pins(found.get("tables", {}))
     since = found.get("tables_since")
     if since is not None:
+        if not 1 <= int(since["number"]) < int(found["number"]):
+            raise ValueError(f"its table map counts from entry {since['number']}, which does not come before it")
         known = whole_map(int(since["number"]))
         tables = {key: pin for key, pin in known.items() if key not in since["removed"]} | read_pins(since["changed"])
     return Record(
