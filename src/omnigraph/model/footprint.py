@@ -26,14 +26,42 @@ class TokenKind(StrEnum):
     TO = "to"
 
 
+_U64 = 2**64 - 1
+
+
+def mixed(value: int) -> int:
+    """A 64-bit number whose every bit depends on every bit of the given one (the finaliser of splitmix64)."""
+    value = (value + 0x9E3779B97F4A7C15) & _U64
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _U64
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _U64
+    return value ^ (value >> 31)
+
+
+_WEIGHTS = [mixed(place) for place in range(64)]
+
+
+def seed(kind: TokenKind) -> int:
+    """Where the hash of a kind starts: names of two kinds share no token."""
+    return int.from_bytes(blake2b(kind.encode(), digest_size=8).digest(), "big")
+
+
+_SEEDS = {kind: seed(kind) for kind in TokenKind}
+
+
 def tokens(kind: TokenKind, names: Iterable[str]) -> frozenset[int]:
-    """The tokens of `names`, each a 64-bit hash of the kind and the name."""
-    prefix = blake2b(f"{kind}:".encode(), digest_size=8)
+    """The tokens of `names`: each byte times a weight of its place, summed, and mixed with the kind and the length.
+
+    The sum is what makes it fast over whole columns (`transaction/tokens.py` does the same in one pass over them). The
+    result is written to disk: the function must never change without a new format.
+    """
+    start = _SEEDS[kind]
     hashed = []
     for name in names:
-        one = prefix.copy()
-        one.update(name.encode())
-        hashed.append(int.from_bytes(one.digest(), "big"))
+        raw = name.encode("utf-8", "surrogatepass")
+        if len(raw) > len(_WEIGHTS):
+            _WEIGHTS.extend(mixed(place) for place in range(len(_WEIGHTS), len(raw)))
+        total = sum([(byte + 1) * weight for byte, weight in zip(raw, _WEIGHTS, strict=False)])
+        hashed.append(mixed((total ^ start) + len(raw) & _U64))
     return frozenset(hashed)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.errors import NotFoundError
-from omnigraph.model.commit import Pin, Record
+from omnigraph.model.commit import UNKNOWN, Pin, Record
 from omnigraph.storage.tables.tables import Table, Tables
 
 
@@ -58,5 +58,6 @@ class Snapshot:
         return self.table(type_key).scan(columns=columns, filter=filter, limit=limit)
 
     def count(self, type_key: str) -> int:
-        """How many entities of a type there are; costs no request, the record knows."""
-        return self.table(type_key).pin.rows
+        """How many entities of a type there are; costs no request where the record knows, and all but the oldest do."""
+        table = self.table(type_key)
+        return table.pin.rows if table.pin.rows != UNKNOWN else table.count()

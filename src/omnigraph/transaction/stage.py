@@ -12,13 +12,14 @@ from omnigraph import limits
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.change import NO_CHANGES, Changes, TypeChange
 from omnigraph.model.commit import Pin, Record
-from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint, tokens
+from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint
 from omnigraph.storage import paths
 from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.tokens import tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +128,32 @@ def _footprint(staging: Staging, tables: Mapping[str, StagedTable]) -> Footprint
         part = staging.footprint_of(key)
         table = tables.get(key)
         if table is not None:
-            appeared_or_gone = (*table.inserted_ids, *table.deleted_ids)
-            written = tokens(TokenKind.ID, (*appeared_or_gone, *table.updated_ids))
-            part = replace(part, writes=part.writes | written | tokens(TokenKind.EXISTS, appeared_or_gone))
-        if len(part.reads) + len(part.writes) > limits.FOOTPRINT_TOKENS_MAX:
-            # Too many to name: say "all of them", which is never wrong, only less lucky in a race.
-            part = TypeFootprint(
-                reads_whole=part.reads_whole or bool(part.reads),
-                writes_whole=part.writes_whole or bool(part.writes),
-                lays_out=part.lays_out,
+            part = replace(
+                part, writes=part.writes | _written(table), writes_whole=part.writes_whole or _is_huge(table)
             )
+        if part.writes_whole or len(part.reads) + len(part.writes) > limits.FOOTPRINT_TOKENS_MAX:
+            # Everything, or too much to name: "all of it" is never wrong, only less lucky in a race.
+            part = replace(part, writes=frozenset(), writes_whole=part.writes_whole or bool(part.writes))
+        if len(part.reads) > limits.FOOTPRINT_TOKENS_MAX:
+            part = replace(part, reads=frozenset(), reads_whole=True)
         if part != TypeFootprint():
             found[key] = part
     return Footprint(found)
+
+
+def _written(table: StagedTable) -> frozenset[int]:
+    """The tokens of the entities a staged table changes."""
+    if _is_huge(table):
+        return frozenset()
+    appeared_or_gone = (*table.inserted_ids, *table.deleted_ids)
+    written = tokens(TokenKind.ID, (*appeared_or_gone, *table.updated_ids))
+    return written | tokens(TokenKind.EXISTS, appeared_or_gone)
+
+
+def _is_huge(table: StagedTable) -> bool:
+    """Whether the changed entities alone would be too many to name."""
+    twice = 2 * (len(table.inserted_ids) + len(table.deleted_ids))
+    return twice + len(table.updated_ids) > limits.FOOTPRINT_TOKENS_MAX
 
 
 def _outside_if_large(parts: Parts, footprint: Footprint) -> Footprint:

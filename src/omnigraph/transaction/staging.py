@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 from omnigraph.errors import ConflictError, InvalidRequestError
 from omnigraph.model.commit import Pin
 from omnigraph.model.conflict import KeyConflict
-from omnigraph.model.footprint import TokenKind, TypeFootprint, tokens
+from omnigraph.model.footprint import TokenKind, TypeFootprint
 from omnigraph.storage.tables.filtering import filter_rows
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.pending import ID, Pending
 from omnigraph.transaction.snapshot import Snapshot
+from omnigraph.transaction.tokens import tokens
 
 # A change of a table that is not a change of rows: from the pinned version to a staged one.
 Rework = Callable[[Pin], StagedTable]
