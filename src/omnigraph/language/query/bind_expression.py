@@ -216,7 +216,8 @@ class ExpressionBinder(ABC):
             raise self.error(written.span, "T7: vector comparisons in filters are not supported")
         if not compat(left.type, right.type):
             raise self._cannot_compare(written, left, right)
-        return ex.Compare(ex.CompareOp(written.op), left, right, _truth(left, right))
+        op = ex.CompareOp(written.op)
+        return _plain_match(op, left, right) or ex.Compare(op, left, right, _truth(left, right))
 
     def _operands(self, left: syntax.Expression, right: syntax.Expression, span: Span) -> tuple[Expression, Expression]:
         """Both sides of a comparison; an aggregate is neither."""
@@ -311,3 +312,17 @@ class ExpressionBinder(ABC):
 def _truth(*operands: Expression) -> PropertyType:
     """The type of a condition on these operands: unknown where one of them may be absent."""
     return NULLABLE_BOOL if any(operand.type.nullable for operand in operands) else ex.BOOL
+
+
+def _plain_match(op: ex.CompareOp, left: Expression, right: Expression) -> Expression | None:
+    """`search(…) = true` is the match itself, `search(…) = false` its opposite."""
+    match left, right:
+        case (ex.TextMatch() as found, ex.Constant(value=bool() as wanted)) | (
+            ex.Constant(value=bool() as wanted),
+            ex.TextMatch() as found,
+        ):
+            if op is ex.CompareOp.EQUAL:
+                return found if wanted else ex.Not(found)
+            if op is ex.CompareOp.NOT_EQUAL:
+                return ex.Not(found) if wanted else found
+    return None
