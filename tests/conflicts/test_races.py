@@ -170,3 +170,16 @@ def test_healing_twice_changes_nothing_more(parts: Parts) -> None:
     assert heal(parts).ended == ()
     assert entries(parts) == before
     assert op.rows_of(parts, PERSON) == {"a": 1}
+
+
+def test_a_commit_that_compacts_a_table_and_writes_to_it_says_what_it_changed(parts: Parts) -> None:
+    write(parts, MAIN, op.insert(PERSON, {"a": 1}))
+    write(parts, MAIN, op.insert(PERSON, {"b": 1}))
+
+    entry = write(parts, MAIN, op.both(op.compact(parts, PERSON), op.upsert(PERSON, {"b": 2, "c": 3}))).entry
+
+    assert entry is not None
+    assert entry.changes.types[PERSON].inserted_ids == ("c",)
+    assert entry.changes.types[PERSON].updated_ids == ("b",)
+    assert op.rows_of(parts, PERSON) == {"a": 1, "b": 2, "c": 3}
+    check_graph(parts)

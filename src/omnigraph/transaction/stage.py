@@ -78,8 +78,14 @@ def stage(parts: Parts, staging: Staging) -> Staged:
         removed=staging.removed,
         schema=staging.schema,
         footprint=_outside_if_large(parts, footprint),
+        # A table that was only laid out anew has no changes, whatever was done to its files.
         changes=_changes(
-            parts, {key: table for key, table in tables.items() if not staging.footprint_of(key).lays_out}
+            parts,
+            {
+                key: table
+                for key, table in tables.items()
+                if key in staging.pending or not staging.footprint_of(key).lays_out
+            },
         ),
         notes=dict(staging.notes),
         restage=again,
