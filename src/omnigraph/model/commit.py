@@ -30,6 +30,8 @@ _NOT_COMMITS = frozenset({CommitKind.PRUNE, CommitKind.BARRIER, CommitKind.FORK,
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 MAIN = "main"
+UNKNOWN = -1
+"""Instead of a size that an old record did not write down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ class Pin:
     Attributes:
         table: the table's folder under the root, like `nodes/01J…`.
         version: Lance's number of the version; exceeds signed 64 bits, hence a string on disk.
-        rows: how many rows it holds.
-        bytes: how large its data files are.
+        rows: how many rows it holds, or `UNKNOWN`.
+        bytes: how large its data files are, or `UNKNOWN`.
     """
 
     table: str

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.branch import branches, tags
 from omnigraph.errors import GraphError
-from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
+from omnigraph.model.commit import MAIN, UNKNOWN, CommitKind, Pin, Record
 from omnigraph.storage import paths
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.parts import Parts
@@ -139,7 +139,7 @@ def _change_complaints(where: str, before: Record, entry: Record) -> Iterator[st
         old = before.tables.get(key, Pin(pin.table, _FIRST_VERSION))
         change = entry.changes.types.get(key)
         grown = change.inserted - change.deleted if change is not None else 0
-        if min(old.rows, pin.rows) >= 0 and pin.rows - old.rows != grown:
+        if UNKNOWN not in (old.rows, pin.rows) and pin.rows - old.rows != grown:
             yield f"{where}: {key} went from {old.rows} to {pin.rows} rows, its changes say {grown:+}"
 
 
@@ -150,8 +150,8 @@ def _ancestry_complaints(logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
             if entry.commit in parents:
                 yield f"{branch!r} entry {entry.number}: another entry has its id {entry.commit}"
             parents[entry.commit] = entry.parent
-            if entry.kind is CommitKind.FORK:
-                source = logs.get(entry.fork_of or "", [])
+            if entry.kind is CommitKind.FORK and entry.fork_of is not None:
+                source = logs.get(entry.fork_of, [])
                 origin = [each for each in source if each.number == entry.fork_number]
                 if [each.head_commit for each in origin] != [entry.parent]:
                     yield f"{branch!r} entry {entry.number}: it was not made from {entry.fork_of} {entry.fork_number}"
@@ -201,7 +201,7 @@ def _pin_complaints(parts: Parts, where: str, pin: Pin) -> Iterator[str]:
     except GraphError as fault:
         yield f"{where} cannot be read: {fault}"
         return
-    if pin.rows >= 0 and len(found) != pin.rows:
+    if pin.rows not in (UNKNOWN, len(found)):
         yield f"{where} holds {len(found)} rows, its pin says {pin.rows}"
     if pc.count_distinct(found).as_py() != len(found):
         yield f"{where} holds an id twice: {sorted(map(str, found.to_pylist()))[:20]}"

@@ -5,7 +5,7 @@ Read only. A write on such a graph migrates the stamp first and then writes vers
 
 from typing import Any
 
-from omnigraph.model.commit import CommitKind, Pin, Record
+from omnigraph.model.commit import UNKNOWN, CommitKind, Pin, Record
 from omnigraph.model.footprint import Footprint, TypeFootprint
 
 VERSION = 0
@@ -16,7 +16,9 @@ def read(found: dict[str, Any], _whole_map: object = None) -> Record:
 
     Its footprint was never written down, so every type it names counts as changed whole.
     """
-    tables = {key: Pin(pin["path"], int(pin["version"])) for key, pin in found["tables"].items()}
+    tables = {
+        key: Pin(pin["path"], int(pin["version"]), rows=UNKNOWN, bytes=UNKNOWN) for key, pin in found["tables"].items()
+    }
     return Record(
         commit=found["commit"],
         branch=found["branch"],
