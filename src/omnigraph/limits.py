@@ -113,3 +113,8 @@ REACH_MARKS_BYTES_MAX = 64 * 1024**2
 LOOKUP_NODES_MAX = 256
 # Groups are counted in an array as long as all values there are, unless there are more of these.
 GROUPS_IN_PLACE_MAX = 2**22
+# Adjacency beside the graph: of edge tables from this size on, in files of about so many edges; written again after
+# this share of the edges has come or gone.
+ADJACENCY_FILE_EDGES_MIN = 100_000
+ADJACENCY_CHUNK_EDGES = 262_144
+ADJACENCY_STALE_SHARE = 0.25

@@ -1,23 +1,29 @@
 """Where adjacency comes from: memory, the version before, files beside the graph, the edges themselves.
 
-Few nodes of a large edge table that nobody has read yet are looked up instead, until that has cost more than reading it
-would have.
+Few nodes of a large edge table that is not in memory are looked up instead, in the files or in the table itself, until
+that has cost more than reading everything would have.
 """
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph import limits
+from omnigraph.errors import GraphError
 from omnigraph.execution.adjacency import Adjacency, extend, make
+from omnigraph.execution.adjacency_files import AdjacencyFiles, Chunk, Head
 from omnigraph.execution.cache import ByteCache
-from omnigraph.execution.columns import Columns
+from omnigraph.execution.columns import Columns, Versions
+from omnigraph.execution.csr import Csr
 from omnigraph.execution.neighbours import InMemory, LookedUp, Neighbours
+from omnigraph.execution.stored_neighbours import StoredNeighbours
 from omnigraph.language.plan.pattern import Direction
+from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, SRC
 
+# Rough costs, measured on local disk.
 _SECONDS_PER_LOOKUP, _SECONDS_PER_NODE_LOOKED_UP, _SECONDS_PER_EDGE_MADE = 2e-3, 1e-4, 5e-7
-
 _ENDS = {Direction.OUT: (SRC,), Direction.IN: (DST,), Direction.BOTH: (SRC, DST)}
 
 
@@ -36,24 +42,67 @@ class AdjacencyStats:
     Attributes:
         made: how often it was made from all edges.
         extended: how often from that of another version.
-        looked_up: how often edges were looked up instead.
+        loaded: how often it was read from files.
+        written: how often it was written to files.
+        chunks: how many single files were read for few nodes.
+        looked_up: how often edges were looked up in the table instead.
     """
 
-    made: int
-    extended: int
-    looked_up: int
+    made: int = 0
+    extended: int = 0
+    loaded: int = 0
+    written: int = 0
+    chunks: int = 0
+    looked_up: int = 0
+
+
+class _KeptHead:
+    """A head in the cache; None stays None."""
+
+    __slots__ = ("head",)
+
+    def __init__(self, head: Head | None) -> None:
+        self.head = head
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it takes, roughly."""
+        return 1_000 if self.head is None else 1_000 + 200 * len(self.head.outgoing + self.head.incoming)
+
+
+class _KeptRows:
+    """The rows of one file in the cache; None stays None."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: Csr | None) -> None:
+        self.rows = rows
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they take."""
+        return 100 if self.rows is None else self.rows.nbytes
 
 
 class Adjacencies:
     """The adjacency of every edge type that queries have asked for. Safe to use from several threads."""
 
-    def __init__(self, cache: ByteCache, *, form: ExpandForm = ExpandForm.BY_COST) -> None:
+    def __init__(
+        self,
+        cache: ByteCache,
+        versions: Versions,
+        files: AdjacencyFiles | None = None,
+        *,
+        form: ExpandForm = ExpandForm.BY_COST,
+    ) -> None:
         self._cache = cache
+        self._versions = versions
+        self._files = files
         self._form = form
         self._lock = threading.Lock()
         self._last: dict[str, tuple[object, ...]] = {}
         self._spent_s: dict[str, float] = {}
-        self._made = self._extended = self._looked_up = 0
+        self._counts = dict.fromkeys(("made", "extended", "loaded", "written", "chunks", "looked_up"), 0)
 
     def neighbours(
         self, edges: Columns, sources: Columns, targets: Columns, direction: Direction, nodes: int
@@ -70,48 +119,135 @@ class Adjacencies:
         Returns:
             Neighbours: the same ones, whichever way it is.
         """
-        if self._looks_up(edges, sources, targets, direction, nodes):
-            self._looked_up += 1
+        if self._form is ExpandForm.LOOKED_UP:
             return LookedUp(edges, sources, targets, direction)
+        if self._form is ExpandForm.BY_COST and self._are_few(edges, sources, targets, nodes):
+            head = self._head(edges, sources, targets)
+            if head is not None and self._may_still_look_up(edges, nodes, whole_s=1e-9 * 40 * head.count):
+                return StoredNeighbours(
+                    head,
+                    self._chunk,
+                    direction,
+                    lambda: InMemory(self.whole(edges, sources, targets), direction),
+                )
+            if head is None and all(edges.table.is_indexed(end) for end in _ENDS[direction]):
+                made_s = edges.numbering.size * _SECONDS_PER_EDGE_MADE
+                if self._may_still_look_up(edges, nodes, whole_s=made_s):
+                    self._count("looked_up")
+                    return LookedUp(edges, sources, targets, direction)
         return InMemory(self.whole(edges, sources, targets), direction)
 
     def whole(self, edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
         """The adjacency of a version, in memory."""
         key = _key(edges, sources, targets)
-        return self._cache.get(key, lambda: self._make(key, edges, sources, targets))
+        return self._cache.get(key, lambda: self._found(key, edges, sources, targets))
 
     def stats(self) -> AdjacencyStats:
         """Where adjacency came from."""
-        return AdjacencyStats(self._made, self._extended, self._looked_up)
+        with self._lock:
+            return AdjacencyStats(**self._counts)
 
-    def _looks_up(self, edges: Columns, sources: Columns, targets: Columns, direction: Direction, nodes: int) -> bool:
-        if self._form is not ExpandForm.BY_COST:
-            return self._form is ExpandForm.LOOKED_UP
+    # --- few nodes ------------------------------------------------------------------------------------------------
+
+    def _are_few(self, edges: Columns, sources: Columns, targets: Columns, nodes: int) -> bool:
         if edges.numbering.size <= limits.READ_WHOLE_ROWS_MAX or nodes > limits.LOOKUP_NODES_MAX:
             return False
-        if self._cache.peek(_key(edges, sources, targets)) is not None:
-            return False
-        if not all(edges.table.is_indexed(end) for end in _ENDS[direction]):
-            return False
+        return self._cache.peek(_key(edges, sources, targets)) is None
+
+    def _may_still_look_up(self, edges: Columns, nodes: int, *, whole_s: float) -> bool:
         table = edges.pin.table
         with self._lock:
             spent = self._spent_s.get(table, 0.0) + _SECONDS_PER_LOOKUP + nodes * _SECONDS_PER_NODE_LOOKED_UP
             self._spent_s[table] = spent
-        return spent <= edges.numbering.size * _SECONDS_PER_EDGE_MADE
+        return spent <= whole_s
 
-    def _make(self, key: tuple[object, ...], edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
+    def _head(self, edges: Columns, sources: Columns, targets: Columns) -> Head | None:
+        """The head of files that were made for exactly these versions, numbered as they are here."""
+        files = self._files
+        if files is None or edges.numbering.size < limits.ADJACENCY_FILE_EDGES_MIN:
+            return None
+        key = ("head", *_key(edges, sources, targets))
+        found = self._cache.get(key, lambda: _KeptHead(_usable(files.head(edges), edges, sources, targets)))
+        return found.head
+
+    def _chunk(self, head: Head, chunk: Chunk) -> Csr | None:
+        files = self._files
+        assert files is not None
+
+        def read() -> _KeptRows:
+            self._count("chunks")
+            return _KeptRows(files.rows(head, chunk))
+
+        return self._cache.get(("chunk", head.folder, chunk.name), read).rows
+
+    # --- all nodes ------------------------------------------------------------------------------------------------
+
+    def _found(self, key: tuple[object, ...], edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
         with self._lock:
             last = self._last.get(edges.pin.table)
         before = None if last is None else self._cache.peek(last)
         made = extend(before, edges, sources, targets) if isinstance(before, Adjacency) else None
-        if made is None:
-            self._made += 1
-            made = make(edges, sources, targets)
+        if made is not None:
+            self._count("extended")
         else:
-            self._extended += 1
+            made = self._loaded(edges, sources, targets)
+        if made is None:
+            self._count("made")
+            made = make(edges, sources, targets)
+        if self._files is not None and self._files.keep(made):
+            self._count("written")
         with self._lock:
             self._last[edges.pin.table] = key
+            self._spent_s.pop(edges.pin.table, None)
         return made
+
+    def _loaded(self, edges: Columns, sources: Columns, targets: Columns) -> Adjacency | None:
+        if self._files is None or edges.numbering.size < limits.ADJACENCY_FILE_EDGES_MIN:
+            return None
+        for head in self._heads(self._files, edges):
+            try:
+                then = [
+                    self._versions.at(Pin(made.table, made.version))
+                    for made in (head.edges, head.sources, head.targets)
+                ]
+            except GraphError:
+                # A version of then is gone: what the files say of it cannot be told apart any more.
+                continue
+            now = (edges, sources, targets)
+            if [each.pin.table for each in then] != [each.pin.table for each in now]:
+                continue
+            stored = self._files.whole(head, *then)
+            if stored is None:
+                continue
+            same = all(one.pin.version == other.pin.version for one, other in zip(then, now, strict=True))
+            found = stored if same else extend(stored, edges, sources, targets)
+            if found is not None:
+                self._files.loaded(head)
+                self._count("loaded")
+                return found
+        return None
+
+    def _heads(self, files: AdjacencyFiles, edges: Columns) -> Iterator[Head]:
+        exact = files.head(edges)
+        if exact is not None:
+            yield exact
+        else:
+            yield from files.heads_nearby(edges)
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self._counts[what] += 1
+
+
+def _usable(head: Head | None, edges: Columns, sources: Columns, targets: Columns) -> Head | None:
+    if head is None:
+        return None
+    pairs = ((head.edges, edges), (head.sources, sources), (head.targets, targets))
+    fits = all(
+        made.table == now.pin.table and made.version == now.pin.version and made.fits(now.numbering)
+        for made, now in pairs
+    )
+    return head if fits else None
 
 
 def _key(edges: Columns, sources: Columns, targets: Columns) -> tuple[object, ...]:

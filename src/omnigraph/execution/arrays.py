@@ -78,6 +78,11 @@ def lists(starts: Positions, values: Values, *, nulls: Mask | None = None) -> Va
     return make(offsets, values, mask=None if nulls is None else arrow(nulls))  # type: ignore[no-any-return]
 
 
+def one_zero(values: Values) -> Values:
+    """The values with 0.0 for -0.0: hash tables tell the two apart, we do not."""
+    return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
+
+
 def places_in(values: "Values | pa.ChunkedArray[Any]", known: Values) -> Codes:
     """The place of each value among the known ones, `NONE` where it is not one of them."""
     found = pc.index_in(values, value_set=known)

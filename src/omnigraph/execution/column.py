@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph.execution.arrays import NONE, Codes, Mask, Values, chosen, joined, pc, places_in
+from omnigraph.execution.arrays import NONE, Codes, Mask, Values, chosen, joined, one_zero, places_in
 from omnigraph.execution.id_index import IdIndex, index_ids
 from omnigraph.execution.numbering import Numbering, Run
 from omnigraph.storage.tables.effect import FragmentKey
@@ -175,9 +175,7 @@ def _values(table: Table, name: str, runs: Sequence[Run]) -> Values:
 
 
 def _codes(array: Values) -> tuple[Codes, Values]:
-    # Both zeros are one value.
-    plain: Any = pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
-    encoded = plain.dictionary_encode()
+    encoded: Any = one_zero(array).dictionary_encode()
     codes: Codes = encoded.indices.fill_null(NONE).to_numpy(zero_copy_only=False)
     return codes.astype(np.int32, copy=False), encoded.dictionary
 

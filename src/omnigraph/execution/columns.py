@@ -74,7 +74,10 @@ class Columns:
             Values: as many values, in the same order.
         """
         if self._versions.is_worth_reading(self, name, len(ordinals)):
-            return take(self.column(name).array, ordinals, absent=absent)
+            array = self.column(name).array
+            if len(ordinals) == 1 and ordinals[0] != NONE:
+                return array.slice(ordinals[0], 1)
+            return take(array, ordinals, absent=absent)
         return self._looked_up(name, ordinals, absent=absent)
 
     def find(self, ids: Sequence[str]) -> Ordinals:

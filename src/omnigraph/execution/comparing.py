@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.arrays import Values, arrow, nulls_of, numpy, pc, take
+from omnigraph.execution.arrays import Values, arrow, nulls_of, numpy, one_zero, pc, take
 from omnigraph.execution.scope import Datum
 from omnigraph.language.plan.expressions import CompareOp, StringOp
 
@@ -38,11 +38,12 @@ def together(left: Datum, right: Datum) -> tuple[Datum, Datum]:
     if left.type == right.type:
         return left, right
     if not isinstance(right, pa.Array) and _fits(right, left.type):
-        return left, right.cast(left.type)
+        return left, right.cast(left.type, safe=False)
     if not isinstance(left, pa.Array) and _fits(left, right.type):
-        return left.cast(right.type), right
+        return left.cast(right.type, safe=False), right
     common = _common(left.type, right.type)
-    return left.cast(common), right.cast(common)
+    # A float may stand for several large whole numbers: those are equal to it then.
+    return left.cast(common, safe=False), right.cast(common, safe=False)
 
 
 def is_member(item: Datum, items: Datum, *, size: int) -> Values:
@@ -89,7 +90,7 @@ def _in_list(item: Values, values: Any) -> Values:  # noqa: ANN401  (the array i
         found = pc.is_in(_decimals(item), value_set=_decimals(values))
     else:
         item, values = together(item, values)
-        found = pc.is_in(item, value_set=values)
+        found = pc.is_in(one_zero(item), value_set=one_zero(values))
     nulls = nulls_of(item)
     return found if nulls is None else arrow(numpy(found), nulls=nulls)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.language.plan import steps
-from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, Column
+from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, Column, Expression
 from omnigraph.language.plan.pipeline import uses
 from omnigraph.language.plan.steps import Step
 from omnigraph.language.plan.walk import variables
@@ -39,11 +39,21 @@ class Demand:
 def demand_of(columns: Iterable[Column], *, is_aggregate: bool, distinct: bool) -> Demand:
     """What the columns of a result want of the rows they are computed from."""
     values = [column.value for column in columns]
-    needed = frozenset(name for value in values for name in variables(value))
+    needed = frozenset(name for value in values if not counts_rows(value) for name in variables(value))
     if is_aggregate:
         aggregates = [value for value in values if isinstance(value, Aggregation)]
         return Demand(needed, Regard.ONCE if all(map(_ignores_repeats, aggregates)) else Regard.COUNTED)
     return Demand(needed, Regard.ONCE if distinct else Regard.EACH)
+
+
+def counts_rows(value: Expression | Aggregation) -> bool:
+    """Whether an aggregate counts something that every row has."""
+    return (
+        isinstance(value, Aggregation)
+        and value.function is AggregateFunction.COUNT
+        and not value.distinct
+        and (value.argument is None or not value.argument.type.nullable)
+    )
 
 
 def _ignores_repeats(aggregation: Aggregation) -> bool:

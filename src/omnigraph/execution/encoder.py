@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.arrays import NONE, Positions, Values, chosen, joined, pc, places_in, take
+from omnigraph.execution.arrays import NONE, Positions, Values, chosen, joined, one_zero, places_in, take
 
 _HALF = 32
 
@@ -19,7 +19,7 @@ class Encoder:
     __slots__ = ("_known", "_nested", "_type")
 
     def __init__(self) -> None:
-        self._known: "Values | None" = None
+        self._known: Values | None = None
         self._nested: dict[tuple[object, ...], int] = {}
         self._type: Any = pa.null()
 
@@ -39,9 +39,7 @@ class Encoder:
             return np.zeros(len(values), dtype=np.int64)
         if pa.types.is_nested(values.type):
             return self._one_by_one(values)
-        if pa.types.is_floating(values.type):
-            values = pc.add(values, pa.scalar(0.0, values.type))
-        encoded: Any = values.dictionary_encode()
+        encoded: Any = one_zero(values).dictionary_encode()
         uniques: Values = encoded.dictionary
         if self._known is None:
             self._known = uniques

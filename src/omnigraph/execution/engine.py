@@ -15,6 +15,7 @@ from omnigraph import limits
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.adjacencies import Adjacencies, AdjacencyStats, ExpandForm
+from omnigraph.execution.adjacency_files import AdjacencyFiles
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.cache import ByteCache, CacheStats
 from omnigraph.execution.columns import Versions
@@ -87,7 +88,8 @@ class QueryEngine:
         """
         self._cache = ByteCache(cache_bytes)
         self._versions = Versions(tables, self._cache)
-        self._adjacencies = Adjacencies(self._cache, form=form)
+        files = None if store is None else AdjacencyFiles(store, read_only=read_only)
+        self._adjacencies = Adjacencies(self._cache, self._versions, files, form=form)
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
         # By identity: compiled queries are remembered by text, and hashing one takes longer than running it.

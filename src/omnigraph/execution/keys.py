@@ -1,23 +1,37 @@
 """Nodes that a condition names by their key: found by id instead of by looking at all of them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from omnigraph.execution.operators.scan import Lookup
 from omnigraph.execution.run import Run
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression, SingleValue, Value
-from omnigraph.language.plan.walk import conjuncts
+from omnigraph.language.plan.walk import conjunction, conjuncts
 from omnigraph.model.keys import canonical_text, derived_id
 from omnigraph.model.schema import NodeType
-from omnigraph.model.types import INTEGER_SCALARS, PropertyType
+from omnigraph.model.types import FLOAT_SCALARS, INTEGER_SCALARS, PropertyType
 
 # The values a property must have one of.
 Choices = Callable[[Run], tuple[SingleValue, ...]]
 
 
-def lookup_for(node: NodeType, variable: str, condition: Expression | None) -> Lookup | None:
-    """The ids among which a scan's nodes must be, where its condition fixes the key.
+@dataclass(frozen=True, slots=True)
+class KeyLookup:
+    """How to find the nodes a condition names by their key.
+
+    Attributes:
+        ids: the ids among which they are; None, at run time, where the values given are no keys.
+        left: what must still be judged on the nodes found.
+    """
+
+    ids: Lookup
+    left: Expression | None
+
+
+def lookup_for(node: NodeType, variable: str, condition: Expression | None) -> KeyLookup | None:
+    """The lookup for a scan whose condition fixes the key.
 
     Args:
         node (NodeType): the type scanned.
@@ -25,22 +39,29 @@ def lookup_for(node: NodeType, variable: str, condition: Expression | None) -> L
         condition (Expression | None): about them.
 
     Returns:
-        Lookup | None: the condition must still be judged on what is found; None where all nodes must be looked at.
+        KeyLookup | None: None where all nodes must be looked at.
     """
     if condition is None or not node.is_keyed:
         return None
     fixed: dict[str, Choices] = {}
+    left: list[Expression] = []
+    exact = {key.name for key in node.key if key.type.scalar not in FLOAT_SCALARS}
     for each in conjuncts(condition):
         found = _fixed(each, variable)
-        if found is not None:
-            fixed.setdefault(*found)
+        if found is None or found[0] in fixed:
+            left.append(each)
+            continue
+        fixed.setdefault(*found)
+        # Floats of two widths can have one text and differ.
+        if found[0] not in exact:
+            left.append(each)
     keys = node.key
     if any(key.name not in fixed for key in keys):
         return None
     if len(keys) == 1:
         choices, of = fixed[keys[0].name], keys[0].type
-        return lambda run: _texts(choices(run), of)
-    return lambda run: _composite(node, {key.name: fixed[key.name](run) for key in keys})
+        return KeyLookup(lambda run: _texts(choices(run), of), conjunction(left))
+    return KeyLookup(lambda run: _composite(node, {key.name: fixed[key.name](run) for key in keys}), conjunction(left))
 
 
 def _fixed(condition: Expression, variable: str) -> tuple[str, Choices] | None:

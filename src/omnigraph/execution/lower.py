@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.errors import InternalError
-from omnigraph.execution.demand import Demand, demand_of
+from omnigraph.execution.demand import Demand, counts_rows, demand_of
 from omnigraph.execution.expressions import prepare, result_type
 from omnigraph.execution.lower_pattern import PatternLowering
 from omnigraph.execution.operators.aggregate import Aggregate, AggregateColumn, KeyColumn
@@ -86,10 +86,7 @@ def _returned(rows: Frames, step: steps.Aggregate | steps.Project) -> ResultRows
 def _grouped(column: Column) -> KeyColumn | AggregateColumn:
     value = column.value
     if isinstance(value, Aggregation):
-        argument = value.argument
-        # A node that is always there is counted by its row.
-        if isinstance(argument, ex.Entity) and not argument.type.nullable and _counts_rows(value):
-            argument = None
+        argument = None if counts_rows(value) else value.argument
         return AggregateColumn(value, None if argument is None else prepare(argument))
     match value:
         case ex.Property(variable=variable, name=name):
@@ -98,10 +95,6 @@ def _grouped(column: Column) -> KeyColumn | AggregateColumn:
             return KeyColumn(prepare(value), variable, ID)
         case _:
             return KeyColumn(prepare(value))
-
-
-def _counts_rows(aggregation: Aggregation) -> bool:
-    return aggregation.function is ex.AggregateFunction.COUNT and not aggregation.distinct
 
 
 def _later(rows: ResultRows, step: Step, *, columns: int) -> ResultRows:

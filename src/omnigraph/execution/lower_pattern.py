@@ -1,6 +1,7 @@
 """The steps that match a pattern, to operators over rows of variables."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import assert_never
 
@@ -81,13 +82,20 @@ class PatternLowering:
         node = self._schema.node(step.type_name)
         if node is None:
             raise InternalError(f"the plan scans {step.type_name}, which the schema does not have")
+        lookup = lookup_for(node, step.variable, step.condition)
         return Scan(
             step.variable,
             step.type_name,
             condition=prepared(step.condition),
-            lookup=lookup_for(node, step.variable, step.condition),
+            lookup=None if lookup is None else lookup.ids,
+            left=None if lookup is None else prepared(lookup.left),
             at_most=at_most(step.at_most) if isinstance(step, steps.Scan) else None,
         )
+
+    def names_nodes(self, step: steps.Expand) -> bool:
+        """Whether an expansion's condition on its target names it by its key."""
+        node = self._schema.node(step.target_type)
+        return node is not None and lookup_for(node, step.target, step.target_condition) is not None
 
 
 def prepared(condition: Expression | None) -> Computation | None:
@@ -186,6 +194,8 @@ class _Pipeline:
             case steps.Product():
                 return self._product(rows, step, keep)
             case steps.Expand():
+                if self._lowering.names_nodes(step):
+                    return self._to_named(rows, step, later)
                 return self._collapsed(self._expand(rows, step, keep), step, keep)
             case steps.Connect():
                 return self._connect(rows, step, keep)
@@ -284,6 +294,35 @@ class _Pipeline:
             keep=keep,
             target_condition=prepared(step.target_condition),
         )
+
+    def _to_named(self, rows: Frames, step: steps.Expand, later: Sequence[Step]) -> Frames:
+        """To a target that is named by its key: find it first, then ask whether it is joined."""
+        scan = steps.Scan(step.target, step.target_type, step.target_condition)
+        connect = steps.Connect(
+            step.source,
+            step.target,
+            step.source_type,
+            step.target_type,
+            step.edge,
+            step.direction,
+            step.least,
+            step.most,
+            step.edge_variable,
+            step.path,
+            step.edge_condition,
+        )
+        if step.path_from_target:
+            # The path is read from the target: so it is searched from there, against the edges.
+            connect = replace(
+                connect,
+                source=step.target,
+                target=step.source,
+                source_type=step.target_type,
+                target_type=step.source_type,
+                direction=step.direction.reversed,
+            )
+        both = Product(rows, self._lowering.scan(scan), keep=self._keep((connect, *later)))
+        return self._connect(both, connect, self._keep(later))
 
     def _collapsed(self, rows: Frames, step: steps.Expand, keep: frozenset[str]) -> Frames:
         """Where nothing but the target is needed any more, each node once."""

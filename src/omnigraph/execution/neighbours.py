@@ -84,15 +84,10 @@ class InMemory(Neighbours):
         return self._rows
 
 
-class LookedUp(Neighbours):
-    """Through the edge table and its indexes: reads the edges of the nodes asked for, and no others."""
+class OneWayAtATime(Neighbours):
+    """Through something that knows edges by one of their ends."""
 
-    __slots__ = ("_direction", "_edges", "_sources", "_targets")
-
-    def __init__(self, edges: Columns, sources: Columns, targets: Columns, direction: Direction) -> None:
-        self._edges = edges
-        self._sources = sources
-        self._targets = targets
+    def __init__(self, direction: Direction) -> None:
         self._direction = direction
 
     @property
@@ -100,14 +95,26 @@ class LookedUp(Neighbours):
         """Nothing is in memory."""
         return
 
+    @abstractmethod
+    def edges_at(self, nodes: Ordinals, *, leaving: bool) -> tuple[Positions, Ordinals, Ordinals]:
+        """The edges that leave, or reach, some nodes.
+
+        Args:
+            nodes (Ordinals): ascending, each once.
+            leaving (bool): whether they are where edges start.
+
+        Returns:
+            tuple[Positions, Ordinals, Ordinals]: positions among the nodes, the nodes at the other end, and records.
+        """
+
     def spread(self, nodes: Ordinals, *, each_record: bool) -> Spread:
         """The neighbours of some nodes."""
         wanted, back = np.unique(nodes, return_inverse=True)
         ways = []
         if self._direction is not Direction.IN:
-            ways.append(self._one_way(wanted, self._sources, SRC, self._targets, DST))
+            ways.append(self.edges_at(wanted, leaving=True))
         if self._direction is not Direction.OUT:
-            ways.append(self._one_way(wanted, self._targets, DST, self._sources, SRC))
+            ways.append(self.edges_at(wanted, leaving=False))
         places = np.concatenate([way[0] for way in ways])
         targets = np.concatenate([way[1] for way in ways])
         records = np.concatenate([way[2] for way in ways])
@@ -119,12 +126,22 @@ class LookedUp(Neighbours):
         rows, at = repeated_places(starts[back], np.diff(starts)[back])
         return Spread(rows, targets[at], records[at] if each_record else None)
 
-    def _one_way(
-        self, nodes: Ordinals, near: Columns, near_end: str, far: Columns, far_end: str
-    ) -> tuple[Positions, Ordinals, Ordinals]:
-        """The edges at these nodes: positions among them, the nodes at the other end, and records."""
+
+class LookedUp(OneWayAtATime):
+    """Through the edge table and its indexes: reads the edges of the nodes asked for, and no others."""
+
+    def __init__(self, edges: Columns, sources: Columns, targets: Columns, direction: Direction) -> None:
+        super().__init__(direction)
+        self._edges = edges
+        self._sources = sources
+        self._targets = targets
+
+    def edges_at(self, nodes: Ordinals, *, leaving: bool) -> tuple[Positions, Ordinals, Ordinals]:
+        """The edges that leave, or reach, some nodes."""
         if not len(nodes):
             return np.empty(0, dtype=np.int64), NO_ORDINALS, NO_ORDINALS
+        near, far = (self._sources, self._targets) if leaving else (self._targets, self._sources)
+        near_end, far_end = (SRC, DST) if leaving else (DST, SRC)
         ids = near.take(ID, nodes)
         found = _rows_where_in(self._edges.table, near_end, ids, far_end)
         targets = far.locate(found.column(far_end))

@@ -91,43 +91,51 @@ class Expand(Operator[Frame]):
             nodes = there.bound(self._source)
             way = self._hop.way(run, there.size)
             for spread in spreads(way, nodes, each_record=self._each_record, at_most=run.batch_rows):
-                made = self._made(run, there, spread, targets, edges)
+                made = self._made(run, there, self._wanted(run, spread, targets, edges), targets, edges)
                 if made.size:
                     yield made
 
-    def _made(self, run: Run, frame: Frame, spread: Spread, targets: Columns, edges: Columns) -> Frame:
+    def _wanted(self, run: Run, spread: Spread, targets: Columns, edges: Columns) -> Spread:
+        """Those for which the conditions are true."""
         mask = None
         if self._edge_condition is not None:
             assert spread.records is not None
             assert self._edge_variable is not None
-            mask = self._judged(run, self._edge_condition, self._edge_variable, edges, spread.records)
+            mask = _judged(run, self._edge_condition, self._edge_variable, edges, spread.records)
         if self._target_condition is not None:
-            judged = self._judged(run, self._target_condition, self._target, targets, spread.targets)
+            judged = _judged(run, self._target_condition, self._target, targets, spread.targets)
             mask = judged if mask is None else mask & judged
-        if mask is not None and not mask.all():
-            records = None if spread.records is None else spread.records[mask]
-            spread = Spread(spread.rows[mask], spread.targets[mask], records)
+        if mask is None:
+            return spread
+        kept = np.flatnonzero(mask)
+        return Spread(spread.rows[kept], spread.targets[kept], None if spread.records is None else spread.records[kept])
+
+    def _made(self, run: Run, frame: Frame, spread: Spread, targets: Columns, edges: Columns) -> Frame:
         slots: dict[str, Slot] = {}
         if self._target in self._keep:
             slots[self._target] = Bound(targets, spread.targets)
-        if self._edge_variable in self._keep and self._edge_variable is not None and spread.records is not None:
+        if self._edge_variable is not None and self._edge_variable in self._keep:
+            assert spread.records is not None
             slots[self._edge_variable] = Bound(edges, spread.records)
         kept = frame.only(self._keep)
         if not kept.slots and not kept.hidden and kept.weights is None:
-            return kept.like(len(spread.targets), slots)
+            return Frame(run, len(spread.targets), slots)
         return kept.take(spread.rows).with_slots(slots)
 
-    def _judged(self, run: Run, condition: Computation, variable: str, columns: Columns, ordinals: Ordinals) -> Mask:
-        """For which of these a condition is true; judged once for the whole table where that is less work."""
-        whole = run.kept.get(condition)
-        if whole is None and len(ordinals) >= columns.numbering.size:
-            everything = np.arange(columns.numbering.size, dtype=np.int32)
-            whole = holds(condition, Frame(run, len(everything), {variable: Bound(columns, everything, first=0)}))
-            run.kept[condition] = whole
-        if isinstance(whole, np.ndarray):
-            found: Mask = whole[ordinals]
-            return found
-        return holds(condition, Frame(run, len(ordinals), {variable: Bound(columns, ordinals)}))
+
+def _judged(run: Run, condition: Computation, variable: str, columns: Columns, ordinals: Ordinals) -> Mask:
+    """For which of these a condition is true; judged for the whole table as soon as that is less work."""
+    kept = run.kept.get(condition, 0)
+    if isinstance(kept, int):
+        if kept + 2 * len(ordinals) < columns.numbering.size:
+            run.kept[condition] = kept + len(ordinals)
+            return holds(condition, Frame(run, len(ordinals), {variable: Bound(columns, ordinals)}))
+        everything = np.arange(columns.numbering.size, dtype=np.int32)
+        kept = holds(condition, Frame(run, len(everything), {variable: Bound(columns, everything, first=0)}))
+        run.kept[condition] = kept
+    assert isinstance(kept, np.ndarray)
+    found: Mask = kept[ordinals]
+    return found
 
 
 def spreads(way: Neighbours, nodes: Bound, *, each_record: bool, at_most: int) -> Iterator[Spread]:

@@ -18,7 +18,7 @@ Count = Callable[[Run], int]
 class Scan(Operator[Frame]):
     """Every node of a type for which a condition is true.
 
-    Nodes that the condition names by their key are looked up, and the condition is judged on them alone.
+    Nodes that the condition names by their key are looked up, and what is left of it is judged on them alone.
     """
 
     def __init__(
@@ -28,12 +28,14 @@ class Scan(Operator[Frame]):
         *,
         condition: Computation | None = None,
         lookup: Lookup | None = None,
+        left: Computation | None = None,
         at_most: Count | None = None,
     ) -> None:
         self._variable = variable
         self._type_name = type_name
         self._condition = condition
         self._lookup = lookup
+        self._left = left
         self._at_most = at_most
 
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:  # noqa: ARG002  (a scan takes nothing)
@@ -60,8 +62,8 @@ class Scan(Operator[Frame]):
             return None
         found = nodes.find(ids)
         frame = Frame(run, len(found), {self._variable: Bound(nodes, found)})
-        if len(found) and self._condition is not None:
-            frame = frame.where(holds(self._condition, frame))
+        if len(found) and self._left is not None:
+            frame = frame.where(holds(self._left, frame))
         return iter([frame] if frame.size else [])
 
     def _all(self, run: Run, nodes: Columns) -> Iterator[Frame]:

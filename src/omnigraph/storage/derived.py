@@ -1,0 +1,36 @@
+"""Where files lie that can be made again from the graph, and which version of which table they belong to.
+
+Nothing needs them for a right answer. They belong to a version, and go when it goes: a sweep may delete every path here
+whose version no kept commit names, and any other too.
+"""
+
+from omnigraph.storage import paths
+
+DERIVED = "__derived/"
+ADJACENCY = f"{DERIVED}adjacency/"
+
+
+def adjacency_of(table: str) -> str:
+    """The folder of all adjacency of an edge table, whose own folder is `table`."""
+    return f"{ADJACENCY}{table.removeprefix(paths.EDGES)}/"
+
+
+def adjacency_folder(table: str, version: int) -> str:
+    """The folder of the adjacency of one version of an edge table."""
+    return f"{adjacency_of(table)}{version}/"
+
+
+def version_of(path: str) -> tuple[str, int] | None:
+    """The table and version that a path belongs to; None for a path that is none of these.
+
+    Args:
+        path: as a listing gives it.
+
+    Returns:
+        The table's folder, as pins name it, and the version.
+    """
+    table, _, rest = path.removeprefix(ADJACENCY).partition("/")
+    version, _, file = rest.partition("/")
+    if not path.startswith(ADJACENCY) or not table or not file or not (version.isascii() and version.isdigit()):
+        return None
+    return f"{paths.EDGES}{table}", int(version)
