@@ -89,7 +89,9 @@ def read(parts: Parts, name: str) -> Tag:
 
 def names(parts: Parts) -> list[str]:
     """The tags there are, in order."""
-    known = sorted(paths.unsegment(folder) for folder in parts.store.list_folders(paths.TAGS))
+    folders = [(folder, paths.unsegment(folder)) for folder in parts.store.list_folders(paths.TAGS)]
+    # A folder whose name is not how a tag is spelled there was left by somebody else.
+    known = sorted(name for folder, name in folders if paths.segment(name) == folder)
     return [name for name in known if _newest(parts, name)[1] is not None]
 
 

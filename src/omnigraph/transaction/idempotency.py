@@ -43,7 +43,7 @@ def note_use(parts: Parts, branch: str, key: str, entry: Record) -> None:
 
 
 def _path(branch: str, key: str) -> str:
-    return paths.idempotency(branch, hashlib.sha256(key.encode()).hexdigest())
+    return paths.idempotency(branch, hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest())
 
 
 def _note(number: int) -> bytes:

@@ -254,7 +254,10 @@ def _published(parts: Parts, operation: Operation, draft: Draft, base: Record, s
 
 
 def _check_key(key: str | None) -> None:
-    if key is not None and not 0 < len(key.encode("utf-8", "surrogatepass")) <= limits.IDEMPOTENCY_KEY_BYTES_MAX:
+    if key is None:
+        return
+    size = len(key.encode("utf-8", "surrogatepass"))
+    if not 0 < size <= limits.IDEMPOTENCY_KEY_BYTES_MAX:
         raise InvalidRequestError(
-            f"an idempotency key has 1 to {limits.IDEMPOTENCY_KEY_BYTES_MAX} bytes; this one has {len(key.encode())}"
+            f"an idempotency key has 1 to {limits.IDEMPOTENCY_KEY_BYTES_MAX} bytes; this one has {size}"
         )

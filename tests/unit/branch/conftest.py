@@ -1,0 +1,25 @@
+import pytest
+
+from omnigraph.ids import UlidSource
+from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.testing import operations as op
+from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.transaction.parts import Parts
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """A store of the test's own, in memory."""
+    return MemoryStore(f"test-{UlidSource().new()}")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that goes only when it is told to."""
+    return ManualClock()
+
+
+@pytest.fixture
+def parts(store: MemoryStore, clock: ManualClock) -> Parts:
+    """An empty graph in memory."""
+    return op.new_graph(store, clock=clock)
