@@ -29,7 +29,8 @@ class StoreError(GraphError):
         path: what the request was about.
     """
 
-    def __init__(self, message: str, *, path: str) -> None:
+    def __init__(self, message: str, *, path: str = "") -> None:
+        # The default is for errors that travel between processes: they are made first and given the rest afterwards.
         super().__init__(message, path=path)
         self.path = path
 

@@ -1,5 +1,7 @@
 """Branches: entries of logs of their own, made and ended by one put each."""
 
+from collections.abc import Callable
+
 import pytest
 
 from omnigraph import limits
@@ -180,17 +182,22 @@ def test_what_is_not_there_or_there_already_is_said_by_name(parts: Parts) -> Non
 def test_a_deleted_branch_is_not_there(parts: Parts) -> None:
     branches.create(parts, "side")
     branches.delete(parts, "side")
-    for attempt in (
+    attempts: list[Callable[[], object]] = [
         lambda: branches.delete(parts, "side"),
         lambda: branches.create(parts, "new", source="side"),
         lambda: write(parts, "side", op.insert(PERSON, {"a": 1})),
-    ):
+    ]
+    for attempt in attempts:
         with pytest.raises(NotFoundError):
             attempt()
 
 
 def test_main_can_neither_be_made_nor_deleted(parts: Parts) -> None:
-    for attempt in (lambda: branches.create(parts, MAIN), lambda: branches.delete(parts, f" {MAIN}")):
+    attempts: list[Callable[[], object]] = [
+        lambda: branches.create(parts, MAIN),
+        lambda: branches.delete(parts, f" {MAIN}"),
+    ]
+    for attempt in attempts:
         with pytest.raises(InvalidRequestError, match="'main'"):
             attempt()
 
@@ -198,7 +205,11 @@ def test_main_can_neither_be_made_nor_deleted(parts: Parts) -> None:
 def test_a_graph_opened_for_reading_has_its_branches_left_alone(store: MemoryStore, parts: Parts) -> None:
     branches.create(parts, "side")
     looking = open_root(store, read_only=True)
-    for attempt in (lambda: branches.create(looking, "new"), lambda: branches.delete(looking, "side")):
+    attempts: list[Callable[[], object]] = [
+        lambda: branches.create(looking, "new"),
+        lambda: branches.delete(looking, "side"),
+    ]
+    for attempt in attempts:
         with pytest.raises(PermissionDeniedError, match="read-only"):
             attempt()
     assert branches.names(looking) == [MAIN, "side"]
