@@ -1,4 +1,4 @@
-"""Places that are no graph, or a damaged one, or of a newer release, or not to be written: it is said what and where."""
+"""Places that are no graph, a damaged one, one of a newer release, or not to be written: it is said what and where."""
 
 import json
 from pathlib import Path

@@ -114,7 +114,7 @@ def _ended(parts: Parts, facts: Facts) -> bool | str:
 
 def _facts(parts: Parts, found: LeftBehind, *, alive: bool) -> Facts:
     intent, completed = found.intent, found.completed
-    readable = None if completed is None or alive else _readable(parts, completed)
+    readable = None if completed is None or alive else _readable(parts, intent, completed)
     if completed is not None and readable:
         completed = replace(completed, footprint=at_hand(parts, completed.footprint))
     return Facts(
@@ -130,12 +130,12 @@ def _facts(parts: Parts, found: LeftBehind, *, alive: bool) -> Facts:
     )
 
 
-def _readable(parts: Parts, completed: Completed) -> bool | None:
-    """Whether every staged version and every file it refers to is there; None when the store does not say."""
+def _readable(parts: Parts, intent: Intent, completed: Completed) -> bool | None:
+    """Whether every staged version and every file it has brought is there; None when the store does not say."""
     try:
-        for pin in completed.tables.values():
+        for key, pin in completed.tables.items():
             there = {listed.path for listed in parts.table_files.list(f"{pin.table}/")}
-            for file in parts.tables.files(pin):
+            for file in parts.tables.files(pin) - parts.tables.files(intent.tables[key]):
                 if not (any(path.startswith(file) for path in there) if file.endswith("/") else file in there):
                     return False
         for file in _beside(completed):
