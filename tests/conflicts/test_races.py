@@ -1,6 +1,7 @@
 """Races and retries that once went wrong, each as a plain test."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,14 @@ def test_a_commit_that_compacts_a_table_and_writes_to_it_says_what_it_changed(pa
     assert entry.changes.types[PERSON].updated_ids == ("b",)
     assert op.rows_of(parts, PERSON) == {"a": 1, "b": 2, "c": 3}
     check_graph(parts)
+
+
+def test_an_interrupted_write_with_nothing_to_change_is_not_finished_as_a_commit(parts: Parts) -> None:
+    for place in (Failpoint.WRITE_MADE_DURABLE, Failpoint.WRITE_INTENT_COMPLETED):
+        with armed(place, die), suppress(Crash):
+            assert write(parts, MAIN, op.noted(op.delete(PERSON, ["nobody"]))).entry is None
+
+    heal(parts)
+
+    assert [entry.recovery.kind for entry in entries(parts) if entry.recovery] == [RecoveryKind.UNDONE]
+    assert parts.intents.listed() == {}

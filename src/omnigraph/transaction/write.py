@@ -190,23 +190,24 @@ def _staged_under_an_intent(
     with parts.intents.noted(intent) as noted, _withdrawn_on_failure(noted, intent):
         reached(Failpoint.WRITE_INTENT_PUT)
         staged = _staged(parts, staging)
-        noted.complete(
-            Completed(
-                intent=intent.id,
-                schema=staged.schema,
-                tables=dict(staged.added) | {key: table.pin for key, table in staged.tables.items()},
-                removed=tuple(sorted(staged.removed)),
-                footprint=staged.footprint,
-                changes=staged.changes,
-                merged_parent=draft.merged_parent,
-                message=draft.message,
-                idempotency_key=draft.idempotency_key,
-                notes=staged.notes,
-                if_commit=draft.if_commit,
-                expected_table_versions=dict(draft.expected_table_versions or {}),
+        if _has_to_be_published(operation, base, staged):  # otherwise nobody shall do it for us
+            noted.complete(
+                Completed(
+                    intent=intent.id,
+                    schema=staged.schema,
+                    tables=dict(staged.added) | {key: table.pin for key, table in staged.tables.items()},
+                    removed=tuple(sorted(staged.removed)),
+                    footprint=staged.footprint,
+                    changes=staged.changes,
+                    merged_parent=draft.merged_parent,
+                    message=draft.message,
+                    idempotency_key=draft.idempotency_key,
+                    notes=staged.notes,
+                    if_commit=draft.if_commit,
+                    expected_table_versions=dict(draft.expected_table_versions or {}),
+                )
             )
-        )
-        reached(Failpoint.WRITE_INTENT_COMPLETED)
+            reached(Failpoint.WRITE_INTENT_COMPLETED)
         receipt = _published(parts, operation, draft, base, staged)
         try:
             noted.clear()
@@ -242,9 +243,13 @@ def _staged(parts: Parts, staging: Staging) -> Staged:
     return staged
 
 
-def _published(parts: Parts, operation: Operation, draft: Draft, base: Record, staged: Staged) -> Receipt:
+def _has_to_be_published(operation: Operation, base: Record, staged: Staged) -> bool:
     changed = staged.tables or staged.added or staged.removed or staged.schema != base.schema
-    if not changed and not operation.publishes_nothing_too:
+    return bool(changed) or operation.publishes_nothing_too
+
+
+def _published(parts: Parts, operation: Operation, draft: Draft, base: Record, staged: Staged) -> Receipt:
+    if not _has_to_be_published(operation, base, staged):
         return Receipt(None, base)
     try:
         entry = publish(parts, staged, draft, base)
