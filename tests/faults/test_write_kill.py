@@ -104,3 +104,6 @@ def test_a_process_killed_at_any_of_its_requests_leaves_the_state_before_or_afte
     assert all(state in (before, after) for state in seen)
     assert before in seen
     assert len(seen) > 4
+    if noted:
+        # Killed at its entry it was finished by the next open; killed at one of three deletes it was there already.
+        assert seen.count(after) >= 5

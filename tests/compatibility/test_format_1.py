@@ -1,0 +1,141 @@
+"""Graphs of format 1, as they were written when it was new: every later release must read every commit of them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph import limits
+from omnigraph.branch import branches, tags
+from omnigraph.model.commit import MAIN, RecoveryKind
+from omnigraph.storage import paths
+from omnigraph.storage.records.change_file import read_change_file
+from omnigraph.testing import operations as op
+from omnigraph.testing.interrupted import let_it_grow_old, recovered
+from omnigraph.testing.invariants import check_graph, entries
+from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
+from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.root import open_and_heal, open_root
+from omnigraph.transaction.stage import at_hand
+from omnigraph.transaction.write import WriteOptions, write
+
+Root = Callable[[str], Path]
+NAME = "format-1"
+SETTINGS = Settings(durability="process")
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    text = Path(__file__).with_name(f"{NAME}.expected.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@pytest.fixture
+def kept_parts(kept: Root) -> Parts:
+    return open_root(str(kept(NAME)), read_only=True)
+
+
+def test_every_row_of_every_commit_of_every_branch_is_read_and_nothing_is_changed_by_that(
+    kept: Root, kept_parts: Parts, expected: dict[str, Any]
+) -> None:
+    root = kept(NAME)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    assert kept_parts.log.branch_names() == sorted(expected["branches"])
+    for name, log in expected["branches"].items():
+        found = entries(kept_parts, name)
+        assert [entry.number for entry in found] == [each["number"] for each in log]
+        for entry, each in zip(found, log, strict=True):
+            rows = {key: kept_parts.snapshot(entry).scan(key).sort_by("id").to_pylist() for key in sorted(entry.tables)}
+            assert rows == each["rows"], (name, entry.number)
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_every_entry_says_what_it_said(kept_parts: Parts, expected: dict[str, Any]) -> None:
+    for name, log in expected["branches"].items():
+        for entry, each in zip(entries(kept_parts, name), log, strict=True):
+            assert (entry.commit, entry.kind.value, entry.parent) == (each["commit"], each["kind"], each["parent"])
+            assert (entry.actor, entry.message, entry.idempotency_key) == (each["actor"], each["message"], each["key"])
+            assert (entry.created_at_us, entry.schema) == (each["created_at"], each["schema"])
+            assert list(entry.aborted) == each["aborted"]
+            assert (entry.recovery and entry.recovery.kind.value) == each["recovery"]
+            assert {
+                key: [change.inserted, change.updated, change.deleted] for key, change in entry.changes.types.items()
+            } == each["changes"]
+    assert {name: tags.read(kept_parts, name).commit for name in tags.names(kept_parts)} == expected["tags"]
+    assert branches.names(kept_parts) == sorted(expected["branches"])
+
+
+def test_changes_and_footprints_in_files_of_their_own_are_read(kept_parts: Parts) -> None:
+    [entry] = [each for each in entries(kept_parts) if each.changes.file is not None]
+    assert entry.changes.file is not None
+    told = read_change_file(kept_parts.store.get(entry.changes.file), path="")
+    assert (told[COMPANY].inserted_ids, told[COMPANY].updated_ids) == (("initech",), ("acme",))
+    assert at_hand(kept_parts, entry.footprint).of(COMPANY).changes_content
+
+
+def test_an_entry_that_counts_from_an_earlier_map_is_among_them(kept_parts: Parts) -> None:
+    documents = [
+        json.loads(kept_parts.store.get(paths.entry(MAIN, entry.number)))["kind"]
+        for entry in entries(kept_parts)
+        if "tables_since" in json.loads(kept_parts.store.get(paths.entry(MAIN, entry.number)))
+    ]
+    assert documents == ["mutation"]
+
+
+def test_history_comes_from_its_checkpoint_as_well(
+    kept_parts: Parts, monkeypatch: pytest.MonkeyPatch, expected: dict[str, Any]
+) -> None:
+    from_entries = entries(kept_parts)
+    monkeypatch.setattr(limits, "CHECKPOINT_ENTRIES", 8)
+    assert kept_parts.log.between(MAIN, 1, 16) == from_entries[:16]
+    assert len(from_entries) == len(expected["branches"][MAIN])
+
+
+def test_a_key_used_then_is_known_now(copied: Root, expected: dict[str, Any]) -> None:
+    parts = open_root(str(copied(NAME)), settings=SETTINGS)
+    receipt = write(parts, MAIN, op.append(KNOWS, {"k3": 3}), WriteOptions(idempotency_key="once"))
+    assert receipt.replayed
+    [first] = [each["commit"] for each in expected["branches"][MAIN] if each["key"] == "once"]
+    assert receipt.entry is not None
+    assert receipt.entry.commit == first
+
+
+def test_writes_interrupted_then_are_ended_now(copied: Root, expected: dict[str, Any]) -> None:
+    root = str(copied(NAME))
+    looking = open_root(root, read_only=True)
+    # Files of a fresh checkout are young, and their writers were on another host.
+    for intent in (expected["begun"], expected["staged"]):
+        let_it_grow_old(looking, intent)
+    parts, healed = open_and_heal(root, settings=SETTINGS)
+    assert healed.ended == (expected["begun"], expected["staged"])
+    assert rows_of(parts, KNOWS) == {"k1": 1, "k2": 2, "staged": 1}
+    assert "begun" not in rows_of(parts, PERSON)
+    audits = [entry.recovery for entry in recovered(parts)[-2:] if entry.recovery is not None]
+    assert [(audit.intent, audit.kind) for audit in audits] == [
+        (expected["begun"], RecoveryKind.UNDONE),
+        (expected["staged"], RecoveryKind.FINISHED),
+    ]
+    check_graph(parts)
+
+
+def test_writing_goes_on_on_every_branch(copied: Root, expected: dict[str, Any]) -> None:
+    root = str(copied(NAME))
+    looking = open_root(root, read_only=True)
+    for intent in (expected["begun"], expected["staged"]):
+        let_it_grow_old(looking, intent)
+    parts = open_root(root, settings=SETTINGS)
+    before = {path: Path(root, path).read_bytes() for path in log_files(parts)}
+    for name in branches.names(parts):
+        write(parts, name, op.upsert(PERSON, {"new": 1}))
+        write(parts, name, op.compact(parts, PERSON))
+        assert rows_of(parts, PERSON, name)["new"] == 1
+    branches.create(parts, "later", source="again")
+    assert {path: Path(root, path).read_bytes() for path in before} == before
+    check_graph(parts)
+
+
+def log_files(parts: Parts) -> list[str]:
+    return [listed.path for listed in parts.store.list(paths.LOGS) if listed.path.endswith(".json")]
