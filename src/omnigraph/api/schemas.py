@@ -7,12 +7,11 @@ from typing import TypeVar
 
 from omnigraph import limits
 from omnigraph.errors import ConflictError, FormatError
-from omnigraph.execution.accepted import Accepted, SchemaMovedError
+from omnigraph.execution.accepted import Accepted, SchemaMovedError, accepted_schema
 from omnigraph.model import schema_document
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
-from omnigraph.transaction.constraint_rules.rules import rules_of
 from omnigraph.transaction.parts import Parts
 
 _ALGORITHM = "sha256:"
@@ -62,7 +61,7 @@ class Schemas:
             raise FormatError(
                 f"the schema stored as {digest} is another one; the graph is damaged", code="schema_damaged"
             )
-        accepted = Accepted(digest, schema, rules_of(schema))
+        accepted = accepted_schema(digest, schema)
         with self._lock:
             # Whoever was first stays: compiled queries are remembered by the schema object they were made for.
             accepted = self._known.setdefault(digest, accepted)

@@ -1,9 +1,13 @@
 """The schema a write is made under, with its rules, and what to do when the branch has moved on to another."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from omnigraph.model.schema import Schema
-from omnigraph.transaction.constraint_rules.rules import Rules
+from omnigraph.storage.layout import table_schemas
+from omnigraph.transaction.constraint_rules.rules import Rules, rules_of
 from omnigraph.transaction.staging import Staging
 
 
@@ -15,11 +19,18 @@ class Accepted:
         digest: what commits call it.
         schema: the types.
         rules: what must hold.
+        columns: of every table, by type key.
     """
 
     digest: str
     schema: Schema
     rules: Rules
+    columns: Mapping[str, pa.Schema]
+
+
+def accepted_schema(digest: str, schema: Schema) -> Accepted:
+    """A schema with everything that follows from it, worked out once."""
+    return Accepted(digest, schema, rules_of(schema), table_schemas(schema))
 
 
 class SchemaMovedError(Exception):

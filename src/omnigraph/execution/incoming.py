@@ -159,17 +159,19 @@ def _table(given: object, what: str) -> pa.Table:
         return given
     if isinstance(given, pa.RecordBatch):
         return pa.Table.from_batches([given])
-    if type(given).__module__.partition(".")[0] == "pandas":
+    is_pandas = type(given).__module__.partition(".")[0] == "pandas" and hasattr(given, "columns")
+    if not is_pandas and not isinstance(given, Mapping) and not hasattr(given, "__arrow_c_stream__"):
+        raise InvalidRequestError(
+            f"{what} rows must be an Arrow table, a data frame or a sequence of dictionaries, "
+            f"got {type(given).__name__}"
+        )
+    make: Any = pa.table
+    try:
         # By its own stream pandas would hand over its index as a column.
-        return pa.Table.from_pandas(given, preserve_index=False)
-    if isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__"):
-        try:
-            return pa.table(given)
-        except (pa.ArrowException, TypeError, ValueError) as fault:
-            raise InvalidRequestError(f"{what} rows cannot be read: {fault}") from fault
-    raise InvalidRequestError(
-        f"{what} rows must be an Arrow table, a data frame or a sequence of dictionaries, got {type(given).__name__}"
-    )
+        table: pa.Table = pa.Table.from_pandas(given, preserve_index=False) if is_pandas else make(given)
+    except (pa.ArrowException, TypeError, ValueError) as fault:
+        raise InvalidRequestError(f"{what} rows cannot be read: {fault}") from fault
+    return table
 
 
 def _check_names(frame: Frame, entity: EntityType, beside: set[str]) -> None:

@@ -23,7 +23,6 @@ from omnigraph.language.query import CompiledQuery, Params
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.storage.conform import nulls
-from omnigraph.storage.layout import table_schema
 from omnigraph.transaction import constraints
 from omnigraph.transaction.constraint_rules.ends import edges_at
 from omnigraph.transaction.staging import Staging
@@ -227,7 +226,7 @@ class _Statements:
                 if not each.type.nullable:
                     raise InvalidRequestError(f"missing required property '{each.name}'")
                 columns[each.name] = nulls(1, each.type)
-        schema = table_schema(entity)
+        schema = self.accepted.columns[entity.type_key]
         row = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
         self._waiting.setdefault(entity.type_key, []).append(row)
 

@@ -99,7 +99,13 @@ def blob_bytes(text: str) -> bytes:
 
 
 def _text(value: object) -> str | None:
-    return str(value) if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which no column of text can hold
+        return None
+    return str(value)
 
 
 def _bool(value: object) -> bool | None:

@@ -9,8 +9,8 @@ from omnigraph.storage.tables.table import Table
 def lend(table: Table) -> LanceDataset:
     """A version as a Lance dataset, opened apart from the graph's own handles.
 
-    The version is detached: Lance's own writing methods refuse to work on it, and nothing that is done to the returned
-    object reaches the graph.
+    Nothing that is done to it reaches the graph: on a detached version Lance's own writing methods refuse to work, and
+    on the first, empty one they make versions that no commit names.
 
     Args:
         table (Table): the version.
