@@ -41,8 +41,10 @@ class Column:
         return self.array.nbytes
 
     def serves(self, numbering: Numbering) -> bool:
-        """Whether it has the values of all these rows."""
-        return all(self.firsts.get(run.fragment.key) == run.first for run in numbering.runs if run.is_there)
+        """Whether it has the values of all these rows, and a place for every ordinal."""
+        return len(self.array) >= numbering.size and all(
+            self.firsts.get(run.fragment.key) == run.first for run in numbering.runs if run.is_there
+        )
 
     def begins(self, numbering: Numbering) -> bool:
         """Whether it has the values of all these rows but those behind its end."""

@@ -14,6 +14,7 @@ from omnigraph.model.schema import Schema
 from omnigraph.model.schema_document import digest
 from omnigraph.storage.layout import table_schema, table_schemas
 from omnigraph.storage.object_store import ObjectStore
+from omnigraph.storage.tables.tables import IndexKind, IndexSpec
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import init
 from omnigraph.transaction.snapshot import Snapshot
@@ -89,16 +90,6 @@ class StoredGraph:
         """The head of a branch."""
         return self.parts.snapshot(self.parts.log.live_head(branch))
 
-    def put(self, tables: Mapping[str, pa.Table]) -> None:
-        """Insert or replace rows."""
-
-        def run(staging: Staging) -> None:
-            for type_key, rows in tables.items():
-                if rows.num_rows:
-                    staging.upsert(type_key, rows)
-
-        self._write(run, tables)
-
     def add(self, tables: Mapping[str, pa.Table]) -> None:
         """Add rows under new ids."""
 
@@ -109,14 +100,33 @@ class StoredGraph:
 
         self._write(run, tables)
 
-    def delete(self, ids: Mapping[str, Sequence[str]]) -> None:
-        """Delete rows by id."""
+    def change(self, put: Mapping[str, pa.Table], gone: Mapping[str, Sequence[str]]) -> None:
+        """Insert or replace rows, and delete others by id, in one commit."""
 
         def run(staging: Staging) -> None:
-            for type_key, some in ids.items():
-                staging.delete(type_key, some)
+            for type_key, rows in put.items():
+                staging.upsert(type_key, rows)
+            for type_key, ids in gone.items():
+                staging.delete(type_key, ids)
 
-        self._write(run, ids)
+        self._write(run, {**put, **gone})
+
+    def compact(self, type_key: str) -> None:
+        """Put the fragments of a table together."""
+        tables = self.parts.tables
+        self._write(
+            lambda staging: staging.rework(type_key, tables.stage_compaction, keeps_content=True), {type_key: None}
+        )
+
+    def index(self, type_key: str, *columns: str) -> None:
+        """Build indexes over columns of a table."""
+        tables, specs = self.parts.tables, [IndexSpec(f"{column}_index", column, IndexKind.BTREE) for column in columns]
+        self._write(
+            lambda staging: staging.rework(
+                type_key, lambda base: tables.stage_index_delta(base, *specs), keeps_content=True
+            ),
+            {type_key: None},
+        )
 
     def rows(self, type_key: str, rows: Sequence[Row]) -> pa.Table:
         """Python rows as a table of a type; properties left out are null."""
