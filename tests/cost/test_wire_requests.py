@@ -1,0 +1,108 @@
+"""Every request that reaches an S3 server, ours and the table library's, for each small act.
+
+Tables carry an index on their ids, as every table that was optimised once does, and the process has used them before.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from omnigraph.branch import branches
+from omnigraph.model.commit import MAIN
+from omnigraph.storage.object_stores import S3Store
+from omnigraph.testing.histories import grow_history
+from omnigraph.testing.operations import append, build_index, delete, insert, new_graph, upsert, upsert_many
+from omnigraph.testing.s3_proxy import S3Proxy
+from omnigraph.testing.s3_server import S3Server
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.root import open_root
+from omnigraph.transaction.write import write
+
+pytestmark = pytest.mark.s3
+
+_BUCKET = "omnigraph-tests"
+_READS = {"GET", "HEAD", "LIST"}
+_FIRST, _LAST = "node:T0", "node:T{last}"
+
+_ENTRY = {("PUT", "log"): 1}
+_VERSION = {("PUT", "transactions"): 1, ("PUT", "versions"): 1}
+
+_Act = Callable[[Parts, str], object]
+# What is written, and how many reads: the head and interrupted writes; the tables and their index are at hand.
+_ACTS: dict[str, tuple[_Act, dict[tuple[str, str], int], int]] = {
+    "adding a row": (
+        lambda graph, _: write(graph, MAIN, append(_FIRST, {"a": 1})),
+        _ENTRY | _VERSION | {("PUT", "data"): 1},
+        2,
+    ),
+    "adding a row that must be new": (
+        lambda graph, _: write(graph, MAIN, insert(_FIRST, {"b": 1})),
+        _ENTRY | _VERSION | {("PUT", "data"): 1},
+        2,
+    ),
+    "deleting a row": (
+        lambda graph, _: write(graph, MAIN, delete(_FIRST, ["p3"])),
+        _ENTRY | _VERSION | {("PUT", "deletions"): 1},
+        2,
+    ),
+    "adding a row to two tables": (
+        lambda graph, last: write(graph, MAIN, upsert_many({_FIRST: {"c": 1}, last: {"c": 1}})),
+        _ENTRY | dict.fromkeys(_VERSION, 2) | {("PUT", "data"): 2},
+        2,
+    ),
+    "replacing a row": (
+        lambda graph, _: write(graph, MAIN, upsert(_FIRST, {"p5": 1})),
+        _ENTRY | _VERSION | {("PUT", "data"): 1, ("PUT", "deletions"): 1},
+        2,
+    ),
+    "making a branch": (lambda graph, _: branches.create(graph, "new"), _ENTRY, 1),
+    "deleting a branch": (lambda graph, _: branches.delete(graph, "new"), _ENTRY, 1),
+    "looking at the head": (lambda graph, _: graph.log.live_head(MAIN), {}, 1),
+    "a snapshot by branch and number": (lambda graph, _: graph.log.read(MAIN, 5), {}, 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("depth", "types"),
+    [(10, 2), (10, 100), (1_000, 10), pytest.param(10_000, 2, marks=pytest.mark.torture)],
+)
+def test_every_act_costs_exactly_the_same_at_any_history_and_number_of_types(
+    depth: int, types: int, s3_server: S3Server, s3_proxy: S3Proxy, s3_prefix: str
+) -> None:
+    last = f"node:T{types - 1}"
+    _prepare(S3Store(_BUCKET, s3_prefix, options=s3_server.options), depth, types, last)
+    graph = open_root(S3Store(_BUCKET, s3_prefix, options=s3_proxy.options))
+    write(graph, MAIN, upsert_many({_FIRST: {"warm": 1}, last: {"warm": 1}}))
+    for key in (_FIRST, last):
+        # As an optimised graph has it: no small fragments beside the index.
+        write(graph, MAIN, build_index(graph, key, "id"))
+        graph.snapshot(graph.log.live_head(MAIN)).table(key).rows_with_ids(["p1"])
+
+    written, read = {}, {}
+    for act, (do, _, _) in _ACTS.items():
+        s3_proxy.reset()
+        do(graph, last)
+        counts = s3_proxy.counts()
+        written[act] = {what: times for what, times in counts.items() if what[0] not in _READS}
+        read[act] = sum(times for what, times in counts.items() if what[0] in _READS)
+        if act != "looking at the head" and "branch" not in act:
+            _absorb(graph)
+
+    assert written == {act: expected for act, (_, expected, _) in _ACTS.items()}
+    assert read == {act: expected for act, (_, _, expected) in _ACTS.items()}
+
+
+def _prepare(store: S3Store, depth: int, types: int, last: str) -> None:
+    """Straight to the server, so that the proxy has only the acts to count."""
+    graph = new_graph(store, types=[f"node:T{number}" for number in range(types)])
+    write(graph, MAIN, upsert_many({key: {f"p{number}": number for number in range(50)} for key in (_FIRST, last)}))
+    for key in (_FIRST, last):
+        write(graph, MAIN, build_index(graph, key, "id"))
+    grow_history(graph, depth)
+
+
+def _absorb(graph: Parts) -> None:
+    """Bring the row just written under the index: otherwise the next act also reads the fragment it lies in."""
+    write(graph, MAIN, build_index(graph, _FIRST, "id"))
+    Counter(graph.snapshot(graph.log.live_head(MAIN)).table(_FIRST).rows_with_ids(["p1"])["id"].to_pylist())
