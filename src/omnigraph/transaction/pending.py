@@ -38,10 +38,12 @@ class Pending:
         return frozenset(self._deleted)
 
     @property
-    def maybe_in_base(self) -> list[str]:
+    def maybe_in_base(self) -> pa.StringArray:
         """Ids that the base may have and that this replaces or deletes."""
-        rows = (str(each) for each in self._rows[ID].to_pylist())
-        return [*(each for each in rows if each not in self._known_new), *sorted(self._deleted)]
+        rows = _flat(self._rows)
+        if self._known_new:
+            rows = rows.filter(pc.invert(pc.is_in(rows, value_set=pa.array(list(self._known_new), pa.string()))))
+        return pa.concat_arrays([rows, pa.array(sorted(self._deleted), pa.string())])
 
     def note_absent(self, ids: Iterable[str]) -> None:
         """Remember of pending rows that somebody looked for their ids in the base and did not find them."""

@@ -124,11 +124,12 @@ class Staging:
         if pending.replaces:
             return self.snapshot.scan(type_key, columns=wanted)
         ids = pending.maybe_in_base
-        if not ids:
+        if not len(ids):
             return self._no_rows(type_key, wanted)
         found = self.snapshot.table(type_key).rows_with_ids(ids, columns=wanted)
         # Staging need not look for the others again.
-        pending.note_absent(set(ids).difference(map(str, found[ID].to_pylist())))
+        absent = ids.filter(pc.invert(pc.is_in(ids, value_set=found[ID].combine_chunks())))
+        pending.note_absent(str(each) for each in absent.to_pylist())
         return found
 
     def read_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:

@@ -161,6 +161,14 @@ def test_what_cannot_be_written_is_told(graph: Graph, parameter: str, body: str,
     assert graph.snapshot().number == 2
 
 
+def test_a_vector_to_be_embedded_is_not_made_up() -> None:
+    schema = 'node Doc { text: String  vector: Vector(2) @embed("text") }'
+    with omnigraph.init("memory://", schema, options=FAST) as graph:
+        with pytest.raises(InvalidRequestError, match="missing required property 'vector'"):
+            graph.mutate(statements('insert Doc { text: "a" }'))
+        assert counts(graph.mutate(statements('insert Doc { text: "a", vector: [1.0, 2.0] }'))) == (1, 0)
+
+
 def test_an_integer_may_be_written_to_a_float(graph: Graph) -> None:
     graph.mutate('query q($n: I32) { insert Note { text: "a", score: $n } }', {"n": 3})
     assert rows(graph, "Note")[0]["score"] == 3.0

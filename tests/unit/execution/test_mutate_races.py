@@ -112,6 +112,16 @@ RACES = [
     (Do('insert Person { name: "Eve", email: "e" }'), Do('update Person set { email: "f" } where name = "Ada"'), PASS),
     (Do('insert Knows { from: "Ada", to: "Bob" }'), Do('insert Knows { from: "Ada", to: "Bob" }'), "@unique violation"),
     (Do('insert Knows { from: "Ada", to: "Bob" }'), Do('insert Knows { from: "Bob", to: "Ada" }'), PASS),
+    (
+        Do('insert Person { name: "Ada", email: "a@x", age: 1 }'),
+        Do('insert Person { name: "Flo", email: "f" }'),
+        PASS,
+    ),
+    (
+        Do('update Person set { email: "free" } where name = "Ada"'),
+        Do('insert Person { name: "Flo", email: "f" }'),
+        PASS,
+    ),
     # How many edges leave a node.
     (Do('insert WorksAt { from: "Ada", to: "Acme" }'), Do('insert WorksAt { from: "Ada", to: "Beta" }'), "(max 1)"),
     (Do('insert WorksAt { from: "Ada", to: "Acme" }'), Do('insert WorksAt { from: "Bob", to: "Acme" }'), PASS),

@@ -1,7 +1,7 @@
 """Tuples that occur once over a type: among the rows of a write, and between them and the committed ones."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -31,23 +31,21 @@ def check_unique(staging: Staging, type_key: str, rule: Distinct, replaced: pa.T
         ConstraintError: two entities would share it.
     """
     pending = staging.pending[type_key].rows
-    taken = check_unique_within(rule, pending)
     if staging.pending[type_key].replaces:
+        check_unique_within(rule, pending)
         return  # there is nothing else, and the footprint says that everything was written
-    before = _by_name(rule, whole(rule, replaced))
     # What an entity had and keeps, nobody else could take meanwhile without breaking the rule themselves.
-    new = {name: holder for name, holder in taken.items() if before.get(name) != holder}
-    freed = [name for name, holder in before.items() if taken.get(name) != holder]
-    staging.claim_tokens(type_key, TokenKind.UNIQUE, new)
-    staging.write_tokens(type_key, TokenKind.UNIQUE, freed)
-    if not new:
+    pending, replaced = _changed(rule, pending, replaced)
+    taken = check_unique_within(rule, pending)
+    staging.claim_tokens(type_key, TokenKind.UNIQUE, taken)
+    staging.write_tokens(type_key, TokenKind.UNIQUE, _names(rule, whole(rule, replaced)))
+    if not taken:
         return
     first = rule.columns[0]
-    # Rows with the same first component are few enough to compare here.
-    values = _flat(_having(pending, new.values()), first)
-    found = whole(rule, staging.rows_where(type_key, first, values, columns=rule.columns))
+    # Rows with the same first component are few enough to compare here; those of this very write are among them.
+    found = whole(rule, staging.rows_where(type_key, first, _flat(whole(rule, pending), first), columns=rule.columns))
     for name, holder in zip(_names(rule, found), found.column(ID).to_pylist(), strict=True):
-        other = new.get(name)
+        other = taken.get(name)
         if other is not None and other != holder:
             raise _breach(rule, pending, str(holder), other)
 
@@ -112,10 +110,16 @@ def _texts(column: "pa.ChunkedArray[Any]") -> Sequence[str]:
     return list(values.cast(pa.string()).to_pylist())
 
 
-def _having(rows: pa.Table, ids: Collection[str]) -> pa.Table:
-    if len(ids) == rows.num_rows:
-        return rows
-    return rows.filter(pc.is_in(rows.column(ID), value_set=pa.array(list(ids), pa.string())))
+def _changed(rule: Distinct, pending: pa.Table, replaced: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Of what is written, and of what it replaces, the rows where an entity's tuple is not the one it had."""
+    if not replaced.num_rows or any(pa.types.is_nested(pending.schema.field(name).type) for name in rule.columns):
+        return pending, replaced
+    before = replaced.take(pc.index_in(pending.column(ID), value_set=_flat(replaced, ID)))
+    same = pc.is_valid(before.column(ID))
+    for name in rule.columns:
+        same = pc.and_(same, pc.coalesce(pc.equal(pending.column(name), before.column(name)), pa.scalar(value=False)))
+    kept = pending.column(ID).filter(same).combine_chunks()
+    return pending.filter(pc.invert(same)), replaced.filter(pc.invert(pc.is_in(replaced.column(ID), value_set=kept)))
 
 
 def _flat(rows: pa.Table, column: str) -> "pa.Array[Any]":
