@@ -121,7 +121,8 @@ class Adjacencies:
         """
         if self._form is ExpandForm.LOOKED_UP:
             return LookedUp(edges, sources, targets, direction)
-        if self._form is ExpandForm.BY_COST and self._are_few(edges, sources, targets, nodes):
+        key = _key(edges, sources, targets)
+        if self._form is ExpandForm.BY_COST and _are_few(edges, nodes) and self._cache.peek(key) is None:
             head = self._head(edges, sources, targets)
             if head is not None and self._may_still_look_up(edges, nodes, whole_s=1e-9 * 40 * head.count):
                 return StoredNeighbours(
@@ -135,7 +136,7 @@ class Adjacencies:
                 if self._may_still_look_up(edges, nodes, whole_s=made_s):
                     self._count("looked_up")
                     return LookedUp(edges, sources, targets, direction)
-        return InMemory(self.whole(edges, sources, targets), direction)
+        return InMemory(self._cache.get(key, lambda: self._found(key, edges, sources, targets)), direction)
 
     def whole(self, edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
         """The adjacency of a version, in memory."""
@@ -148,11 +149,6 @@ class Adjacencies:
             return AdjacencyStats(**self._counts)
 
     # --- few nodes ------------------------------------------------------------------------------------------------
-
-    def _are_few(self, edges: Columns, sources: Columns, targets: Columns, nodes: int) -> bool:
-        if edges.numbering.size <= limits.READ_WHOLE_ROWS_MAX or nodes > limits.LOOKUP_NODES_MAX:
-            return False
-        return self._cache.peek(_key(edges, sources, targets)) is None
 
     def _may_still_look_up(self, edges: Columns, nodes: int, *, whole_s: float) -> bool:
         table = edges.pin.table
@@ -239,6 +235,11 @@ class Adjacencies:
             self._counts[what] += 1
 
 
+def _are_few(edges: Columns, nodes: int) -> bool:
+    """Whether so many nodes of so large a table are few."""
+    return edges.numbering.size > limits.READ_WHOLE_ROWS_MAX and nodes <= limits.LOOKUP_NODES_MAX
+
+
 def _usable(head: Head | None, edges: Columns, sources: Columns, targets: Columns) -> Head | None:
     if head is None:
         return None
@@ -251,5 +252,4 @@ def _usable(head: Head | None, edges: Columns, sources: Columns, targets: Column
 
 
 def _key(edges: Columns, sources: Columns, targets: Columns) -> tuple[object, ...]:
-    pins = (each.pin for each in (edges, sources, targets))
-    return ("adjacency", *((pin.table, pin.version) for pin in pins))
+    return ("adjacency", edges.key, sources.key, targets.key)

@@ -19,6 +19,7 @@ Numbers = npt.NDArray[Any]
 
 NONE = -1  # the ordinal of nothing, where a variable is absent; the code of null
 NO_ORDINALS: Ordinals = np.empty(0, dtype=np.int32)
+NO_POSITIONS: Positions = np.empty(0, dtype=np.int64)
 
 
 def arrow(numbers: Numbers, *, nulls: Mask | None = None) -> Values:

@@ -32,18 +32,23 @@ _IDS_ONE_BY_ONE_MAX = 1_000
 
 
 class Columns:
-    """One version of one table: its rows numbered, its columns at hand."""
+    """One version of one table: its rows numbered, its columns at hand.
+
+    Attributes:
+        table: the version, for reading.
+        pin: which one.
+        key: what names it in caches.
+        numbering: of its rows.
+        numbers: by the columns' names, the numbers that stay when a name is used again.
+    """
 
     def __init__(self, table: Table, numbering: Numbering, versions: "Versions") -> None:
         self.table = table
+        self.pin = table.pin
+        self.key = (table.pin.table, table.pin.version)
         self.numbering = numbering
         self.numbers = column_numbers(table)
         self._versions = versions
-
-    @property
-    def pin(self) -> Pin:
-        """Which version of which table."""
-        return self.table.pin
 
     @property
     def nbytes(self) -> int:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from omnigraph import limits
 from omnigraph.execution.arrays import Mask, Numbers, Ordinals, Positions
@@ -60,27 +61,49 @@ def together(*parts: Triples) -> Triples:
 
 
 class Sketch:
-    """Marks by which most pairs of nodes that are not joined can be told at once."""
+    """Marks by which most pairs of nodes that are not joined can be told at once.
+
+    Two marks for each edge, at places that have nothing to do with each other, a bit each: small enough to stay in the
+    processor's own memory.
+    """
 
     __slots__ = ("_marks", "_shift")
 
     def __init__(self, sources: Ordinals, targets: Ordinals) -> None:
         bits = min(max((8 * len(targets)).bit_length(), 10), 30)
         self._shift = np.uint32(32 - bits)
-        self._marks: Mask = np.zeros(2**bits, dtype=np.bool_)
-        self._marks[self._places(sources, targets)] = True
+        self._marks: list[npt.NDArray[np.uint8]] = []
+        for factors in _SKETCH_FACTORS:
+            marks = np.zeros(2**bits, dtype=np.bool_)
+            marks[self._places(sources, targets, factors)] = True
+            self._marks.append(np.packbits(marks, bitorder="little"))
 
-    def may_join(self, nodes: Ordinals, targets: Ordinals) -> Mask:
-        """False where a node has certainly no edge to its target."""
-        found: Mask = self._marks[self._places(nodes, targets)]
-        return found
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it takes."""
+        return sum(marks.nbytes for marks in self._marks)
 
-    def _places(self, nodes: Ordinals, targets: Ordinals) -> Numbers:
-        mixed = nodes.view(np.uint32) * np.uint32(0x9E3779B1)
-        mixed ^= targets.view(np.uint32) * np.uint32(0x85EBCA77)
+    def likely(self, nodes: Ordinals, targets: Ordinals) -> Positions:
+        """Where a node may have an edge to its target; everywhere else it has certainly none."""
+        found = np.flatnonzero(self._marked(0, nodes, targets))
+        return found[self._marked(1, nodes[found], targets[found]).view(np.bool_)]
+
+    def _marked(self, which: int, nodes: Ordinals, targets: Ordinals) -> npt.NDArray[np.uint8]:
+        places = self._places(nodes, targets, _SKETCH_FACTORS[which])
+        bits: npt.NDArray[np.uint8] = self._marks[which][places >> np.uint32(3)]
+        bits >>= (places & np.uint32(7)).astype(np.uint8)
+        bits &= np.uint8(1)
+        return bits
+
+    def _places(self, nodes: Ordinals, targets: Ordinals, factors: tuple[int, int]) -> npt.NDArray[np.uint32]:
+        mixed = nodes.view(np.uint32) * np.uint32(factors[0])
+        mixed ^= targets.view(np.uint32) * np.uint32(factors[1])
         mixed *= np.uint32(0xC2B2AE3D)
         mixed >>= self._shift
         return mixed
+
+
+_SKETCH_FACTORS = ((0x9E3779B1, 0x85EBCA77), (0x27D4EB2F, 0x165667B1))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from omnigraph.execution.arrays import (
 )
 from omnigraph.execution.encoder import Encoder
 from omnigraph.execution.expressions import result_type
-from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, NodeValue
+from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, Entity, NodeValue
 from omnigraph.model.types import PropertyType
 
 _HALF = 32
@@ -54,6 +54,15 @@ class Tally(ABC):
     @abstractmethod
     def nbytes(self) -> int:
         """How many bytes it holds."""
+
+
+def counts_nodes(aggregation: Aggregation) -> bool:
+    """Whether an aggregate counts different nodes or edges: then it takes their ordinals in the place of their ids."""
+    return (
+        aggregation.function is AggregateFunction.COUNT
+        and aggregation.distinct
+        and isinstance(aggregation.argument, Entity)
+    )
 
 
 def tally_for(aggregation: Aggregation) -> Tally:
@@ -192,6 +201,8 @@ class _DistinctTally(Tally):
 
     def __init__(self, aggregation: Aggregation) -> None:
         self._aggregation = aggregation
+        # Nodes that are only counted come as their ordinals.
+        self._by_number = counts_nodes(aggregation)
         self._encoder = Encoder()
         self._pairs: list[Positions] = []
         self._held = 0
@@ -199,7 +210,7 @@ class _DistinctTally(Tally):
     def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
         assert values is not None
         groups, values, _ = _present(groups, values, None)
-        pairs = np.unique(groups << _HALF | self._encoder.codes(values))
+        pairs = np.unique(groups << _HALF | self._codes(values))
         self._pairs.append(pairs)
         self._held += len(pairs)
         if len(self._pairs) > 1 and self._held > 2 * len(self._pairs[0]):
@@ -207,8 +218,18 @@ class _DistinctTally(Tally):
             self._pairs = [np.unique(np.concatenate(self._pairs))]
             self._held = len(self._pairs[0])
 
+    def _codes(self, values: Values) -> Positions:
+        if self._by_number:
+            return numpy(values).astype(np.int64)
+        return self._encoder.codes(values)
+
+    def _all_pairs(self) -> Positions:
+        if len(self._pairs) == 1:
+            return self._pairs[0]
+        return np.unique(np.concatenate(self._pairs)) if self._pairs else np.empty(0, dtype=np.int64)
+
     def result(self, groups: Positions) -> Values:
-        pairs = np.unique(np.concatenate(self._pairs)) if self._pairs else np.empty(0, dtype=np.int64)
+        pairs = self._all_pairs()
         of_group, codes = pairs >> _HALF, pairs & (2**_HALF - 1)
         if self._aggregation.function is AggregateFunction.COUNT:
             return arrow(np.bincount(of_group, minlength=_size(groups))[groups])

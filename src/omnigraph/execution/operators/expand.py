@@ -90,20 +90,23 @@ class Expand(Operator[Frame]):
             there = present(frame, self._source)
             nodes = there.bound(self._source)
             way = self._hop.way(run, there.size)
+            # How many are to be judged, roughly: the rows are known to be many, or it does not matter.
+            expected = 0 if way.rows is None else there.size * (len(way.rows.neighbours) // max(way.rows.nodes, 1))
             for spread in spreads(way, nodes, each_record=self._each_record, at_most=run.batch_rows):
-                made = self._made(run, there, self._wanted(run, spread, targets, edges), targets, edges)
+                wanted = self._wanted(run, spread, targets, edges, expected)
+                made = self._made(run, there, wanted, targets, edges)
                 if made.size:
                     yield made
 
-    def _wanted(self, run: Run, spread: Spread, targets: Columns, edges: Columns) -> Spread:
+    def _wanted(self, run: Run, spread: Spread, targets: Columns, edges: Columns, expected: int) -> Spread:
         """Those for which the conditions are true."""
         mask = None
         if self._edge_condition is not None:
             assert spread.records is not None
             assert self._edge_variable is not None
-            mask = _judged(run, self._edge_condition, self._edge_variable, edges, spread.records)
+            mask = _judged(run, self._edge_condition, self._edge_variable, edges, spread.records, expected=expected)
         if self._target_condition is not None:
-            judged = _judged(run, self._target_condition, self._target, targets, spread.targets)
+            judged = _judged(run, self._target_condition, self._target, targets, spread.targets, expected=expected)
             mask = judged if mask is None else mask & judged
         if mask is None:
             return spread
@@ -123,11 +126,13 @@ class Expand(Operator[Frame]):
         return kept.take(spread.rows).with_slots(slots)
 
 
-def _judged(run: Run, condition: Computation, variable: str, columns: Columns, ordinals: Ordinals) -> Mask:
+def _judged(
+    run: Run, condition: Computation, variable: str, columns: Columns, ordinals: Ordinals, *, expected: int
+) -> Mask:
     """For which of these a condition is true; judged for the whole table as soon as that is less work."""
     kept = run.kept.get(condition, 0)
     if isinstance(kept, int):
-        if kept + 2 * len(ordinals) < columns.numbering.size:
+        if 2 * max(kept + len(ordinals), expected) < columns.numbering.size:
             run.kept[condition] = kept + len(ordinals)
             return holds(condition, Frame(run, len(ordinals), {variable: Bound(columns, ordinals)}))
         everything = np.arange(columns.numbering.size, dtype=np.int32)

@@ -103,7 +103,8 @@ def _common(few: Csr, nodes: Ordinals, many: Csr, others: Ordinals) -> tuple[Pos
     rows, places = repeated_places(firsts, few.starts[nodes + np.int32(1)] - firsts)
     targets = few.neighbours[places]
     # Most candidates fail: a sketch of all edges tells that from one look.
-    likely = np.flatnonzero(many.sketch.may_join(others[rows], targets))
+    asked = others[rows]
+    likely = many.sketch.likely(asked, targets)
     rows, targets = rows[likely], targets[likely]
-    found = many.joins(others[rows], targets)
+    found = many.joins(asked[likely], targets)
     return rows[found], targets[found]
