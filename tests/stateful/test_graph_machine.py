@@ -417,7 +417,7 @@ def suppressed(kind: type[BaseException]) -> Iterator[None]:
 
 
 NORMAL = settings(
-    max_examples=40,
+    max_examples=32,
     stateful_step_count=20,
     deadline=None,
     derandomize=True,
@@ -453,7 +453,7 @@ def test_a_graph_equals_its_model_whatever_is_done_to_it() -> None:
 
 
 def test_a_graph_equals_its_model_when_every_bound_is_tiny(tiny: None) -> None:
-    run_state_machine_as_test(GraphMachine, settings=settings(NORMAL, max_examples=15))
+    run_state_machine_as_test(GraphMachine, settings=settings(NORMAL, max_examples=12))
 
 
 @pytest.mark.torture

@@ -218,7 +218,7 @@ def taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 NORMAL = settings(
-    max_examples=25,
+    max_examples=15,
     stateful_step_count=8,
     deadline=None,
     derandomize=True,
