@@ -94,6 +94,7 @@ BLOB_INPUT_BYTES_MAX = 32 * 1024**2
 # Queries in process. Rows are numbered with 32 bits; numbering starts over when rows that are gone exceed this share.
 ORDINALS_MAX = 2**31 - 1
 ORDINAL_HOLES_SHARE_MAX = 0.5
+ORDINAL_HOLES_ALLOWED = 1_000  # in any table, however small
 # Bytes of columns and adjacency kept for the next query, of all graphs' engines each.
 QUERY_CACHE_BYTES_MAX = 2 * 1024**3
 # Bytes that the rows of one query may take while it runs, its result included.

@@ -42,7 +42,7 @@ SMALLEST = {
     "ADJACENCY_CHUNK_EDGES": 2,
     "ADJACENCY_STALE_SHARE": 0.0,
     "REACH_MARKS_BYTES_MAX": 16,
-    "GROUPS_IN_PLACE_MAX": 3,
+    "GROUPS_IN_PLACE_MAX": 6,
 }
 # A seed, not Hypothesis' own generator: a query takes hundreds of draws, more than examples are made for.
 draws = st.integers(0, 2**32 - 1).map(random.Random)

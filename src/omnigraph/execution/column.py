@@ -133,7 +133,7 @@ def encode(column: Column, before: Coded | None) -> Coded:
     if len(before.codes) == len(column.array):
         return before
     added, fresh_values = _codes(column.array.slice(len(before.codes)))
-    translation = places_in(fresh_values, before.values)
+    translation = places_in(fresh_values, before.values).copy()
     fresh: Mask = translation == NONE
     translation[fresh] = np.arange(int(fresh.sum()), dtype=np.int32) + len(before.values)
     codes = np.where(added == NONE, np.int32(NONE), translation[added]) if len(translation) else added

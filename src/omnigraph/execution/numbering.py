@@ -125,7 +125,9 @@ def number(table: Table, before: Numbering | None = None) -> Numbering:
     fragments = stored_fragments(table)
     if before is not None:
         continued = _numbered(table, _continued(before, fragments), before)
-        if continued.size - continued.count <= max(continued.count * limits.ORDINAL_HOLES_SHARE_MAX, 1_000):
+        if continued.size - continued.count <= max(
+            continued.count * limits.ORDINAL_HOLES_SHARE_MAX, limits.ORDINAL_HOLES_ALLOWED
+        ):
             return continued
     return _numbered(table, _runs(fragments, 0), None)
 
