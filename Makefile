@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+COMPILE := $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-emit-find-links --no-header
+BENCHMARKS := $(filter-out __init__ report,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
 # Trust what the machine trusts, as pip does: company proxies have certificates of their own.
 export UV_SYSTEM_CERTS := true
@@ -42,15 +45,17 @@ format: setup  ## rewrite the sources in the one format
 torture: setup  ## the long runs: fuzzing, many processes for long, planted bugs that must turn tests red
 	@$(RUN)/python -m pytest -m torture --timeout 3600
 
-bench: setup  ## every benchmark, as ratios
-	@for each in commit compile; do $(RUN)/python -m benchmarks.$$each || exit 1; done
+bench: setup  ## every benchmark, as ratios, beside the products they are compared with
+	@$(RUN)/uv pip install --quiet --python $(RUN)/python --require-hashes -r requirements/bench.lock
+	@for each in $(BENCHMARKS); do $(RUN)/python -m benchmarks.$$each || exit 1; done
 
 docs: setup  ## regenerate the parts of the docs that come from code
 	@$(RUN)/python -m docs.generate
 
 lock: setup  ## compile requirements/*.lock anew from pyproject.toml
-	@$(RUN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-emit-find-links --no-header requirements/bootstrap.in -o requirements/bootstrap.lock
-	@$(RUN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --no-emit-find-links --no-header pyproject.toml --group dev --group bench -o requirements/dev.lock
+	@$(COMPILE) requirements/bootstrap.in -o requirements/bootstrap.lock
+	@$(COMPILE) pyproject.toml --group dev -o requirements/dev.lock
+	@$(COMPILE) pyproject.toml --group bench -c requirements/dev.lock -o requirements/bench.lock
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
