@@ -77,7 +77,7 @@ def make(edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
     Returns:
         Adjacency: reads the endpoints of all edges.
     """
-    found, dangling = _read(edges, sources, targets, edges.numbering.runs)
+    found, dangling = _read(edges, sources, targets, edges.numbering.live)
     return _both_ways(edges, sources, targets, found, dangling)
 
 
@@ -99,28 +99,23 @@ def extend(before: Adjacency, edges: Columns, sources: Columns, targets: Columns
         Adjacency | None: reads new edges only; None where too little is shared.
     """
     pairs = ((edges, before.edges), (sources, before.sources), (targets, before.targets))
-    if not all(now.numbering.extends(then.numbering) for now, then in pairs):
+    if not all(now.numbering.agrees(then.numbering) for now, then in pairs):
         return None
-    if _revives(edges, before.edges) or _revives(sources, before.sources) or _revives(targets, before.targets):
-        return None
-    new_nodes = len(sources.numbering.born_since(before.sources.numbering)) or len(
-        targets.numbering.born_since(before.targets.numbering)
-    )
-    if before.dangling and new_nodes:
+    if before.dangling and any(len(now.numbering.born_since(then.numbering)) for now, then in pairs[1:]):
+        # One of them may be what an edge was waiting for.
         return None
     outgoing = before.outgoing.resized(sources.numbering.size)
     incoming = before.incoming.resized(targets.numbering.size)
-    dropped = np.zeros(edges.numbering.size, dtype=np.bool_)
+    dropped = np.zeros(max(edges.numbering.size, before.edges.numbering.size), dtype=np.bool_)
     moved = _moved(before, sources, targets)
     gone = _lost(before, edges)
     dropped[gone.records] = True
     if moved is not None:
         dropped[moved.before.records] = True
         gone = together(gone, moved.before)
-    runs = edges.numbering.runs[len(before.edges.numbering.runs) :]
-    added, dangling = _read(edges, sources, targets, runs)
+    added, dangling = _read(edges, sources, targets, edges.numbering.born_since(before.edges.numbering))
     if moved is not None:
-        still = ~_dead(edges)[moved.after.records]
+        still = edges.numbering.lives(len(dropped))[moved.after.records]
         kept = (moved.after.sources != NONE) & (moved.after.targets != NONE) & still
         dangling += int((still & ~kept).sum())
         added = together(added, moved.after.where(kept))
@@ -148,23 +143,21 @@ def _both_ways(edges: Columns, sources: Columns, targets: Columns, found: Triple
     return Adjacency(edges, sources, targets, outgoing, incoming, dangling)
 
 
-def _read(edges: Columns, sources: Columns, targets: Columns, runs: tuple[Run, ...]) -> tuple[Triples, int]:
-    """The living edges of these runs by ordinals, and how many more have an endpoint that is missing."""
+def _read(edges: Columns, sources: Columns, targets: Columns, wanted: Ordinals) -> tuple[Triples, int]:
+    """These edges by the ordinals of their ends, and how many more have an end that is missing."""
     parts = [Triples(NO_ORDINALS, NO_ORDINALS, NO_ORDINALS)]
     dangling = 0
-    dead = edges.numbering.dead
-    for run in runs:
-        if not run.is_there:
+    for run in edges.numbering.runs:
+        first, last = np.searchsorted(wanted, (run.first, run.first + run.fragment.rows))
+        if first == last:
             continue
-        first = run.first
+        before = run.first
         for rows in _slabs(edges, run):
-            records = np.arange(first, first + rows.num_rows, dtype=np.int32)
-            first += rows.num_rows
-            ends = rows.columns
-            if dead is not None and dead[records].any():
-                alive = ~dead[records]
-                ends, records = rows.filter(pa.array(alive)).columns, records[alive]
-            found = Triples(sources.locate(ends[0]), targets.locate(ends[1]), records)
+            low, high = np.searchsorted(wanted, (before, before + rows.num_rows))
+            records = wanted[low:high]
+            ends = rows if len(records) == rows.num_rows else rows.take(records - np.int32(before))
+            before += rows.num_rows
+            found = Triples(sources.locate(ends.column(0)), targets.locate(ends.column(1)), records)
             known = (found.sources != NONE) & (found.targets != NONE)
             if not known.all():
                 dangling += int(len(known) - known.sum())
@@ -239,17 +232,3 @@ def _translated(ordinals: Ordinals, old: Ordinals, new: Ordinals) -> Ordinals:
         return ordinals
     places = np.minimum(np.searchsorted(old, ordinals), len(old) - 1)
     return np.where(old[places] == ordinals, new[places], ordinals)
-
-
-def _revives(now: Columns, before: Columns) -> bool:
-    """Whether a row that was dead before lives now, as when an older version is asked for."""
-    then = before.numbering.dead
-    if then is None:
-        return False
-    dead = now.numbering.dead
-    return bool(then.any()) if dead is None else bool((then & ~dead[: len(then)]).any())
-
-
-def _dead(columns: Columns) -> Mask:
-    dead = columns.numbering.dead
-    return np.zeros(columns.numbering.size, dtype=np.bool_) if dead is None else dead

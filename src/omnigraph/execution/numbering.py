@@ -91,25 +91,31 @@ class Numbering:
         offsets = (ordinals - self._firsts[places]).astype(np.uint64)
         return self._numbers[places] << _OFFSET_BITS | offsets
 
-    def extends(self, older: "Numbering") -> bool:
-        """Whether numbers of `older` mean the same rows here, as far as these are still there."""
-        return len(older.runs) <= len(self.runs) and all(
+    def agrees(self, other: "Numbering") -> bool:
+        """Whether numbers that both have mean the same rows."""
+        return all(
             mine.first == theirs.first and mine.fragment.key == theirs.fragment.key
-            for mine, theirs in zip(self.runs, older.runs, strict=False)
+            for mine, theirs in zip(self.runs, other.runs, strict=False)
         )
 
-    def died_since(self, older: "Numbering") -> Ordinals:
-        """The numbers of rows that `older`, which this one extends, has and this one has not."""
-        if self.dead is None or self.dead is older.dead:
-            return NO_ORDINALS
-        gone = self.dead[: older.size]
-        if older.dead is not None:
-            gone = gone & ~older.dead
-        return np.flatnonzero(gone).astype(np.int32)
+    def lives(self, size: int) -> Mask:
+        """Which of so many numbers stand for rows."""
+        alive = np.zeros(size, dtype=np.bool_)
+        count = min(size, self.size)
+        alive[:count] = True if self.dead is None else ~self.dead[:count]
+        return alive
 
-    def born_since(self, older: "Numbering") -> Ordinals:
-        """The numbers of rows that came after `older`, which this one extends."""
-        return self.live[np.searchsorted(self.live, older.size) :]
+    def died_since(self, other: "Numbering") -> Ordinals:
+        """The numbers of rows that `other`, which agrees with this one, has and this one has not."""
+        if self.dead is None and other.size <= self.size:
+            return NO_ORDINALS
+        return np.flatnonzero(other.lives(other.size) & ~self.lives(other.size)).astype(np.int32)
+
+    def born_since(self, other: "Numbering") -> Ordinals:
+        """The numbers of rows that this one has and `other`, which agrees with it, has not."""
+        if other.dead is None:
+            return self.live[np.searchsorted(self.live, other.size) :]
+        return np.flatnonzero(self.lives(self.size) & ~other.lives(self.size)).astype(np.int32)
 
 
 def number(table: Table, before: Numbering | None = None) -> Numbering:

@@ -68,9 +68,9 @@ def test_rows_of_new_fragments_are_numbered_behind_those_there_were(watched: Wat
     watched.graph.add({PERSON: people(watched.graph, "c")})
     after = watched.now()
 
-    assert after.numbering.extends(before.numbering)
-    assert not before.numbering.extends(after.numbering)
+    assert after.numbering.agrees(before.numbering)
     assert after.numbering.born_since(before.numbering).tolist() == [2]
+    assert before.numbering.died_since(after.numbering).tolist() == [2]
     assert watched.ids(after) == ["a", "b", "c"]
 
 
@@ -80,8 +80,9 @@ def test_a_deleted_row_leaves_a_hole(watched: Watched) -> None:
     watched.graph.change({}, {PERSON: ["b"]})
     after = watched.now()
 
-    assert after.numbering.extends(before.numbering)
+    assert after.numbering.agrees(before.numbering)
     assert after.numbering.died_since(before.numbering).tolist() == [1]
+    assert before.numbering.born_since(after.numbering).tolist() == [1]
     assert after.numbering.live.tolist() == [0, 2]
     assert after.numbering.count == 2
     assert watched.ids(before) == ["a", "b", "c"]
@@ -120,10 +121,10 @@ def test_numbering_starts_over_when_most_numbers_stand_for_nothing(watched: Watc
         one_hole = watched.now()
         watched.graph.change({PERSON: people(watched.graph, "a", "b", age=3)}, {})
         three_holes = watched.now()
-    assert one_hole.numbering.extends(before.numbering)
+    assert one_hole.numbering.agrees(before.numbering)
     assert one_hole.numbering.size == 4
     # The fragment that is gone has no numbers any more.
-    assert not three_holes.numbering.extends(one_hole.numbering)
+    assert not three_holes.numbering.agrees(one_hole.numbering)
     assert three_holes.numbering.size == 5
     assert sorted(watched.ids(three_holes)) == ["a", "b", "c"]
     assert three_holes.take("age", three_holes.find(["a", "b", "c"])).to_pylist() == [3, 3, 1]
