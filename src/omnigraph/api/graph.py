@@ -210,6 +210,8 @@ class Graph:
     def lance_table(self, type_name: str, *, branch: str = MAIN_BRANCH) -> Any:  # noqa: ANN401  (see Snapshot)
         """The table of a type at the head of a branch, as Lance itself opens it.
 
+        Read from it only: Lance's `cleanup_old_versions` on it would delete files that commits still need.
+
         Args:
             type_name (str): a node type, else an edge type; or a type key.
             branch (str): at whose head.

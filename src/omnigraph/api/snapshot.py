@@ -152,6 +152,8 @@ class Snapshot:
     def lance_table(self, type_name: str) -> Any:  # noqa: ANN401  (a `lance.LanceDataset`; lance stays below)
         """The table of a type at this commit, as Lance itself opens it.
 
+        Read from it only: Lance's `cleanup_old_versions` on it would delete files that commits still need.
+
         Args:
             type_name (str): a node type, else an edge type; or a type key.
 

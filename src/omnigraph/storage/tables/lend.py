@@ -9,8 +9,8 @@ from omnigraph.storage.tables.table import Table
 def lend(table: Table) -> LanceDataset:
     """A version as a Lance dataset, opened apart from the graph's own handles.
 
-    Nothing that is done to it reaches the graph: on a detached version Lance's own writing methods refuse to work, and
-    on the first, empty one they make versions that no commit names.
+    For reading. Most of Lance's own writing methods refuse to work on a detached version, and what they do to others no
+    commit names; but `cleanup_old_versions` would delete files that commits still need, and nothing here can stop it.
 
     Args:
         table (Table): the version.
