@@ -109,7 +109,7 @@ ID_INDEX_PARTS_MAX = 8
 # Adjacency: a change that touches more nodes than this is worked in by sorting all edges anew.
 CSR_SPLICED_NODES_MAX = 4_096
 # Marks of nodes seen, one byte for each node and start of a search.
-REACH_MARKS_BYTES_MAX = 64 * 1024**2
+REACH_MARKS_BYTES_MAX = 8 * 1024**2
 # Nodes whose neighbours are looked up in the edge table, where adjacency is not in memory.
 LOOKUP_NODES_MAX = 256
 # Groups are counted in an array as long as all values there are, unless there are more of these.

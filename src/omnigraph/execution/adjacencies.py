@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph import limits
-from omnigraph.errors import GraphError
+from omnigraph.errors import GraphError, LimitError
 from omnigraph.execution.adjacency import Adjacency, extend, make
 from omnigraph.execution.adjacency_files import AdjacencyFiles, Chunk, Head
 from omnigraph.execution.cache import ByteCache
@@ -24,6 +24,8 @@ from omnigraph.model.schema import DST, SRC
 
 # Rough costs, measured on local disk.
 _SECONDS_PER_LOOKUP, _SECONDS_PER_NODE_LOOKED_UP, _SECONDS_PER_EDGE_MADE = 2e-3, 1e-4, 5e-7
+# Neighbour and record, both ways.
+_BYTES_PER_EDGE = 16
 _ENDS = {Direction.OUT: (SRC,), Direction.IN: (DST,), Direction.BOTH: (SRC, DST)}
 
 
@@ -129,14 +131,25 @@ class Adjacencies:
                     head,
                     self._chunk,
                     direction,
-                    lambda: InMemory(self.whole(edges, sources, targets), direction),
+                    lambda: InMemory(self.rows(edges, sources, targets, direction)),
                 )
             if head is None and all(edges.table.is_indexed(end) for end in _ENDS[direction]):
                 made_s = edges.numbering.size * _SECONDS_PER_EDGE_MADE
                 if self._may_still_look_up(edges, nodes, whole_s=made_s):
                     self._count("looked_up")
                     return LookedUp(edges, sources, targets, direction)
-        return InMemory(self._cache.get(key, lambda: self._found(key, edges, sources, targets)), direction)
+        return InMemory(self.rows(edges, sources, targets, direction))
+
+    def rows(self, edges: Columns, sources: Columns, targets: Columns, direction: Direction) -> Csr:
+        """The rows for one way of following edges, in memory."""
+        match direction:
+            case Direction.OUT:
+                return self.whole(edges, sources, targets).outgoing
+            case Direction.IN:
+                return self.whole(edges, sources, targets).incoming
+            case Direction.BOTH:
+                key = ("undirected", edges.key, sources.key, targets.key)
+                return self._cache.get(key, lambda: self.whole(edges, sources, targets).undirected())
 
     def whole(self, edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
         """The adjacency of a version, in memory."""
@@ -179,6 +192,12 @@ class Adjacencies:
     # --- all nodes ------------------------------------------------------------------------------------------------
 
     def _found(self, key: tuple[object, ...], edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
+        if edges.numbering.count * _BYTES_PER_EDGE > self._cache.bytes_max:
+            raise LimitError(
+                f"the {edges.numbering.count:,} edges of {edges.pin.table} do not fit into the memory for adjacency; "
+                "open the graph with more",
+                code="adjacency_too_large",
+            )
         with self._lock:
             last = self._last.get(edges.pin.table)
         before = None if last is None else self._cache.peek(last)

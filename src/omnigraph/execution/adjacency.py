@@ -6,7 +6,6 @@ endpoint does not exist have no place here.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,6 @@ from omnigraph.execution.arrays import NO_ORDINALS, NONE, Mask, Ordinals, places
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.csr import Csr, Triples, build, together
 from omnigraph.execution.numbering import Run
-from omnigraph.language.plan.pattern import Direction
 from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.storage.tables.fragments import fragment_rows
 
@@ -45,22 +43,11 @@ class Adjacency:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes; undirected rows are counted whether they were made or not, where they can be."""
-        one_way = self.outgoing.nbytes + self.incoming.nbytes
-        return one_way * 2 if self.sources.pin.table == self.targets.pin.table else one_way
+        """How many bytes it takes."""
+        return self.outgoing.nbytes + self.incoming.nbytes
 
-    def rows(self, direction: Direction) -> Csr:
-        """The rows for one way of following edges; both ways, an edge from a node to itself is there once."""
-        match direction:
-            case Direction.OUT:
-                return self.outgoing
-            case Direction.IN:
-                return self.incoming
-            case Direction.BOTH:
-                return self._undirected
-
-    @cached_property
-    def _undirected(self) -> Csr:
+    def undirected(self) -> Csr:
+        """Its edges both ways; an edge from a node to itself is there once. Made anew each time."""
         forward = self.outgoing.triples()
         loops: Mask = forward.sources == forward.targets
         return build(together(forward, forward.reversed.where(~loops)), max(self.outgoing.nodes, self.incoming.nodes))

@@ -59,7 +59,7 @@ class ByteCache:
     """A bounded cache, safe to use from several threads."""
 
     def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
+        self.bytes_max = bytes_max
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._by_identity: dict[int, _Kept] = {}
@@ -106,7 +106,7 @@ class ByteCache:
         """What it holds and has done."""
         with self._lock:
             return CacheStats(
-                self._bytes, self._bytes_max, len(self._by_identity), self._hits, self._misses, self._evictions
+                self._bytes, self.bytes_max, len(self._by_identity), self._hits, self._misses, self._evictions
             )
 
     def _found(self, key: Hashable) -> Sized | None:
@@ -124,14 +124,14 @@ class ByteCache:
             kept = self._by_identity.get(id(value))
             if kept is None:
                 kept = _Kept(value)
-                if kept.nbytes > self._bytes_max:
+                if kept.nbytes > self.bytes_max:
                     return
                 self._by_identity[id(value)] = kept
                 self._bytes += kept.nbytes
             self._remove(key)
             kept.keys += 1
             self._kept[key] = kept
-            while self._bytes > self._bytes_max:
+            while self._bytes > self.bytes_max:
                 self._remove(next(iter(self._kept)))
                 self._evictions += 1
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph import limits
+from omnigraph.errors import LimitError
 from omnigraph.execution.arrays import NONE, Codes, Mask, Values, chosen, joined, one_zero, places_in
 from omnigraph.execution.id_index import IdIndex, index_ids
 from omnigraph.execution.numbering import Numbering, Run
@@ -97,7 +98,7 @@ class Indexed:
         return self.index.nbytes
 
 
-def read(table: Table, name: str, numbering: Numbering, before: Column | None) -> Column:
+def read(table: Table, name: str, numbering: Numbering, before: Column | None, *, bytes_max: int) -> Column:
     """A column of a version.
 
     Args:
@@ -105,16 +106,21 @@ def read(table: Table, name: str, numbering: Numbering, before: Column | None) -
         name (str): the column.
         numbering (Numbering): of its rows.
         before (Column | None): the same column of another version; what it has is not read again.
+        bytes_max (int): how large it may be.
 
     Returns:
         Column: `before` itself, if that has everything.
+
+    Raises:
+        LimitError: it is larger.
     """
     if before is not None and before.serves(numbering):
         return before
     if before is None or not before.begins(numbering):
-        return Column(_values(table, name, numbering.runs), _firsts(numbering.runs))
+        return Column(_values(table, name, numbering.runs, bytes_max), _firsts(numbering.runs))
     new = [run for run in numbering.runs if run.first >= len(before.array)]
-    return Column(joined([before.array, _values(table, name, new)]), before.firsts | _firsts(new))
+    added = _values(table, name, new, bytes_max - before.nbytes)
+    return Column(joined([before.array, added]), before.firsts | _firsts(new))
 
 
 def encode(column: Column, before: Coded | None) -> Coded:
@@ -158,11 +164,19 @@ def index(column: Column, before: Indexed | None) -> Indexed:
     return Indexed(before.index.extended(column.array, parts_max=limits.ID_INDEX_PARTS_MAX), column.firsts)
 
 
-def _values(table: Table, name: str, runs: Sequence[Run]) -> Values:
+def _values(table: Table, name: str, runs: Sequence[Run], bytes_max: int) -> Values:
     """The values of these runs, one after the other; nulls for those whose fragments are gone."""
     there = [run.fragment for run in runs if run.is_there]
     type_ = table.schema.field(name).type
-    read_values: list[Values] = [batch.column(0) for batch in fragment_rows(table, there, [name])]
+    read_values: list[Values] = []
+    for batch in fragment_rows(table, there, [name]):
+        read_values.append(batch.column(0))
+        bytes_max -= batch.column(0).nbytes
+        if bytes_max < 0:
+            raise LimitError(
+                f"column '{name}' of {table.pin.table} is larger than the memory for columns; open the graph with more",
+                code="column_too_large",
+            )
     if len(there) == len(runs):
         return joined(read_values) if read_values else pa.nulls(0, type_)
     chunked = pa.chunked_array(read_values, type_)

@@ -153,7 +153,10 @@ class Versions:
     def column(self, columns: Columns, name: str) -> Column:
         """All values of a column of a version."""
         return self._made(
-            "column", columns, name, lambda before: one.read(columns.table, name, columns.numbering, before)
+            "column",
+            columns,
+            name,
+            lambda before: one.read(columns.table, name, columns.numbering, before, bytes_max=self._cache.bytes_max),
         )
 
     def coded(self, columns: Columns, name: str) -> Coded:

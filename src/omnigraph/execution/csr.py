@@ -122,9 +122,9 @@ class Csr:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes, with its simple form if that is another one."""
-        simple = 0 if not self.has_parallel else self.starts.nbytes + self.neighbours.nbytes
-        return self.starts.nbytes + self.neighbours.nbytes + self.records.nbytes + simple
+        """How many bytes it takes, with its simple form if that is another one, and its sketch."""
+        own = self.starts.nbytes + self.neighbours.nbytes + self.records.nbytes
+        return own * (2 if self.has_parallel else 1) + self.neighbours.nbytes // 2
 
     @property
     def nodes(self) -> int:

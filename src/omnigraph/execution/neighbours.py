@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph.execution.adjacency import Adjacency
 from omnigraph.execution.arrays import NO_ORDINALS, NONE, Mask, Ordinals, Positions, Values, places_in
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.csr import Csr, Spread, repeated_places
@@ -67,12 +66,12 @@ class Neighbours(ABC):
 
 
 class InMemory(Neighbours):
-    """Through adjacency in memory."""
+    """Through rows in memory."""
 
     __slots__ = ("_rows",)
 
-    def __init__(self, adjacency: Adjacency, direction: Direction) -> None:
-        self._rows = adjacency.rows(direction)
+    def __init__(self, rows: Csr) -> None:
+        self._rows = rows
 
     def spread(self, nodes: Ordinals, *, each_record: bool) -> Spread:
         """The neighbours of some nodes."""

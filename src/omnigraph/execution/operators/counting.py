@@ -73,5 +73,6 @@ class CountEdges(Operator[Frame]):
             return self._hop.way(run, len(nodes)).degrees(nodes, each_record=self._each_record)
         degrees = np.zeros(len(nodes), dtype=np.int64)
         for low, reached in reached_in_parts(run, self._hop, nodes, least=self._least, most=self._most):
-            degrees += np.bincount(reached.starts + low, minlength=len(nodes))
+            some = np.bincount(reached.starts)
+            degrees[low : low + len(some)] += some
         return degrees

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from omnigraph import limits
+from omnigraph.execution.arrays import Ordinals
 from omnigraph.execution.csr import repeated_places
 from omnigraph.execution.expressions import Computation, holds
 from omnigraph.execution.frame import Bound, Frame
@@ -55,12 +56,10 @@ class Reach(Operator[Frame]):
                     yield made.with_slots({self._target: found}) if self._target in self._keep else made
 
 
-def reached_in_parts(
-    run: Run, hop: Hop, sources: "np.typing.NDArray[np.int32]", *, least: int, most: int
-) -> Iterator[tuple[int, Reached]]:
-    """What each of these nodes reaches, some nodes at a time, with the position of the first of these.
+def reached_in_parts(run: Run, hop: Hop, sources: Ordinals, *, least: int, most: int) -> Iterator[tuple[int, Reached]]:
+    """What each of these nodes reaches, not much more than a batch at a time, with the position of the first of them.
 
-    Equal nodes that follow in one part are searched from once.
+    Equal nodes within a part are searched from once.
     """
     size = max(run.nodes(hop.source_type).numbering.size, 1)
     if hop.joins_types:
@@ -73,9 +72,14 @@ def reached_in_parts(
     for low in range(0, len(sources), step):
         some, back = np.unique(sources[low : low + step], return_inverse=True)
         reached = reach(lambda nodes: hop.way(run, nodes), some, least=least, most=most, size=size)
-        if len(some) == len(back) and (back == np.arange(len(back))).all():
-            yield low, reached
-            continue
         starts = np.searchsorted(reached.starts, np.arange(len(some) + 1))
-        rows, places = repeated_places(starts[back], np.diff(starts)[back])
-        yield low, Reached(rows, reached.nodes[places])
+        firsts, counts = starts[back], np.diff(starts)[back]
+        ends = np.cumsum(counts)
+        first = 0
+        while first < len(back):
+            before = int(ends[first - 1]) if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, before + run.batch_rows, side="right")))
+            rows, places = repeated_places(firsts[first:last], counts[first:last])
+            if len(rows):
+                yield low + first, Reached(rows, reached.nodes[places])
+            first = last
