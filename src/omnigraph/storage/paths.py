@@ -3,6 +3,7 @@
 Log entries are named so that a listing, which is in order of names, gives the newest first.
 """
 
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from omnigraph import limits
@@ -30,6 +31,7 @@ ENTRY_SUFFIX = ".json"
 _RESERVED_BRANCHES = frozenset({"__schema_apply_lock__"})
 
 
+@lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
 def branch_name(name: str) -> str:
     """The name as it is stored: trimmed, and refused when it cannot be one.
 
@@ -53,6 +55,7 @@ def branch_name(name: str) -> str:
     return trimmed
 
 
+@lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
 def segment(name: str) -> str:
     """A name as one path segment: percent-encoded, and never `.` or `..`."""
     encoded = quote(name, safe="-_~ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
