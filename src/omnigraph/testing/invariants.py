@@ -136,7 +136,9 @@ def _log_complaints(parts: Parts, branch: str, log: Sequence[Record]) -> Iterato
 def _change_complaints(where: str, before: Record, entry: Record) -> Iterator[str]:
     """Counts of rows go up by what was inserted and down by what was deleted."""
     for key, pin in entry.tables.items():
-        old = before.tables.get(key, Pin(pin.table, _FIRST_VERSION))
+        old = before.tables.get(key)
+        if old is None or old.table != pin.table:
+            old = Pin(pin.table, _FIRST_VERSION)  # a type's new life starts empty
         change = entry.changes.types.get(key)
         grown = change.inserted - change.deleted if change is not None else 0
         if UNKNOWN not in (old.rows, pin.rows) and pin.rows - old.rows != grown:

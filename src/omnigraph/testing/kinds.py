@@ -112,6 +112,7 @@ KINDS = (
     _written("add_table", lambda parts: op.add_table(parts, "node:City")),
     _written("add_table_with_rows", lambda parts: op.add_table(parts, "node:City", {"p": 1, "q": 2})),
     _written("remove_table", op.remove_table(COMPANY)),
+    _written("replace_table", lambda parts: op.both(op.remove_table(COMPANY), op.add_table(parts, COMPANY, {"p": 1}))),
     _written("add_column", lambda parts: op.add_column(parts, PERSON, "w")),
     _written("rename_column", lambda parts: op.rename_column(parts, PERSON, "v", "w")),
     _written("drop_column", lambda parts: op.drop_column(parts, PERSON, "v")),

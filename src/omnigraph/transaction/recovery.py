@@ -163,7 +163,12 @@ def _finished(parts: Parts, completed: Completed, facts: Facts) -> bool:
             for key, pin in completed.tables.items()
             if pin != intent.tables[key]
         },
-        added={key: pin for key, pin in completed.tables.items() if key not in facts.base.tables},
+        # A type removed and added again has another table.
+        added={
+            key: pin
+            for key, pin in completed.tables.items()
+            if key not in facts.base.tables or facts.base.tables[key].table != pin.table
+        },
         removed=frozenset(completed.removed),
         schema=completed.schema,
         footprint=completed.footprint,

@@ -18,7 +18,7 @@ from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.staging import Staging, chained
 from omnigraph.transaction.tokens import tokens
 
 
@@ -67,7 +67,8 @@ def stage(parts: Parts, staging: Staging) -> Staged:
         key: partial(parts.tables.stage_rows, rows=pending.effect()) for key, pending in staging.pending.items()
     }
     for key, rework in staging.reworks.items():
-        restage[key] = _chained(rework, restage[key]) if key in restage else rework
+        # First the columns, then the rows that use them.
+        restage[key] = chained(rework, restage[key]) if key in restage else rework
     tables = parts.tables.stage_many({key: partial(_one, each, staging.base_pin(key)) for key, each in restage.items()})
     # Rows that can be staged again elsewhere without running anything; a rework has to be planned anew.
     again = {key: each for key, each in restage.items() if key not in staging.reworks}
@@ -115,17 +116,6 @@ def _one(each: Callable[[Pin], StagedTable], base: Pin) -> StagedTable:
     table = each(base)
     reached(Failpoint.WRITE_TABLE_STAGED)
     return table
-
-
-def _chained(first: Callable[[Pin], StagedTable], then: Callable[[Pin], StagedTable]) -> Callable[[Pin], StagedTable]:
-    """First the columns, then the rows that use them; only the last version is ever named."""
-
-    def both(base: Pin) -> StagedTable:
-        reworked = first(base)
-        filled = then(reworked.pin)
-        return replace(filled, base=base, files=reworked.files + filled.files)
-
-    return both
 
 
 def _footprint(staging: Staging, tables: Mapping[str, StagedTable]) -> Footprint:

@@ -5,18 +5,18 @@ Statements read through here, so a later one sees what an earlier one did. Nothi
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import ConflictError, InvalidRequestError
+from omnigraph.errors import ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Pin
 from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.footprint import TokenKind, TypeFootprint
 from omnigraph.storage.tables.filtering import filter_rows
-from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.storage.tables.tables import StagedTable, Table
 from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.pending import ID, Pending
 from omnigraph.transaction.snapshot import Snapshot
@@ -24,6 +24,17 @@ from omnigraph.transaction.tokens import tokens
 
 # A change of a table that is not a change of rows: from the pinned version to a staged one.
 Rework = Callable[[Pin], StagedTable]
+
+
+def chained(first: Rework, then: Rework) -> Rework:
+    """Both, one after the other; only the last version is ever named."""
+
+    def both(base: Pin) -> StagedTable:
+        before = first(base)
+        after = then(before.pin)
+        return replace(after, base=base, files=before.files + after.files)
+
+    return both
 
 
 @dataclass(slots=True)
@@ -109,7 +120,7 @@ class Staging:
         if type_key in self._added or (pending is not None and pending.replaces):
             committed = self._no_rows(type_key, wanted)
         else:
-            committed = rows_with(self.snapshot.table(type_key), column, values, columns=wanted)
+            committed = rows_with(self._table(type_key), column, values, columns=wanted)
         if pending is None:
             return committed
         here = pending.rows.filter(pc.is_in(pending.rows[column], value_set=values))
@@ -122,11 +133,11 @@ class Staging:
         if pending is None or type_key in self._added:
             return self._no_rows(type_key, wanted)
         if pending.replaces:
-            return self.snapshot.scan(type_key, columns=wanted)
+            return self._table(type_key).scan(columns=wanted)
         ids = pending.maybe_in_base
         if not len(ids):
             return self._no_rows(type_key, wanted)
-        found = self.snapshot.table(type_key).rows_with_ids(ids, columns=wanted)
+        found = self._table(type_key).rows_with_ids(ids, columns=wanted)
         # Staging need not look for the others again.
         absent = ids.filter(pc.invert(pc.is_in(ids, value_set=found[ID].combine_chunks())))
         pending.note_absent(str(each) for each in absent.to_pylist())
@@ -189,26 +200,33 @@ class Staging:
         self._schema = digest
 
     def add_table(self, type_key: str, pin: Pin) -> None:
-        """A type's table, created empty beforehand, enters the map."""
-        if type_key in self.snapshot.record.tables or type_key in self._added:
+        """A type's table, created empty beforehand, enters the map; also of a type that this write has removed."""
+        known = type_key in self.snapshot.record.tables and type_key not in self._removed
+        if known or type_key in self._added:
             raise InvalidRequestError(f"{type_key} exists already")
         self._added[type_key] = pin
         self._touch(type_key).writes_whole = True
 
     def remove_table(self, type_key: str) -> None:
-        """A type leaves the map; older commits keep it."""
-        self.snapshot.table(type_key)
-        self._removed.add(type_key)
+        """A type leaves the map, with whatever this write did to it; older commits keep it."""
+        self._table(type_key)
+        if type_key in self.snapshot.record.tables:
+            self._removed.add(type_key)
+        self._added.pop(type_key, None)
+        self._pending.pop(type_key, None)
+        self._reworks.pop(type_key, None)
         self._touch(type_key).writes_whole = True
 
     def rework(self, type_key: str, rework: Rework, *, keeps_content: bool) -> None:
-        """Put a table through a change that is not one of rows: columns, an index, compaction."""
+        """Put a table through a change that is not one of rows: columns, an index, compaction; one after the other."""
+        self._table(type_key)
         touched = self._touch(type_key)
         if keeps_content:
             touched.lays_out = True
         else:
             touched.writes_whole = True
-        self._reworks[type_key] = rework
+        before = self._reworks.get(type_key)
+        self._reworks[type_key] = rework if before is None else chained(before, rework)
 
     # -- what came of it ----------------------------------------------------------------------------------------------
 
@@ -258,7 +276,7 @@ class Staging:
         return frozenset(self._touched)
 
     def base_pin(self, type_key: str) -> Pin:
-        """The version a table's staging starts from."""
+        """The version a table's staging starts from; of a type that is removed, the one it had."""
         added = self._added.get(type_key)
         return added if added is not None else self.snapshot.table(type_key).pin
 
@@ -274,11 +292,16 @@ class Staging:
             pending = self._pending[type_key] = Pending(self._table_schema(type_key))
         return pending
 
-    def _table_schema(self, type_key: str) -> pa.Schema:
+    def _table(self, type_key: str) -> Table:
         added = self._added.get(type_key)
         if added is not None:
-            return self.snapshot.open_pin(added).schema
-        return self.snapshot.table(type_key).schema
+            return self.snapshot.open_pin(added)
+        if type_key in self._removed:
+            raise NotFoundError(f"{type_key} was removed by this very write", code="type_not_found", type_key=type_key)
+        return self.snapshot.table(type_key)
+
+    def _table_schema(self, type_key: str) -> pa.Schema:
+        return self._table(type_key).schema
 
     def _committed_schema_or_rows(
         self,
@@ -290,12 +313,12 @@ class Staging:
         pending = self._pending.get(type_key)
         if type_key in self._added or (pending is not None and pending.replaces):
             return self._no_rows(type_key, columns)
-        return self.snapshot.scan(type_key, columns=columns, filter=filter)
+        return self._table(type_key).scan(columns=columns, filter=filter)
 
     def _committed_rows(self, type_key: str, ids: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
         if type_key in self._added:
             return self._no_rows(type_key, columns)
-        return self.snapshot.table(type_key).rows_with_ids(ids, columns=columns)
+        return self._table(type_key).rows_with_ids(ids, columns=columns)
 
     def _no_rows(self, type_key: str, columns: Sequence[str] | None) -> pa.Table:
         empty = self._table_schema(type_key).empty_table()

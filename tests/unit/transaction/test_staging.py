@@ -287,3 +287,64 @@ def test_a_row_inserted_and_deleted_in_one_write_is_no_change(parts: Parts, stag
     receipt = write(parts, MAIN, op.both(op.insert(PERSON, {"n": 1}), op.delete(PERSON, ["n"])))
     assert receipt.entry is None
     assert receipt.head == staging.snapshot.record
+
+
+# -- several changes of one table in one write -------------------------------------------------------------------------
+
+
+def test_two_changes_of_the_columns_of_one_type_are_both_made(parts: Parts, staging: Staging) -> None:
+    del staging
+    both = op.both(op.add_column(parts, PERSON, "w"), op.rename_column(parts, PERSON, "v", "value"))
+    write(parts, MAIN, both)
+    found = parts.snapshot(parts.log.live_head(MAIN)).scan(PERSON).sort_by("id").to_pylist()
+    assert found[0] == {"id": "a", "value": 30, "w": None}
+    assert len(found) == 3
+
+
+def test_rows_written_and_columns_added_in_one_write_are_both_there(parts: Parts, staging: Staging) -> None:
+    del staging
+    write(parts, MAIN, op.both(op.upsert(PERSON, {"a": 31, "n": 1}), op.add_column(parts, PERSON, "w")))
+    found = parts.snapshot(parts.log.live_head(MAIN)).scan(PERSON).sort_by("id").to_pylist()
+    assert [(row["id"], row["v"], row["w"]) for row in found] == [
+        ("a", 31, None),
+        ("b", 20, None),
+        ("c", None, None),
+        ("n", 1, None),
+    ]
+
+
+@pytest.mark.parametrize("noted", [False, True], ids=["small", "noted"])
+def test_a_type_written_and_then_removed_in_one_write_is_gone(parts: Parts, staging: Staging, noted: bool) -> None:
+    del staging
+    both = op.both(op.both(op.insert(PERSON, {"n": 1}), op.insert(COMPANY, {"x": 1})), op.remove_table(PERSON))
+    receipt = write(parts, MAIN, op.noted(both) if noted else both)
+    assert receipt.entry is not None
+    assert PERSON not in receipt.entry.tables
+    assert rows_of(parts, COMPANY) == {"x": 1}
+    assert receipt.entry.changes.types.keys() == {COMPANY}
+
+
+def test_a_type_that_was_removed_cannot_be_written_or_read_any_more(staging: Staging) -> None:
+    staging.remove_table(PERSON)
+    for attempt in (
+        lambda: staging.insert(PERSON, table_of({"n": 1})),
+        lambda: staging.delete(PERSON, ["a"]),
+        lambda: staging.scan(PERSON),
+        lambda: staging.rows(PERSON, ["a"]),
+        lambda: staging.missing(PERSON, ["a"]),
+        lambda: staging.remove_table(PERSON),
+    ):
+        with pytest.raises(NotFoundError, match=PERSON):
+            attempt()
+
+
+@pytest.mark.parametrize("noted", [False, True], ids=["small", "noted"])
+def test_a_type_removed_and_added_again_in_one_write_starts_empty_in_a_table_of_its_own(
+    parts: Parts, staging: Staging, noted: bool
+) -> None:
+    before = staging.snapshot.record.tables[PERSON]
+    both = op.both(op.remove_table(PERSON), op.add_table(parts, PERSON, {"n": 1}))
+    receipt = write(parts, MAIN, op.noted(both) if noted else both)
+    assert receipt.entry is not None
+    assert receipt.entry.tables[PERSON].table != before.table
+    assert rows_of(parts, PERSON) == {"n": 1}
