@@ -1,409 +1,477 @@
-"""Queries and small writes beside `ladybug`, an embedded graph database, and versioned stores, in one run.
+"""Reads of a power-law graph: against ladybug (a graph database in process), DuckDB (SQL), and scipy as a floor.
 
-Every product gets the query text each time, through its own Python API, and must give the same answer before its time
-counts. Rounds are interleaved, so that the machine's moods fall on all alike; the figure is the median. Cold figures
-are of a freshly opened graph. Peers come with `make bench`.
+Every side answers through its own Python API. Before anything is timed, all sides must give the same answer. Sides take
+turns, so that the machine's moods fall on all alike; figures are medians. Processor time is told beside the time that
+passed: ladybug and DuckDB work on all cores, ours on one.
+
+"with a parameter": the same text each time, the key beside it. "in the text": another text each time.
 """
 
-import gc
+import json
 import shutil
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import arcticdb
-import deltalake
-import duckdb
-import ladybug
-import lance
 import numpy as np
-import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
-from scipy.sparse import csr_array
 
 import omnigraph
 from benchmarks.report import Figure, Scale, alone, compared, run
-from omnigraph.api.options import OpenOptions
-from omnigraph.testing.graphs import power_law
+from omnigraph.testing.graphs import POWER_LAW_SCHEMA, power_law
 
-_SCHEMA = """
-node Person { name: String @key  age: I32  city: String  score: F64 }
-edge Knows: Person -> Person { since: I32 }
-"""
-_Work = Callable[[int], object]
+_WORKER = "--worker"
+_PAIRS = 20
+_HOPS = 6
+
+# Their stubs, where there are any, do not matter here.
+_ladybug: Any = None
+_duckdb: Any = None
+_sparse: Any = None
+
+Answer = list[tuple[Any, ...]]
 
 
-class _Data:
-    """People who know each other, no pair twice: products differ in what two equal edges mean."""
+@dataclass(frozen=True, slots=True)
+class People:
+    """The graph, in the forms the sides need."""
 
-    def __init__(self, persons: int, knows: int) -> None:
-        made = power_law(persons, knows)
-        pairs = np.unique(np.stack([made.sources, made.targets]), axis=1)
-        self.persons = persons
-        self.sources, self.targets = pairs
-        self.names = np.array([f"person-{number:07d}" for number in range(persons)])
-        self.people = made.tables["node:Person"].select(["name", "age", "city", "score"])
-        since = np.random.default_rng(3).integers(2000, 2025, pairs.shape[1]).astype(np.int32)
-        self.edges = pa.table(
-            {"from": pa.array(self.names[self.sources]), "to": pa.array(self.names[self.targets]), "since": since}
-        )
+    persons: int
+    names: list[str]
+    table: pa.Table
+    edges: pa.Table
+    sources: "np.typing.NDArray[np.int64]"
+    targets: "np.typing.NDArray[np.int64]"
 
     def name(self, number: int) -> str:
-        return str(self.names[number * 7919 % self.persons])
+        """Some person's name; another one for each number."""
+        return self.names[number * 7_919 % self.persons]
 
 
-class _Ours:
-    def __init__(self, root: Path, data: _Data) -> None:
-        self.root = root
-        self.graph = omnigraph.init(root, _SCHEMA, options=OpenOptions(durability="process"))
-        self.graph.write(nodes={"Person": data.people}, edges={"Knows": data.edges})
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One thing to do, on every side that can.
 
-    def ask(self, text: str, **params: object) -> list[tuple[Any, ...]]:
-        return [tuple(row.values()) for row in self.graph.query(f"query q{text}", params)]
+    Attributes:
+        name: what it is.
+        sides: by side, what answers the n-th time it is asked.
+        bar: how many times ladybug's time ours may be.
+        times: how often it is asked in one turn.
+        turns: how many turns.
+        checked: how many answers are compared before.
+    """
 
-    def reopen(self) -> None:
-        self.graph = omnigraph.open(self.root, options=OpenOptions(durability="process"))
-
-
-class _Ladybug:
-    def __init__(self, root: Path, data: _Data) -> None:
-        root.mkdir()
-        self._root = root
-        self._connect()
-        self.ask("CREATE NODE TABLE Person(name STRING PRIMARY KEY, age INT32, city STRING, score DOUBLE)")
-        self.ask("CREATE REL TABLE Knows(FROM Person TO Person, since INT32)")
-        for table, rows in (("Person", data.people), ("Knows", data.edges)):
-            pq.write_table(rows, root / f"{table}.parquet")
-            self.ask(f"COPY {table} FROM '{root / table}.parquet'")
-
-    def _connect(self) -> None:
-        self._database = ladybug.Database(str(self._root / "database"))
-        self._connection = ladybug.Connection(self._database)
-
-    def ask(self, text: str, **params: object) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self._connection.execute(text, parameters=params or None).get_all()]
-
-    def reopen(self) -> None:
-        self._connection.close()
-        self._database.close()
-        self._connect()
+    name: str
+    sides: dict[str, Callable[[int], Answer]]
+    bar: float | None
+    times: int = 1
+    turns: int = 7
+    checked: int = 3
 
 
 def measure(scale: Scale) -> Iterable[Figure]:
     """Every figure, one after the other."""
-    persons, knows = (10_000, 100_000) if scale.quick else (100_000, 2_000_000)
-    with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
-        data = _Data(persons, knows)
-        ours, theirs = _Ours(Path(folder) / "ours", data), _Ladybug(Path(folder) / "theirs", data)
-        yield alone("distinct edges between them", len(data.sources), "edges")
-        yield from _cold(ours, theirs, data)
-        yield from _reads(ours, theirs, data, scale)
-        yield from _floors(ours, data, scale)
-        yield from _writes(ours, theirs, data, scale)
-        yield from _versioned(Path(folder), scale)
+    global _ladybug, _duckdb, _sparse  # imported only when they are needed
+    _ladybug, _duckdb, _sparse = (import_module(name) for name in ("ladybug", "duckdb", "scipy.sparse"))
+    folder = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
+    try:
+        people = _people(scale.pick(full=100_000, quick=10_000), scale.pick(full=2_000_000, quick=100_000))
+        sides = _Sides(folder, people)
+        yield alone("edges in the graph", people.edges.num_rows, "edges")
+        yield from sides.first_answers()
+        for work in _works(sides, people, scale):
+            yield from _figures(work)
+        sides.close()
+        yield from _cold(folder, people)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _reads(ours: _Ours, theirs: _Ladybug, data: _Data, scale: Scale) -> Iterable[Figure]:
-    many, few, once = scale.pick(full=100, quick=40), scale.pick(full=10, quick=5), scale.pick(full=3, quick=3)
-    ten = [data.name(number) for number in range(10)]
-
-    def pair(number: int) -> dict[str, str]:
-        return {"a": data.name(number), "b": data.name(number * 13 + 5)}
-
-    works: list[tuple[str, float, int, _Work, _Work]] = [
-        (
-            "point lookup by key",
-            1.0,
-            many,
-            lambda n: ours.ask("($k: String) { match { $p: Person { name: $k } } return { $p.age } }", k=data.name(n)),
-            lambda n: theirs.ask("MATCH (p:Person {name: $k}) RETURN p.age", k=data.name(n)),
-        ),
-        (
-            "one-hop neighbours of a key with one property",
-            0.7,
-            many,
-            lambda n: ours.ask(
-                "($k: String) { match { $p: Person { name: $k } $p knows $q } return { $q.city } }", k=data.name(n)
-            ),
-            lambda n: theirs.ask("MATCH (p:Person {name: $k})-[:Knows]->(q) RETURN q.city", k=data.name(n)),
-        ),
-        (
-            "two-hop distinct count from one person",
-            0.5,
-            many,
-            lambda n: ours.ask(
-                "($k: String) { match { $p: Person { name: $k } $p knows $q $q knows $r } "
-                "return { count(distinct $r) as n } }",
-                k=data.name(n),
-            ),
-            lambda n: theirs.ask(
-                "MATCH (p:Person {name: $k})-[:Knows]->(q)-[:Knows]->(r) RETURN count(DISTINCT r)", k=data.name(n)
-            ),
-        ),
-        (
-            "three-hop count from 10 persons",
-            0.5,
-            few,
-            lambda _: ours.ask(
-                "($k: [String]) { match { $p: Person $p.name in $k $p knows $q $q knows $r $r knows $s } "
-                "return { count($s) as n } }",
-                k=ten,
-            ),
-            lambda _: theirs.ask(
-                "MATCH (p:Person)-[:Knows]->(q)-[:Knows]->(r)-[:Knows]->(s) WHERE p.name IN $k RETURN count(*)", k=ten
-            ),
-        ),
-        (
-            "scan with filter, group by, average",
-            0.5,
-            few,
-            lambda _: ours.ask("() { match { $p: Person $p.age > 40 } return { $p.city, avg($p.score) as a } }"),
-            lambda _: theirs.ask("MATCH (p:Person) WHERE p.age > 40 RETURN p.city, avg(p.score)"),
-        ),
-        (
-            "filter on edge property + group by + top 10",
-            1.0,
-            few,
-            lambda _: ours.ask(
-                "() { match { $a: Person $a $e: knows $b $e.since > 2015 } "
-                "return { $b.city as city, count($b) as n } order { n desc, city } limit 10 }"
-            ),
-            lambda _: theirs.ask(
-                "MATCH (a:Person)-[e:Knows]->(b) WHERE e.since > 2015 "
-                "RETURN b.city AS city, count(*) AS n ORDER BY n DESC, city LIMIT 10"
-            ),
-        ),
-        (
-            "top 10 by degree",
-            0.2,
-            few,
-            lambda _: ours.ask(
-                "() { match { $a: Person $a knows $b } return { $a.name as name, count($b) as n } "
-                "order { n desc, name } limit 10 }"
-            ),
-            lambda _: theirs.ask(
-                "MATCH (a:Person)-[:Knows]->(b) RETURN a.name AS name, count(*) AS n ORDER BY n DESC, name LIMIT 10"
-            ),
-        ),
-        (
-            "all two-hop paths, count",
-            0.5,
-            few,
-            lambda _: ours.ask("() { match { $a: Person $a knows $b $b knows $c } return { count($c) as n } }"),
-            lambda _: theirs.ask("MATCH (a:Person)-[:Knows]->(b)-[:Knows]->(c) RETURN count(*)"),
-        ),
-        (
-            "triangles, count",
-            1.0,
-            once,
-            lambda _: ours.ask(
-                "() { match { $a: Person $a knows $b $b knows $c $a knows $c } return { count($c) as n } }"
-            ),
-            lambda _: theirs.ask("MATCH (a:Person)-[:Knows]->(b)-[:Knows]->(c), (a)-[:Knows]->(c) RETURN count(*)"),
-        ),
-        (
-            "shortest path between two persons",
-            0.3,
-            scale.pick(full=20, quick=10),
-            lambda n: ours.ask(
-                "($a: String, $b: String) { match { $x: Person { name: $a } $y: Person { name: $b } "
-                "shortest $x knows{1,6} $y as $p } return { length($p) as n } }",
-                **pair(n),
-            ),
-            lambda n: theirs.ask(
-                "MATCH p = (x:Person {name: $a})-[:Knows* SHORTEST 1..6]->(y:Person {name: $b}) RETURN length(p)",
-                **pair(n),
-            ),
-        ),
-    ]
-    for name, bar, rounds, mine, other in works:
-        for number in range(min(rounds, 3)):
-            _same(name, mine(number), other(number))
-        (own, own_cpu), (peer, peer_cpu) = _interleaved([mine, other], rounds)
-        yield compared(name, own * 1e3, "ms", against="ladybug", other=peer * 1e3, at_most=bar)
-        yield compared("  the same in processor time", own_cpu * 1e3, "ms", against="ladybug", other=peer_cpu * 1e3)
+def _people(persons: int, knows: int) -> People:
+    graph = power_law(persons, knows)
+    # Parallel edges mean different things to different products: there are none here.
+    _, first = np.unique(graph.sources * persons + graph.targets, return_index=True)
+    edges = graph.tables["edge:Knows"].take(np.sort(first))
+    first.sort()
+    table = graph.tables["node:Person"].drop_columns(["id"])
+    names = [str(name) for name in table.column("name").to_pylist()]
+    return People(persons, names, table, edges.drop_columns(["id"]), graph.sources[first], graph.targets[first])
 
 
-def _cold(ours: _Ours, theirs: _Ladybug, data: _Data) -> Iterable[Figure]:
-    """The first answer of a freshly opened graph."""
-    works: dict[str, tuple[_Work, _Work]] = {
-        "cold: open + point lookup": (
-            lambda n: ours.ask("($k: String) { match { $p: Person { name: $k } } return { $p.age } }", k=data.name(n)),
-            lambda n: theirs.ask("MATCH (p:Person {name: $k}) RETURN p.age", k=data.name(n)),
-        ),
-        "cold: open + two hops from one person": (
-            lambda n: ours.ask(
-                "($k: String) { match { $p: Person { name: $k } $p knows $q $q knows $r } "
-                "return { count(distinct $r) as n } }",
-                k=data.name(n),
-            ),
-            lambda n: theirs.ask(
-                "MATCH (p:Person {name: $k})-[:Knows]->(q)-[:Knows]->(r) RETURN count(DISTINCT r)", k=data.name(n)
-            ),
-        ),
-    }
-    for name, (mine, other) in works.items():
-
-        def cold_mine(number: int, work: _Work = mine) -> object:
-            ours.reopen()
-            return work(number)
-
-        def cold_other(number: int, work: _Work = other) -> object:
-            theirs.reopen()
-            return work(number)
-
-        (own, _), (peer, _) = _interleaved([cold_mine, cold_other], 3)
-        yield compared(name, own * 1e3, "ms", against="ladybug", other=peer * 1e3)
+# --- sides ------------------------------------------------------------------------------------------------------------
 
 
-def _floors(ours: _Ours, data: _Data, scale: Scale) -> Iterable[Figure]:
-    """What the bare data structures need, to tell our own overhead apart."""
-    few = scale.pick(full=10, quick=5)
-    ones = np.ones(len(data.sources), np.int64)
-    matrix = csr_array((ones, (data.sources, data.targets)), shape=(data.persons, data.persons))
-    out, into = np.diff(matrix.indptr), np.bincount(data.targets, minlength=data.persons)
-    ask = "() { match { $a: Person $a knows $b $b knows $c } return { count($c) as n } }"
-    _same("all two-hop paths", ours.ask(ask), [(int(into @ out),)])
-    (own, _), (floor, _) = _interleaved([lambda _: ours.ask(ask), lambda _: into @ np.diff(matrix.indptr)], few)
-    yield compared("all two-hop paths, count", own * 1e3, "ms", against="scipy CSR", other=floor * 1e3)
-    people = data.people
-    with duckdb.connect() as database:
-        database.register("people", people)
-        sql = "SELECT city, avg(score) FROM people WHERE age > 40 GROUP BY city"
-        group = "() { match { $p: Person $p.age > 40 } return { $p.city, avg($p.score) as a } }"
-        _same("group by", ours.ask(group), database.execute(sql).fetchall())
-        (own, _), (floor, _) = _interleaved(
-            [lambda _: ours.ask(group), lambda _: database.execute(sql).fetchall()], few
-        )
-        yield compared("scan with filter, group by, average", own * 1e3, "ms", against="DuckDB", other=floor * 1e3)
+class _Sides:
+    """The same graph in every product."""
+
+    def __init__(self, folder: Path, people: People) -> None:
+        self._people = people
+        self.ours = omnigraph.init(str(folder / "ours"), POWER_LAW_SCHEMA)
+        self.ours.write({"Person": people.table}, {"Knows": people.edges})
+        self._database = _ladybug.Database(str(folder / "ladybug"))
+        self.ladybug = _ladybug.Connection(self._database)
+        self._fill_ladybug(folder)
+        self.duckdb = _duckdb.connect()
+        self._fill_duckdb()
+        ones = np.ones(len(people.sources), dtype=np.int64)
+        self.matrix = _sparse.csr_matrix((ones, (people.sources, people.targets)), shape=(people.persons,) * 2)
+
+    def _fill_ladybug(self, folder: Path) -> None:
+        ends = self._people.edges.rename_columns({"src": "from", "dst": "to"})
+        pq.write_table(self._people.table.select(["name", "age", "city", "score"]), folder / "person.parquet")
+        pq.write_table(ends.select(["from", "to", "since"]), folder / "knows.parquet")
+        for statement in (
+            "create node table Person(name string primary key, age int32, city string, score double)",
+            "create rel table Knows(from Person to Person, since int32)",
+            f"copy Person from '{folder / 'person.parquet'}'",
+            f"copy Knows from '{folder / 'knows.parquet'}'",
+        ):
+            self.ladybug.execute(statement)
+
+    def _fill_duckdb(self) -> None:
+        """On the same small numbers that we compute with."""
+        people = self._people
+        numbers = {
+            "src": pa.array(people.sources.astype(np.int32)),
+            "dst": pa.array(people.targets.astype(np.int32)),
+            "since": people.edges.column("since"),
+        }
+        self.duckdb.register("person_rows", people.table.append_column("number", pa.array(np.arange(people.persons))))
+        self.duckdb.register("knows_rows", pa.table(numbers))
+        self.duckdb.execute("create table person as select * from person_rows")
+        self.duckdb.execute("create table knows as select * from knows_rows")
+
+    def first_answers(self) -> Iterable[Figure]:
+        """What the first query after a load costs us: adjacency is made from all edges, and kept beside the graph."""
+        started, burnt = time.perf_counter(), time.process_time()
+        self.ours.query("query q() { match { $a: Person $a knows $b } return { count(*) as n } }")
+        yield alone("our first query after the load, adjacency made", (time.perf_counter() - started) * 1e3, "ms")
+        yield alone("… processor time", (time.process_time() - burnt) * 1e3, "ms")
+
+    def our(self, text: str, params: dict[str, object] | None = None) -> Answer:
+        """Ask us."""
+        table = self.ours.query(text, params).to_arrow()
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def theirs(self, text: str, params: dict[str, object] | None = None) -> Answer:
+        """Ask ladybug."""
+        return [tuple(row) for row in self.ladybug.execute(text, params or {}).get_all()]
+
+    def sql(self, text: str) -> Answer:
+        """Ask DuckDB."""
+        found: Answer = self.duckdb.execute(text).fetchall()
+        return found
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.ours.close()
+        self.ladybug.close()
+        self._database.close()
 
 
-def _writes(ours: _Ours, theirs: _Ladybug, data: _Data, scale: Scale) -> Iterable[Figure]:
-    few = scale.pick(full=10, quick=4)
-    numbers = count(1)
-    rows = [{"name": str(name), "age": 50, "city": "city-001", "score": 0.5} for name in data.names[:10_000]]
-    table = pa.Table.from_pylist(rows).cast(pa.schema([data.people.schema.field(name) for name in rows[0]]))
-    merge = "UNWIND $rows AS r MERGE (p:Person {name: r.name}) SET p.age = r.age, p.city = r.city, p.score = r.score"
-    (own, own_cpu), (peer, peer_cpu) = _interleaved(
-        [
-            lambda _: ours.graph.write(nodes={"Person": table}, mode="merge"),
-            lambda _: theirs.ask(merge, rows=rows),
-        ],
-        few,
+# --- work -------------------------------------------------------------------------------------------------------------
+
+
+def _works(sides: _Sides, people: People, scale: Scale) -> Iterable[Work]:
+    yield from _lookups(sides, people)
+    yield from _hops(sides, people)
+    yield from _scans(sides)
+    yield from _wholes(sides, scale)
+    yield _paths(sides, people)
+
+
+def _lookups(sides: _Sides, people: People) -> Iterable[Work]:
+    point = "query q($k: String) { match { $p: Person { name: $k } } return { $p.age } }"
+    their_point = "match (p:Person {name: $k}) return p.age"
+    yield Work(
+        "point lookup by key, with a parameter",
+        {
+            "ours": lambda i: sides.our(point, {"k": people.name(i)}),
+            "ladybug": lambda i: sides.theirs(their_point, {"k": people.name(i)}),
+        },
+        bar=None,
+        times=50,
     )
-    yield compared(
-        "upsert of 10,000 rows in one commit", own * 1e3, "ms", against="ladybug", other=peer * 1e3, at_most=1.0
+    yield Work(
+        "point lookup by key, in the text",
+        {
+            "ours": lambda i: sides.our(point.replace("$k: String", "").replace("$k", f'"{people.name(i)}"')),
+            "ladybug": lambda i: sides.theirs(their_point.replace("$k", f"'{people.name(i)}'")),
+        },
+        bar=1.0,
+        times=50,
     )
-    yield compared("  the same in processor time", own_cpu * 1e3, "ms", against="ladybug", other=peer_cpu * 1e3)
+    near = "query q($k: String) { match { $p: Person { name: $k } $p knows $q } return { $q.city } }"
+    their_near = "match (p:Person {name: $k})-[:Knows]->(q:Person) return q.city"
+    yield Work(
+        "neighbours of a key with a property, with a parameter",
+        {
+            "ours": lambda i: sides.our(near, {"k": people.name(i)}),
+            "ladybug": lambda i: sides.theirs(their_near, {"k": people.name(i)}),
+        },
+        bar=None,
+        times=50,
+    )
+    yield Work(
+        "neighbours of a key with a property, in the text",
+        {
+            "ours": lambda i: sides.our(near.replace("$k: String", "").replace("$k", f'"{people.name(i)}"')),
+            "ladybug": lambda i: sides.theirs(their_near.replace("$k", f"'{people.name(i)}'")),
+        },
+        bar=0.7,
+        times=50,
+    )
 
-    add = 'query add($n: String) { insert Person { name: $n, age: 1, city: "x", score: 0.0 } }'
-    create = "CREATE (p:Person {name: $n, age: 1, city: 'x', score: 0.0})"
-    (own, own_cpu), (peer, peer_cpu) = _interleaved(
-        [
-            lambda _: ours.graph.mutate(add, {"n": f"new-{next(numbers)}"}),
-            lambda _: theirs.ask(create, n=f"new-{next(numbers)}"),
-        ],
-        scale.pick(full=50, quick=20),
-    )
-    yield compared(
-        "one-row insert, one commit (theirs unversioned)",
-        own * 1e3,
-        "ms",
-        against="ladybug",
-        other=peer * 1e3,
-        at_most=5.0,
-    )
-    yield compared("  the same in processor time", own_cpu * 1e3, "ms", against="ladybug", other=peer_cpu * 1e3)
 
-    (own, own_cpu), (peer, peer_cpu) = _interleaved(
-        [
-            lambda n: ours.graph.mutate(
-                "query d($k: String) { delete Person where name = $k }", {"k": data.name(n + 1)}
+def _hops(sides: _Sides, people: People) -> Iterable[Work]:
+    two = (
+        "query q($k: String) { match { $p: Person { name: $k } $p knows $q $q knows $r } "
+        "return { count(distinct $r) as n } }"
+    )
+    yield Work(
+        "two hops from one person, different people counted",
+        {
+            "ours": lambda i: sides.our(two, {"k": people.name(i)}),
+            "ladybug": lambda i: sides.theirs(
+                "match (p:Person {name: $k})-[:Knows]->(q:Person)-[:Knows]->(r:Person) return count(distinct r.name)",
+                {"k": people.name(i)},
             ),
-            lambda n: theirs.ask("MATCH (p:Person {name: $k}) DETACH DELETE p", k=data.name(n + 1)),
-        ],
-        few,
+            "scipy": lambda i: [(int((sides.matrix[i * 7_919 % people.persons] @ sides.matrix).nnz),)],
+        },
+        bar=0.5,
+        times=10,
     )
-    yield compared(
-        "delete of a person with its edges", own * 1e3, "ms", against="ladybug", other=peer * 1e3, at_most=4.0
+    ten = [[people.name(10 * i + at) for at in range(10)] for i in range(100)]
+    three = (
+        "query q($k: [String]) { match { $p: Person $p.name in $k $p knows $q $q knows $r $r knows $s } "
+        "return { count($s) as n } }"
     )
-    yield compared("  the same in processor time", own_cpu * 1e3, "ms", against="ladybug", other=peer_cpu * 1e3)
-    left = "() { match { $a: Person $a knows $b } return { count($b) as n } }"
-    _same("what is left", ours.ask(left), theirs.ask("MATCH (a:Person)-[:Knows]->(b) RETURN count(*)"))
-
-
-def _versioned(folder: Path, scale: Scale) -> Iterable[Figure]:
-    """One-row commits of stores that keep every version, at commit 10 and further on."""
-    depth = scale.pick(full=1_000, quick=100)
-    row = pa.table({"name": ["x"], "age": pa.array([1], pa.int32())})
-    schema = row.schema
-    graph = omnigraph.init(
-        folder / "v-ours", "node Row { name: String  age: I32 }", options=OpenOptions(durability="process")
+    yield Work(
+        "three hops from ten persons, paths counted",
+        {
+            "ours": lambda i: sides.our(three, {"k": ten[i % 100]}),
+            "ladybug": lambda i: sides.theirs(
+                "match (p:Person)-[:Knows]->(q:Person)-[:Knows]->(r:Person)-[:Knows]->(s:Person) "
+                "where p.name in $k return count(*)",
+                {"k": ten[i % 100]},
+            ),
+        },
+        bar=0.5,
+        times=3,
     )
-    lance_uri, delta_uri = str(folder / "v-lance"), str(folder / "v-delta")
-    head = [lance.write_dataset(schema.empty_table(), lance_uri, schema=schema)]
-    deltalake.write_deltalake(delta_uri, schema.empty_table())
-    library = arcticdb.Arctic(f"lmdb://{folder / 'v-arctic'}").create_library("rows")
-    frame = pandas.DataFrame({"name": ["x"], "age": np.array([1], np.int32)})
-    library.write("rows", frame)
 
-    def lance_append(_: int) -> None:
-        head[0] = lance.write_dataset(row, head[0], mode="append")
 
-    works: dict[str, _Work] = {
-        "ours": lambda n: graph.mutate("query a($n: String) { insert Row { name: $n, age: 1 } }", {"n": f"r{n}"}),
-        "pylance": lance_append,
-        "deltalake": lambda _: deltalake.write_deltalake(delta_uri, row, mode="append"),
-        "arcticdb": lambda _: library.append("rows", frame),
-    }
-    times: dict[str, list[float]] = {name: [] for name in works}
-    for number in range(depth):
-        for name, work in works.items():
-            started = time.perf_counter()
-            work(number)
-            times[name].append(time.perf_counter() - started)
-    assert graph.count("Row") == depth == head[0].count_rows()
-    for label, window in (("10", slice(5, 25)), (f"{depth:,}", slice(depth - 20, depth))):
-        medians = {name: median(each[window]) for name, each in times.items()}
-        best = min((name for name in medians if name != "ours"), key=medians.__getitem__)
+def _scans(sides: _Sides) -> Iterable[Work]:
+    yield Work(
+        "scan with a filter, grouped, average",
+        {
+            "ours": lambda _: sides.our(
+                "query q() { match { $p: Person $p.age > 40 } return { $p.city, avg($p.score) as a } }"
+            ),
+            "ladybug": lambda _: sides.theirs("match (p:Person) where p.age > 40 return p.city, avg(p.score)"),
+            "duckdb": lambda _: sides.sql("select city, avg(score) from person where age > 40 group by city"),
+        },
+        bar=0.5,
+    )
+    yield Work(
+        "filter on an edge property, grouped, top 10",
+        {
+            "ours": lambda _: sides.our(
+                "query q() { match { $a: Person $a $e: knows $b $e.since > 2015 } "
+                "return { $b.city as c, count($e.since) as n } order { n desc } limit 10 }"
+            ),
+            "ladybug": lambda _: sides.theirs(
+                "match (a:Person)-[e:Knows]->(b:Person) where e.since > 2015 "
+                "return b.city as c, count(*) as n order by n desc, c limit 10"
+            ),
+            "duckdb": lambda _: sides.sql(
+                "select city, count(*) n from knows join person on dst = number where since > 2015 "
+                "group by city order by n desc, city limit 10"
+            ),
+        },
+        bar=1.0,
+    )
+    yield Work(
+        "top 10 by degree",
+        {
+            "ours": lambda _: sides.our(
+                "query q() { match { $a: Person $a knows $b } "
+                "return { $a.name as a, count($b) as n } order { n desc } limit 10 }"
+            ),
+            "ladybug": lambda _: sides.theirs(
+                "match (a:Person)-[:Knows]->(b:Person) return a.name as a, count(*) as n order by n desc, a limit 10"
+            ),
+            "duckdb": lambda _: sides.sql(
+                "select name, n from (select src, count(*) n from knows group by src) join person on src = number "
+                "order by n desc, name limit 10"
+            ),
+        },
+        bar=0.2,
+    )
+
+
+def _wholes(sides: _Sides, scale: Scale) -> Iterable[Work]:
+    yield Work(
+        "all two-hop paths counted",
+        {
+            "ours": lambda _: sides.our(
+                "query q() { match { $a: Person $a knows $b $b knows $c } return { count(*) as n } }"
+            ),
+            "ladybug": lambda _: sides.theirs(
+                "match (a:Person)-[:Knows]->(b:Person)-[:Knows]->(c:Person) return count(*)"
+            ),
+            "scipy": lambda _: [(int(sides.matrix.sum(axis=0).A1 @ sides.matrix.sum(axis=1).A1),)],
+        },
+        bar=0.5,
+    )
+    yield Work(
+        "triangles counted",
+        {
+            "ours": lambda _: sides.our(
+                "query q() { match { $a: Person $a knows $b $b knows $c $a knows $c } return { count(*) as n } }"
+            ),
+            "ladybug": lambda _: sides.theirs(
+                "match (a:Person)-[:Knows]->(b:Person)-[:Knows]->(c:Person), (a)-[:Knows]->(c) return count(*)"
+            ),
+        },
+        bar=1.0,
+        turns=scale.pick(full=3, quick=5),
+        checked=1,
+    )
+
+
+def _paths(sides: _Sides, people: People) -> Work:
+    ours = (
+        "query q($a: String, $b: String) { match { $x: Person { name: $a } $y: Person { name: $b } "
+        f"shortest $x knows{{1,{_HOPS}}} $y as $p }} return {{ length($p) as l }} }}"
+    )
+    theirs = (
+        f"match p = (x:Person {{name: $a}})-[:Knows* SHORTEST 1..{_HOPS}]->(y:Person {{name: $b}}) return length(p)"
+    )
+    chance = np.random.default_rng(7)
+    ends = [[people.names[at] for at in chance.choice(people.persons, 2, replace=False)] for _ in range(_PAIRS)]
+
+    def each(ask: Callable[[str, dict[str, object]], Answer], text: str) -> Callable[[int], Answer]:
+        return lambda _: [row for a, b in ends for row in ask(text, {"a": a, "b": b}) or [(None,)]]
+
+    return Work(
+        f"shortest paths between {_PAIRS} pairs",
+        {"ours": each(sides.our, ours), "ladybug": each(sides.theirs, theirs)},
+        bar=0.3,
+        checked=1,
+        turns=3,
+    )
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Times:
+    passed: list[float] = field(default_factory=list)
+    burnt: list[float] = field(default_factory=list)
+
+
+def _figures(work: Work) -> Iterable[Figure]:
+    _check(work)
+    times = {side: _Times() for side in work.sides}
+    for turn in range(work.turns):
+        for side, answers in work.sides.items():
+            started, burnt = time.perf_counter(), time.process_time()
+            for at in range(work.times):
+                answers(turn * work.times + at)
+            times[side].burnt.append((time.process_time() - burnt) / work.times)
+            times[side].passed.append((time.perf_counter() - started) / work.times)
+    median = {side: statistics.median(each.passed) * 1e3 for side, each in times.items()}
+    for other, value in median.items():
+        if other != "ours":
+            bar = work.bar if other == "ladybug" else None
+            yield compared(work.name, median["ours"], "ms", against=other, other=value, at_most=bar)
+    ours, theirs = (statistics.median(times[side].burnt) * 1e3 for side in ("ours", "ladybug"))
+    yield compared("… processor time", ours, "ms", against="ladybug", other=max(theirs, 1e-6))
+
+
+def _check(work: Work) -> None:
+    """All sides must say the same before it matters who says it sooner."""
+    for at in range(work.checked):
+        answers = {side: _comparable(answer(at)) for side, answer in work.sides.items()}
+        expected = answers["ours"]
+        for side, found in answers.items():
+            assert found == expected, f"{work.name}: {side} says {found[:3]}, we say {expected[:3]}"
+
+
+def _comparable(answer: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    rows = [tuple(round(each, 9) if isinstance(each, float) else each for each in row) for row in answer]
+    return sorted(rows, key=repr)
+
+
+# --- cold -------------------------------------------------------------------------------------------------------------
+
+_COLD = {
+    "point lookup": ("$p.age", "p.age", "", ""),
+    "two hops, people counted": (
+        "count(distinct $r) as n",
+        "count(distinct r.name)",
+        "$p knows $q $q knows $r",
+        "-[:Knows]->(q:Person)-[:Knows]->(r:Person)",
+    ),
+}
+
+
+def _cold(folder: Path, people: People) -> Iterable[Figure]:
+    """The first answer of a process of its own, from opening on; imports and the interpreter's start do not count."""
+    for what, (returned, their_returned, pattern, their_pattern) in _COLD.items():
+        ours = f"query q($k: String) {{ match {{ $p: Person {{ name: $k }} {pattern} }} return {{ {returned} }} }}"
+        theirs = f"match (p:Person {{name: $k}}){their_pattern} return {their_returned}"
+        found: dict[str, list[dict[str, Any]]] = {"ours": [], "ladybug": []}
+        for turn in range(3):
+            for side, text in (("ours", ours), ("ladybug", theirs)):
+                found[side].append(_first_answer(side, folder, text, people.name(turn)))
+        for one, other in zip(found["ours"], found["ladybug"], strict=True):
+            assert one["answer"] == other["answer"], f"{what}: {one['answer']} and {other['answer']}"
+        times = {side: statistics.median(each["ms"] for each in answers) for side, answers in found.items()}
         yield compared(
-            f"one-row commit at commit {label}",
-            medians["ours"] * 1e3,
-            "ms",
-            against=f"{best}, the best of pylance, deltalake, arcticdb",
-            other=medians[best] * 1e3,
-            at_most=1.0,
+            f"{what}, first answer of a process", times["ours"], "ms", against="ladybug", other=times["ladybug"]
         )
-    shutil.rmtree(folder / "v-arctic", ignore_errors=True)
 
 
-def _interleaved(works: Sequence[_Work], rounds: int) -> list[tuple[float, float]]:
-    """Per work, the medians of wall and processor time; all get the same inputs in the same order."""
-    wall: list[list[float]] = [[] for _ in works]
-    cpu: list[list[float]] = [[] for _ in works]
-    gc.collect()
-    for number in range(rounds + 1):
-        for place, work in enumerate(works):
-            started, used = time.perf_counter(), time.process_time()
-            work(number)
-            if number:  # the first round warms up
-                wall[place].append(time.perf_counter() - started)
-                cpu[place].append(time.process_time() - used)
-    return [(median(each), median(processor)) for each, processor in zip(wall, cpu, strict=True)]
+def _first_answer(side: str, folder: Path, text: str, key: str) -> dict[str, Any]:
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.query", _WORKER, side, str(folder), text, key],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
 
 
-def _same(what: str, mine: object, other: object) -> None:
-    assert _plain(mine) == _plain(other), f"{what}: {str(mine)[:200]} is not {str(other)[:200]}"
-
-
-def _plain(rows: Any) -> list[tuple[str, ...]]:  # noqa: ANN401
-    return sorted(tuple(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row) for row in rows)
+def _work(side: str, folder: str, text: str, key: str) -> None:
+    """One process that asks one question: prints its answer and how long it took."""
+    if side == "ours":
+        import_module("omnigraph.api.open")
+        started = time.perf_counter()
+        answer = (
+            omnigraph.open(f"{folder}/ours", read_only=True).query(text, {"k": key}).to_arrow().column(0).to_pylist()
+        )
+    else:
+        ladybug = import_module("ladybug")
+        started = time.perf_counter()
+        connection = ladybug.Connection(ladybug.Database(f"{folder}/ladybug", read_only=True))
+        answer = [row[0] for row in connection.execute(text, {"k": key}).get_all()]
+    print(json.dumps({"ms": (time.perf_counter() - started) * 1e3, "answer": answer}))
 
 
 if __name__ == "__main__":
-    run("query", measure)
+    if sys.argv[1:2] == [_WORKER]:
+        _work(*sys.argv[2:])
+    else:
+        run("query", measure)

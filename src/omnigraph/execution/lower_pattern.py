@@ -27,6 +27,7 @@ from omnigraph.execution.operators.product import Product, Times
 from omnigraph.execution.operators.reach import Reach
 from omnigraph.execution.operators.scan import Scan
 from omnigraph.execution.operators.shortest import ConnectShortest, ExpandShortest
+from omnigraph.execution.scope import Datum, Scope
 from omnigraph.execution.windows import at_most, counted, sort_keys
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Expression
@@ -86,7 +87,7 @@ class PatternLowering:
         return Scan(
             step.variable,
             step.type_name,
-            condition=prepared(step.condition),
+            condition=prepared(step.condition) if lookup is None else deferred(step.condition),
             lookup=None if lookup is None else lookup.ids,
             left=None if lookup is None else prepared(lookup.left),
             at_most=at_most(step.at_most) if isinstance(step, steps.Scan) else None,
@@ -101,6 +102,20 @@ class PatternLowering:
 def prepared(condition: Expression | None) -> Computation | None:
     """A condition as a function of rows, if there is one."""
     return None if condition is None else prepare(condition)
+
+
+def deferred(condition: Expression | None) -> Computation | None:
+    """The same, prepared when it is first computed: where nodes are looked up by their key that is hardly ever."""
+    if condition is None:
+        return None
+    made: list[Computation] = []
+
+    def compute(rows: Scope) -> Datum:
+        if not made:
+            made.append(prepare(condition))
+        return made[0](rows)
+
+    return compute
 
 
 class _Pipeline:
