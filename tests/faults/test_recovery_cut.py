@@ -117,7 +117,7 @@ def test_healing_that_dies_at_any_step_comes_to_the_same_end(leave: Callable[[Pa
     "fault",
     [
         Fault.NO_SPACE,
-        Fault.LOSE_ANSWER,
+        pytest.param(Fault.LOSE_ANSWER, marks=pytest.mark.torture),
         pytest.param(Fault.FAIL_BEFORE, marks=pytest.mark.torture),
         pytest.param(Fault.FAIL_AFTER, marks=pytest.mark.torture),
         pytest.param(Fault.LOSE_REQUEST, marks=pytest.mark.torture),
@@ -145,7 +145,10 @@ def test_healing_that_meets_an_error_fails_no_write_and_comes_to_the_same_end(
 
 
 @pytest.mark.parametrize("leave", LEFT, ids=lambda leave: leave.__name__)
-@pytest.mark.parametrize("place", [Failpoint.RECOVERY_JUDGED, Failpoint.RECOVERY_ENTRY_PUT])
+@pytest.mark.parametrize(
+    "place",
+    [Failpoint.RECOVERY_JUDGED, pytest.param(Failpoint.RECOVERY_ENTRY_PUT, marks=pytest.mark.torture)],
+)
 def test_two_healers_at_once_come_to_one_end_and_tell_it_once(
     leave: Callable[[Parts], None], place: Failpoint, copies: Copies
 ) -> None:
