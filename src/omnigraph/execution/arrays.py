@@ -1,6 +1,6 @@
 """Arrow arrays and numpy arrays, and the way between them: the two forms in which the engine holds values."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int32]
 Numbers = npt.NDArray[Any]
+NumberArray = TypeVar("NumberArray", Ordinals, Positions)
 
 NONE = -1  # the ordinal of nothing, where a variable is absent; the code of null
 NO_ORDINALS: Ordinals = np.empty(0, dtype=np.int32)
@@ -77,6 +78,20 @@ def lists(starts: Positions, values: Values, *, nulls: Mask | None = None) -> Va
     make: Any = pa.ListArray.from_arrays if len(values) < 2**31 else pa.LargeListArray.from_arrays
     offsets = arrow(starts.astype(np.int32 if len(values) < 2**31 else np.int64))
     return make(offsets, values, mask=None if nulls is None else arrow(nulls))  # type: ignore[no-any-return]
+
+
+def once(numbers: NumberArray) -> NumberArray:
+    """Each number once, ascending; several times faster than numpy's own for few of them."""
+    if len(numbers) < 2:
+        return numbers
+    ordered = numbers
+    if not (numbers[1:] > numbers[:-1]).all():
+        ordered = np.sort(numbers)
+        kept = np.empty(len(ordered), dtype=np.bool_)
+        kept[0] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=kept[1:])
+        ordered = ordered[kept]
+    return ordered
 
 
 def one_zero(values: Values) -> Values:

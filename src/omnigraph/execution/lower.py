@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.errors import InternalError
-from omnigraph.execution.arrays import NONE, arrow
 from omnigraph.execution.demand import Demand, counts_rows, demand_of
-from omnigraph.execution.expressions import Computation, prepare, result_type
-from omnigraph.execution.frame import Frame
+from omnigraph.execution.expressions import prepare, result_type
 from omnigraph.execution.lower_pattern import PatternLowering
 from omnigraph.execution.operators.aggregate import Aggregate, AggregateColumn, KeyColumn
 from omnigraph.execution.operators.distinct import Distinct
@@ -21,7 +19,6 @@ from omnigraph.execution.operators.operator import Frames, ResultRows
 from omnigraph.execution.operators.order import Order
 from omnigraph.execution.operators.project import Project
 from omnigraph.execution.results import all_results
-from omnigraph.execution.scope import Datum, Scope
 from omnigraph.execution.tallies import counts_nodes
 from omnigraph.execution.windows import at_most, counted, sort_keys
 from omnigraph.language.plan import expressions as ex
@@ -92,7 +89,7 @@ def _grouped(column: Column) -> KeyColumn | AggregateColumn:
     if isinstance(value, Aggregation):
         argument = None if counts_rows(value) else value.argument
         if isinstance(argument, ex.Entity) and counts_nodes(value):
-            return AggregateColumn(value, _ordinals_of(argument.variable))
+            return AggregateColumn(value, None, argument.variable)
         return AggregateColumn(value, None if argument is None else prepare(argument))
     match value:
         case ex.Property(variable=variable, name=name):
@@ -101,15 +98,6 @@ def _grouped(column: Column) -> KeyColumn | AggregateColumn:
             return KeyColumn(prepare(value), variable, ID)
         case _:
             return KeyColumn(prepare(value))
-
-
-def _ordinals_of(variable: str) -> Computation:
-    def compute(rows: Scope) -> Datum:
-        assert isinstance(rows, Frame)
-        bound = rows.bound(variable)
-        return arrow(bound.ordinals, nulls=bound.ordinals == NONE if bound.absent else None)
-
-    return compute
 
 
 def _later(rows: ResultRows, step: Step, *, columns: int) -> ResultRows:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.arrays import Mask, Ordinals, Positions
+from omnigraph.execution.arrays import Mask, Ordinals, Positions, once
 from omnigraph.execution.reach import Way
 
 Levels = npt.NDArray[np.int32]
@@ -36,14 +36,14 @@ class _Side:
         self.hops += 1
         fresh = spread.targets[self.distances[spread.targets] == _UNSEEN]
         self.distances[fresh] = self.hops
-        self.frontier = np.unique(fresh)
+        self.frontier = once(fresh)
 
     def layers_from(self, nodes: Ordinals, way_home: Way) -> list[Ordinals]:
         """The nodes on the ways from these, which are all equally far, home to the start; the start last."""
         layers = []
         for distance in range(int(self.distances[nodes[0]]) - 1, -1, -1):
             before = way_home(len(nodes)).spread(nodes, each_record=False).targets
-            nodes = np.unique(before[self.distances[before] == distance])
+            nodes = once(before[self.distances[before] == distance])
             layers.append(nodes)
         return layers
 

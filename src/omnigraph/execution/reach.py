@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.execution.arrays import NO_ORDINALS, Ordinals, Positions
+from omnigraph.execution.arrays import NO_ORDINALS, Ordinals, Positions, once
 from omnigraph.execution.neighbours import Neighbours
 
 # How to get to the neighbours of so many nodes.
@@ -69,7 +69,7 @@ def reach(way: Way, starts: Ordinals, *, least: int, most: int, size: int) -> Re
 def _once(pairs: Positions, size: int) -> Positions:
     """Each of these once, ascending."""
     if len(pairs) * 16 < size:
-        return np.unique(pairs)
+        return once(pairs)
     marks = np.zeros(size, dtype=np.bool_)
     marks[pairs] = True
     return np.flatnonzero(marks)

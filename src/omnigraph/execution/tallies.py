@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.arrays import (
+    NO_POSITIONS,
+    NONE,
     Mask,
     Numbers,
+    Ordinals,
     Positions,
     Values,
     arrow,
@@ -21,6 +24,7 @@ from omnigraph.execution.arrays import (
     no_values,
     nulls_of,
     numpy,
+    once,
     pc,
     take,
 )
@@ -32,8 +36,21 @@ from omnigraph.model.types import PropertyType
 _HALF = 32
 
 
-class Tally(ABC):
-    """One aggregate of all groups."""
+class Kept(ABC):
+    """What was kept of one aggregate for all groups."""
+
+    @abstractmethod
+    def result(self, groups: Positions) -> Values:
+        """The aggregate of these groups."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """How many bytes it holds."""
+
+
+class Tally(Kept):
+    """One aggregate of values, or of rows."""
 
     @abstractmethod
     def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:
@@ -46,18 +63,46 @@ class Tally(ABC):
             count (int): one more than the greatest group so far.
         """
 
-    @abstractmethod
+
+class NodeTally(Kept):
+    """How many different nodes or edges: takes their ordinals in the place of their ids."""
+
+    def __init__(self) -> None:
+        self._pairs: list[Positions] = []
+        self._held = 0
+
+    def add_ordinals(self, groups: Positions | None, ordinals: Ordinals) -> None:
+        """Take rows in.
+
+        Args:
+            groups (Positions | None): the group of each row; None where there is only one.
+            ordinals (Ordinals): of its node; `NONE` where it is absent.
+        """
+        pairs = ordinals.astype(np.int64) if groups is None else groups << _HALF | ordinals
+        absent = ordinals == NONE
+        if absent.any():
+            pairs = pairs[~absent]
+        self._pairs.append(once(pairs))
+        self._held += len(self._pairs[-1])
+        if len(self._pairs) > 1 and self._held > 2 * len(self._pairs[0]):
+            self._pairs = [once(np.concatenate(self._pairs))]
+            self._held = len(self._pairs[0])
+
     def result(self, groups: Positions) -> Values:
-        """The aggregate of these groups."""
+        """The numbers of these groups."""
+        if len(self._pairs) > 1:
+            self._pairs = [once(np.concatenate(self._pairs))]
+        pairs = self._pairs[0] if self._pairs else NO_POSITIONS
+        return arrow(np.bincount(pairs >> _HALF, minlength=_size(groups))[groups])
 
     @property
-    @abstractmethod
     def nbytes(self) -> int:
         """How many bytes it holds."""
+        return 8 * self._held
 
 
 def counts_nodes(aggregation: Aggregation) -> bool:
-    """Whether an aggregate counts different nodes or edges: then it takes their ordinals in the place of their ids."""
+    """Whether an aggregate counts different nodes or edges."""
     return (
         aggregation.function is AggregateFunction.COUNT
         and aggregation.distinct
@@ -65,10 +110,12 @@ def counts_nodes(aggregation: Aggregation) -> bool:
     )
 
 
-def tally_for(aggregation: Aggregation) -> Tally:
+def tally_for(aggregation: Aggregation) -> Tally | NodeTally:
     """The tally of an aggregate."""
     match aggregation.function:
         case AggregateFunction.COUNT:
+            if counts_nodes(aggregation):
+                return NodeTally()
             return _DistinctTally(aggregation) if aggregation.distinct else _Count()
         case AggregateFunction.SUM | AggregateFunction.AVG:
             return _DistinctTally(aggregation) if aggregation.distinct else _Sum(aggregation.function)
@@ -201,8 +248,6 @@ class _DistinctTally(Tally):
 
     def __init__(self, aggregation: Aggregation) -> None:
         self._aggregation = aggregation
-        # Nodes that are only counted come as their ordinals.
-        self._by_number = counts_nodes(aggregation)
         self._encoder = Encoder()
         self._pairs: list[Positions] = []
         self._held = 0
@@ -210,23 +255,19 @@ class _DistinctTally(Tally):
     def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
         assert values is not None
         groups, values, _ = _present(groups, values, None)
-        pairs = np.unique(groups << _HALF | self._codes(values))
+        repeated: Positions = groups << _HALF | self._encoder.codes(values)
+        pairs = once(repeated)
         self._pairs.append(pairs)
         self._held += len(pairs)
         if len(self._pairs) > 1 and self._held > 2 * len(self._pairs[0]):
             # What batches have in common is kept once.
-            self._pairs = [np.unique(np.concatenate(self._pairs))]
+            self._pairs = [once(np.concatenate(self._pairs))]
             self._held = len(self._pairs[0])
-
-    def _codes(self, values: Values) -> Positions:
-        if self._by_number:
-            return numpy(values).astype(np.int64)
-        return self._encoder.codes(values)
 
     def _all_pairs(self) -> Positions:
         if len(self._pairs) == 1:
             return self._pairs[0]
-        return np.unique(np.concatenate(self._pairs)) if self._pairs else np.empty(0, dtype=np.int64)
+        return once(np.concatenate(self._pairs)) if self._pairs else np.empty(0, dtype=np.int64)
 
     def result(self, groups: Positions) -> Values:
         pairs = self._all_pairs()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnigraph import limits
-from omnigraph.execution.arrays import NONE, Positions, arrow, numpy
+from omnigraph.execution.arrays import NONE, Mask, Positions, arrow, numpy
 from omnigraph.execution.column import Coded
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.encoder import Encoder
@@ -15,7 +15,7 @@ from omnigraph.execution.frame import Bound, Frame
 from omnigraph.execution.operators.operator import Frames, Operator
 from omnigraph.execution.results import Late, OutputColumn, Picked, Results
 from omnigraph.execution.run import Run
-from omnigraph.execution.tallies import Tally, tally_for
+from omnigraph.execution.tallies import Kept, NodeTally, tally_for
 from omnigraph.language.plan.expressions import Aggregation
 from omnigraph.model.schema import ID
 
@@ -43,11 +43,13 @@ class AggregateColumn:
 
     Attributes:
         aggregation: what.
-        argument: computes what it is of, row by row; None where only rows are counted.
+        argument: computes what it is of, row by row; None where only rows or nodes are counted.
+        nodes: the variable whose different nodes are counted, where they are.
     """
 
     aggregation: Aggregation
     argument: Computation | None
+    nodes: str | None = None
 
 
 class Aggregate(Operator[Results]):
@@ -64,14 +66,19 @@ class Aggregate(Operator[Results]):
             (column, tally_for(column.aggregation)) for column in self._columns if isinstance(column, AggregateColumn)
         ]
         groups = _Groups(keys)
-        seen: Positions = np.zeros(0, dtype=np.int64)
+        seen: Mask = np.zeros(0, dtype=np.bool_)
         held = 0
         for frame in self._rows.batches(run, given):
             numbers = groups.of(frame)
-            if len(seen) < groups.size:
-                seen = np.concatenate([seen, np.zeros(groups.size - len(seen), dtype=np.int64)])
-            seen[numbers] = 1
+            if keys:
+                if len(seen) < groups.size:
+                    seen = np.concatenate([seen, np.zeros(groups.size - len(seen), dtype=np.bool_)])
+                seen[numbers] = True
             for column, tally in tallies:
+                if isinstance(tally, NodeTally):
+                    assert column.nodes is not None
+                    tally.add_ordinals(numbers if keys else None, frame.bound(column.nodes).ordinals)
+                    continue
                 values = None if column.argument is None else values_of(column.argument(frame), frame.size)
                 tally.add(numbers, values, frame.weights, groups.size)
             now = groups.nbytes + seen.nbytes + sum(tally.nbytes for _, tally in tallies)
@@ -83,7 +90,7 @@ class Aggregate(Operator[Results]):
         run.budget.release(held)
 
     def _outputs(
-        self, keys: "Sequence[_Key]", groups: "_Groups", tallies: Sequence[Tally], there: Positions
+        self, keys: "Sequence[_Key]", groups: "_Groups", tallies: Sequence[Kept], there: Positions
     ) -> list[OutputColumn]:
         of_keys = iter(groups.key_codes(there))
         key_columns = iter(keys)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from omnigraph.execution.arrays import NO_POSITIONS, Ordinals, Positions
+from omnigraph.execution.arrays import NO_POSITIONS, Ordinals, Positions, once
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.frame import Bound, Frame
 from omnigraph.execution.operators.expand import Hop
@@ -45,7 +45,7 @@ class Collapse(Operator[Frame]):
 
     def _few(self, frame: Frame, columns: Columns) -> Frame:
         if not self._counts:
-            nodes = np.unique(frame.bound(self._variable).ordinals)
+            nodes = once(frame.bound(self._variable).ordinals)
             return self._frame(frame, columns, nodes, NO_POSITIONS)
         nodes, places = np.unique(frame.bound(self._variable).ordinals, return_inverse=True)
         totals = np.zeros(len(nodes), dtype=np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 
 from omnigraph.execution.arrays import NONE, Mask, Ordinals, Positions
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.csr import Csr, Spread
+from omnigraph.execution.csr import Csr, Spread, repeated_places
 from omnigraph.execution.expressions import Computation, holds
 from omnigraph.execution.frame import Bound, Frame, Slot
 from omnigraph.execution.neighbours import Neighbours
@@ -82,6 +82,7 @@ class Expand(Operator[Frame]):
         self._each_record = each_record or edge_variable is not None
         self._target_condition = target_condition
         self._edge_condition = edge_condition
+        self._judges = target_condition is not None or edge_condition is not None
 
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
         """The rows, in the order of those they come from."""
@@ -90,10 +91,9 @@ class Expand(Operator[Frame]):
             there = present(frame, self._source)
             nodes = there.bound(self._source)
             way = self._hop.way(run, there.size)
-            # How many are to be judged, roughly: the rows are known to be many, or it does not matter.
-            expected = 0 if way.rows is None else there.size * (len(way.rows.neighbours) // max(way.rows.nodes, 1))
+            expected = _expected(way, there.size) if self._judges else 0
             for spread in spreads(way, nodes, each_record=self._each_record, at_most=run.batch_rows):
-                wanted = self._wanted(run, spread, targets, edges, expected)
+                wanted = self._wanted(run, spread, targets, edges, expected) if self._judges else spread
                 made = self._made(run, there, wanted, targets, edges)
                 if made.size:
                     yield made
@@ -108,8 +108,7 @@ class Expand(Operator[Frame]):
         if self._target_condition is not None:
             judged = _judged(run, self._target_condition, self._target, targets, spread.targets, expected=expected)
             mask = judged if mask is None else mask & judged
-        if mask is None:
-            return spread
+        assert mask is not None
         kept = np.flatnonzero(mask)
         return Spread(spread.rows[kept], spread.targets[kept], None if spread.records is None else spread.records[kept])
 
@@ -124,6 +123,11 @@ class Expand(Operator[Frame]):
         if not kept.slots and not kept.hidden and kept.weights is None:
             return Frame(run, len(spread.targets), slots)
         return kept.take(spread.rows).with_slots(slots)
+
+
+def _expected(way: Neighbours, nodes: int) -> int:
+    """Roughly how many neighbours so many nodes have together."""
+    return 0 if way.rows is None else nodes * (len(way.rows.neighbours) // max(way.rows.nodes, 1))
 
 
 def _judged(
@@ -155,21 +159,25 @@ def spreads(way: Neighbours, nodes: Bound, *, each_record: bool, at_most: int) -
         return
     csr = rows if each_record else rows.simple
     if len(nodes.ordinals) == 1:
-        counts = None
-        total = int(csr.starts[nodes.ordinals[0] + 1] - csr.starts[nodes.ordinals[0]])
-    else:
-        counts = csr.degrees[nodes.ordinals]
-        total = int(counts.sum())
-    if total <= at_most:
-        if total:
-            yield csr.spread(nodes.ordinals, each_record=each_record)
-        return
-    yield from _in_parts(csr, nodes, counts, each_record=each_record, at_most=at_most)
-
-
-def _in_parts(csr: Csr, nodes: Bound, counts: Positions | None, *, each_record: bool, at_most: int) -> Iterator[Spread]:
+        spread = csr.spread(nodes.ordinals, each_record=each_record)
+        if len(spread.targets) <= at_most:
+            if len(spread.targets):
+                yield spread
+            return
     firsts = csr.starts[nodes.ordinals]
-    counts = csr.starts[nodes.ordinals + np.int32(1)] - firsts if counts is None else counts
+    counts = csr.degrees[nodes.ordinals]
+    total = int(counts.sum())
+    if total > at_most:
+        yield from _in_parts(csr, nodes, (firsts, counts), each_record=each_record, at_most=at_most)
+    elif total:
+        row_numbers, places = repeated_places(firsts, counts)
+        yield Spread(row_numbers, csr.neighbours[places], csr.records[places] if each_record else None)
+
+
+def _in_parts(
+    csr: Csr, nodes: Bound, stretches: tuple[Positions, Positions], *, each_record: bool, at_most: int
+) -> Iterator[Spread]:
+    firsts, counts = stretches
     ends = np.cumsum(counts)
     begins = ends - counts
     total = int(ends[-1])
