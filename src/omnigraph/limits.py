@@ -119,5 +119,5 @@ GROUPS_IN_PLACE_MAX = 2**22
 # Adjacency beside the graph: of edge tables from this size on, in files of about so many edges; written again after
 # this share of the edges has come or gone.
 ADJACENCY_FILE_EDGES_MIN = 100_000
-ADJACENCY_CHUNK_EDGES = 262_144
+ADJACENCY_CHUNK_EDGES = 131_072
 ADJACENCY_STALE_SHARE = 0.25
