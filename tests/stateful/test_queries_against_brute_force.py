@@ -12,6 +12,7 @@ from copy import deepcopy
 from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -196,14 +197,20 @@ class ChangingGraph(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
+QUICK = settings(
+    max_examples=20,
+    stateful_step_count=16,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+LONG = settings(max_examples=600, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
 def test_answers_stay_right_while_the_graph_changes() -> None:
-    run_state_machine_as_test(
-        ChangingGraph,
-        settings=settings(
-            max_examples=20,
-            stateful_step_count=16,
-            deadline=None,
-            derandomize=True,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    run_state_machine_as_test(ChangingGraph, settings=QUICK)
+
+
+@pytest.mark.torture
+def test_answers_stay_right_for_long_while_the_graph_changes() -> None:
+    run_state_machine_as_test(ChangingGraph, settings=LONG)

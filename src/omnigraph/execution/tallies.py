@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.execution import weights as weighing
 from omnigraph.execution.arrays import (
     NO_POSITIONS,
     NONE,
@@ -148,15 +149,6 @@ def _present(
     return groups[there], chosen(values, there), None if weights is None else weights[there]
 
 
-def _add_counts(totals: Positions, groups: Positions, weights: Positions | None) -> None:
-    if weights is not None:
-        np.add.at(totals, groups, weights)
-    elif len(groups) * 4 > len(totals):
-        totals += np.bincount(groups, minlength=len(totals))
-    else:
-        np.add.at(totals, groups, 1)
-
-
 class _Count(Tally):
     def __init__(self) -> None:
         self._counts: Positions = np.zeros(0, dtype=np.int64)
@@ -165,7 +157,7 @@ class _Count(Tally):
         self._counts = _grown(self._counts, count)
         if values is not None:
             groups, _, weights = _present(groups, values, weights)
-        _add_counts(self._counts, groups, weights)
+        weighing.add(self._counts, groups, weights)
 
     def result(self, groups: Positions) -> Values:
         return arrow(_grown(self._counts, _size(groups))[groups])
@@ -188,7 +180,7 @@ class _Sum(Tally):
         numbers = numpy(values).astype(np.float64, copy=False)
         if weights is not None:
             numbers = numbers * weights
-        _add_counts(self._counts, groups, weights)
+        weighing.add(self._counts, groups, weights)
         added = np.bincount(groups, weights=numbers, minlength=len(self._sums))
         self._sums[: len(added)] += added
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
@@ -32,6 +32,7 @@ from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.graphs import StoredGraph, power_law, small_schema, store_graph
 from omnigraph.transaction.root import open_root
 
+QUICK = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 SCHEMA = small_schema()
 PERSON, KNOWS, LIVES, PLACE = "node:Person", "edge:Knows", "edge:LivesIn", "node:Place"
 
@@ -51,6 +52,7 @@ def ordinals(*nodes: int) -> "np.typing.NDArray[np.int32]":
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 
+@QUICK
 @given(edges=pairs, nodes=some_nodes)
 def test_a_spread_is_what_lies_next_to_each_node(edges: list[tuple[int, int]], nodes: list[int]) -> None:
     rows = build(triples(edges), 6)
@@ -71,6 +73,7 @@ def test_a_spread_is_what_lies_next_to_each_node(edges: list[tuple[int, int]], n
     ]
 
 
+@QUICK
 @given(edges=pairs, asked=pairs)
 def test_an_edge_is_found_exactly_where_there_is_one(
     edges: list[tuple[int, int]], asked: list[tuple[int, int]]
@@ -92,6 +95,7 @@ def test_a_sketch_tells_most_pairs_that_are_not_joined() -> None:
     assert len(rows.sketch.likely(asked[0], asked[1])) < 2_000
 
 
+@QUICK
 @given(
     edges=pairs,
     gone=st.sets(st.integers(0, 24)),
@@ -136,6 +140,7 @@ class _Way:
         self.spread = rows.spread
 
 
+@QUICK
 @given(edges=pairs, starts=some_nodes, least=st.integers(1, 3), more=st.integers(0, 3))
 def test_reach_is_breadth_first_and_once_per_start(
     edges: list[tuple[int, int]], starts: list[int], least: int, more: int

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
@@ -23,6 +23,7 @@ from omnigraph.storage.tables.fragments import StoredFragment
 from omnigraph.storage.tables.tables import Table
 from omnigraph.testing.graphs import StoredGraph, small_schema, store_graph
 
+QUICK = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 SCHEMA = small_schema()
 PERSON = "node:Person"
 
@@ -242,6 +243,7 @@ def test_few_rows_of_a_large_table_are_looked_up_until_that_costs_more_than_read
 # --- ids --------------------------------------------------------------------------------------------------------------
 
 
+@QUICK
 @given(texts=st.lists(st.text(max_size=40), max_size=20), cut=st.integers(0, 20))
 def test_one_text_and_many_have_the_same_hash(texts: list[str], cut: int) -> None:
     array = pa.array(["ahead", *texts], pa.string()).slice(min(cut, len(texts)))
@@ -249,6 +251,7 @@ def test_one_text_and_many_have_the_same_hash(texts: list[str], cut: int) -> Non
     assert hashes_of(array.cast(pa.large_string())).tolist() == hashes_of(array).tolist()
 
 
+@QUICK
 @given(parts=st.lists(st.lists(st.text(max_size=9), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_an_index_finds_every_id_in_whichever_part_it_is(parts: list[list[str]]) -> None:
     ids = list(parts[0])
@@ -286,6 +289,7 @@ def test_many_ids_are_found_in_one_pass(watched: Watched) -> None:
 # --- numbers for values -----------------------------------------------------------------------------------------------
 
 
+@QUICK
 @given(batches=st.lists(st.lists(st.one_of(st.none(), st.sampled_from(["a", "b", "c", ""])), max_size=6), max_size=5))
 def test_equal_values_get_equal_numbers_in_every_batch(batches: list[list[str | None]]) -> None:
     encoder = Encoder()
@@ -306,6 +310,7 @@ def test_lists_and_both_zeros_are_numbered_by_value() -> None:
     assert Encoder().codes(pa.array([0.0, -0.0, 1.0])).tolist() == [1, 1, 2]
 
 
+@QUICK
 @given(rows=st.lists(st.tuples(st.integers(0, 2), st.one_of(st.none(), st.integers(0, 2)), st.booleans()), max_size=12))
 def test_equal_rows_get_equal_numbers(rows: list[tuple[int, int | None, bool]]) -> None:
     columns = [

@@ -95,6 +95,22 @@ def test_counting_a_product_needs_no_memory(stored: StoredGraph) -> None:
     ]
 
 
+def test_more_rows_than_can_be_counted_are_refused_and_not_miscounted(stored: StoredGraph) -> None:
+    engine = QueryEngine(stored.parts.tables)
+
+    def counted(variables: int) -> int:
+        pattern = " ".join(f"$p{number}: Person" for number in range(variables))
+        compiled = read(stored.schema, f"match {{ {pattern} }} return {{ count(*) as n }}")
+        found = engine.run(stored.snapshot(), compiled, schema=stored.schema).to_pylist()[0]["n"]
+        assert isinstance(found, int)
+        return found
+
+    assert counted(7) == PEOPLE**7
+    with pytest.raises(LimitError) as refused:
+        counted(8)
+    assert refused.value.code == "too_many_to_count"
+
+
 def test_a_limit_stops_the_search(stored: StoredGraph) -> None:
     engine = QueryEngine(stored.parts.tables)
     bounds = QueryLimits(memory_bytes=100_000, batch_rows=100)

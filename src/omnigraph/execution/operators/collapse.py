@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omnigraph.execution import weights
 from omnigraph.execution.arrays import NO_POSITIONS, Ordinals, Positions, once
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.frame import Bound, Frame
@@ -49,21 +50,19 @@ class Collapse(Operator[Frame]):
             return self._frame(frame, columns, nodes, NO_POSITIONS)
         nodes, places = np.unique(frame.bound(self._variable).ordinals, return_inverse=True)
         totals = np.zeros(len(nodes), dtype=np.int64)
-        np.add.at(totals, places, 1 if frame.weights is None else frame.weights)
+        weights.add(totals, places, frame.weights)
         return self._frame(frame, columns, nodes, totals)
 
     def _add(self, totals: Positions, frame: Frame) -> None:
         ordinals = frame.bound(self._variable).ordinals
-        if not self._counts:
-            totals[ordinals] = 1
-        elif frame.weights is not None:
-            np.add.at(totals, ordinals, frame.weights)
+        if self._counts:
+            weights.add(totals, ordinals, frame.weights)
         else:
-            totals += np.bincount(ordinals, minlength=len(totals))
+            totals[ordinals] = 1
 
     def _frame(self, frame: Frame, columns: Columns, ordinals: Ordinals, totals: Positions) -> Frame:
-        weights = totals if self._counts else None
-        return frame.like(len(ordinals), {self._variable: Bound(columns, ordinals)}, weights)
+        counted = totals if self._counts else None
+        return frame.like(len(ordinals), {self._variable: Bound(columns, ordinals)}, counted)
 
 
 class OncePerRow(Operator[Frame]):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omnigraph.execution import weights
 from omnigraph.execution.arrays import Ordinals, Positions
 from omnigraph.execution.frame import Frame
 from omnigraph.execution.operators.expand import Hop, present
@@ -22,7 +23,7 @@ class CountRows(Operator[Frame]):
         """The one row."""
         count = 0
         for frame in self._rows.batches(run, given):
-            count += frame.size if frame.weights is None else int(frame.weights.sum())
+            count += weights.total(frame.weights, frame.size)
         if count:
             yield Frame(run, 1, {}, None, np.array([count], dtype=np.int64))
 
@@ -65,7 +66,7 @@ class CountEdges(Operator[Frame]):
             if len(rows) < made.size:
                 made, degrees = made.take(rows), degrees[rows]
             if self._counts:
-                made = made.with_weights(degrees if made.weights is None else made.weights * degrees)
+                made = made.with_weights(weights.times(made.weights, degrees))
             yield made
 
     def _degrees(self, run: Run, nodes: Ordinals) -> Positions:

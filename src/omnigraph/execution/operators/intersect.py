@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omnigraph.execution import weights
 from omnigraph.execution.arrays import Ordinals, Positions
 from omnigraph.execution.csr import Csr, repeated_places
 from omnigraph.execution.frame import Bound, Frame
@@ -93,7 +94,7 @@ class Intersect(Operator[Frame]):
         if len(rows):
             made = frame.only(self._keep).take(rows)
             if self._counts:
-                made = made.with_weights(totals[rows] if made.weights is None else made.weights * totals[rows])
+                made = made.with_weights(weights.times(made.weights, totals[rows]))
             yield made
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omnigraph.execution import weights
 from omnigraph.execution.frame import Frame, together
 from omnigraph.execution.operators.operator import Frames, Operator
 from omnigraph.execution.run import Run
@@ -56,14 +57,13 @@ class Times(Operator[Frame]):
             count = self._count(run)
             if not count:
                 return
-            weights = np.full(frame.size, count, dtype=np.int64)
-            yield frame.with_weights(weights if frame.weights is None else frame.weights * count)
+            yield frame.with_weights(weights.times(frame.weights, np.full(frame.size, count, dtype=np.int64)))
 
     def _count(self, run: Run) -> int:
         if self not in run.kept:
             total = 0
             for frame in self._inner.batches(run, None):
-                total += frame.size if frame.weights is None else int(frame.weights.sum())
+                total += weights.total(frame.weights, frame.size)
             run.kept[self] = total
         kept = run.kept[self]
         assert isinstance(kept, int)
@@ -76,4 +76,4 @@ def _crossed(one: Frame, other: Frame) -> Frame:
         made = made.with_hidden(name, values)
     if other.weights is None:
         return made
-    return made.with_weights(other.weights if one.weights is None else one.weights * other.weights)
+    return made.with_weights(weights.times(one.weights, other.weights))
