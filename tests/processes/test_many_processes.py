@@ -33,25 +33,36 @@ class Plan:
         commits: of each worker.
         kills: how many workers are killed and replaced, one after the other.
         crews: how often each kind of worker is there.
+        kinds: how many kinds of workers there are.
     """
 
     commits: int
     kills: int
     crews: int = 1
+    kinds: int = 6
 
     def orders(self, uri: str, folder: Path) -> list[Order]:
         kinds = [
+            ("counts", Work.COUNTS, MAIN, False),
+            ("keyed-counts", Work.COUNTS, MAIN, True),
             ("inserts", Work.INSERTS, MAIN, False),
-            ("keyed-inserts", Work.INSERTS, MAIN, True),
-            ("counts", Work.COUNTS, MAIN, True),
-            ("transfers", Work.TRANSFERS, MAIN, False),
-            ("side-counts", Work.COUNTS, SIDE, False),
             ("side-inserts", Work.INSERTS, SIDE, True),
+            ("transfers", Work.TRANSFERS, MAIN, False),
+            ("more-transfers", Work.TRANSFERS, MAIN, False),
         ]
         return [
-            Order(uri, f"{name}-{crew}", work, branch, self.commits, str(folder / f"{name}-{crew}.ledger"), keyed)
+            Order(
+                uri,
+                f"{name}-{crew}",
+                work,
+                branch,
+                self.commits,
+                ledger=str(folder / f"{name}-{crew}.ledger"),
+                start=str(folder / "start"),
+                keyed=keyed,
+            )
             for crew in range(self.crews)
-            for name, work, branch, keyed in kinds
+            for name, work, branch, keyed in kinds[: self.kinds]
         ]
 
 
@@ -132,7 +143,7 @@ def check_accounts(parts: Parts, log: Sequence[Record]) -> None:
 
 
 PLANS = [
-    pytest.param(Plan(commits=16, kills=3), id="six-processes"),
+    pytest.param(Plan(commits=12, kills=3), id="six-processes"),
     pytest.param(Plan(commits=200, kills=40, crews=2), id="twelve-processes-for-long", marks=pytest.mark.torture),
 ]
 
@@ -150,7 +161,7 @@ def test_every_acknowledged_commit_of_many_processes_is_there_once_on_local_disk
 @pytest.mark.parametrize(
     "plan",
     [
-        pytest.param(Plan(commits=6, kills=2), id="six-processes"),
+        pytest.param(Plan(commits=6, kills=1, kinds=4), id="four-processes"),
         pytest.param(Plan(commits=60, kills=20), id="six-processes-for-long", marks=pytest.mark.torture),
     ],
 )

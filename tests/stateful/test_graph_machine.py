@@ -3,6 +3,7 @@
 A failure prints the steps that led to it and a blob that repeats them (`@reproduce_failure`).
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -423,6 +424,7 @@ NORMAL = settings(
     derandomize=True,
     print_blob=True,
     suppress_health_check=list(HealthCheck),
+    phases=[phase for phase in Phase if phase is not Phase.shrink or "OMNIGRAPH_TESTS_DO_NOT_SHRINK" not in os.environ],
 )
 LONG = settings(NORMAL, max_examples=3_000, stateful_step_count=40, derandomize=False)
 

@@ -32,7 +32,7 @@ COUNTER = "counter"
 ACCOUNTS = tuple(f"account-{number}" for number in range(6))
 OPENING_BALANCE = 100
 _TRIES_MAX = 200
-_POLL_S = 0.02
+_POLL_S = 0.005
 _NOTED_EVERY = 3
 
 
@@ -58,6 +58,7 @@ class Order:
         branch: where.
         commits: how many it makes.
         ledger: file of the acknowledged ones.
+        start: file whose appearance says that all are ready; those that start early wait for it.
         keyed: whether each request carries its token as idempotency key, too.
     """
 
@@ -67,7 +68,13 @@ class Order:
     branch: str
     commits: int
     ledger: str
+    start: str
     keyed: bool = False
+
+    @property
+    def ready(self) -> Path:
+        """The file by which the worker says that it waits for the start."""
+        return Path(f"{self.ledger}.ready")
 
     def acknowledged(self) -> list[tuple[str, str]]:
         """Token and commit of every acknowledged request, in order; a line cut short by death is none."""
@@ -140,6 +147,9 @@ def work(order: Order) -> None:
     """
     parts = open_root(order.uri, settings=Settings(durability="process"))
     done = len(order.acknowledged())
+    order.ready.touch()
+    while not Path(order.start).exists():
+        parts.clock.sleep(_POLL_S)
     with Path(order.ledger).open("ab", buffering=0) as ledger:
         for number in range(done + 1, order.commits + 1):
             commit = _committed(parts, order, number)
@@ -181,8 +191,16 @@ class Crew:
         self._orders = list(orders)
         self._environment = environment
         self._folder = folder
-        self._running = {order.name: self._started(order) for order in orders}
         self._clock = SystemClock()
+        self._running = {order.name: self._started(order) for order in orders}
+
+    def start(self) -> None:
+        """Wait until all are ready, and let them go at once: otherwise the first is done before the last has begun."""
+        for order in self._orders:
+            while not order.ready.exists() and self._running[order.name].poll() is None:
+                self._clock.sleep(_POLL_S)
+        for order in self._orders:
+            Path(order.start).touch()
 
     def kill(self, name: str) -> None:
         """Kill a worker as it is, and let another take its place.
@@ -258,6 +276,7 @@ def crew(orders: Sequence[Order], folder: Path, *, s3: S3Options | None = None) 
     with ExitStack() as stack:
         running = Crew(orders, environment, folder)
         stack.callback(running.stop)
+        running.start()
         yield running
 
 

@@ -1,0 +1,221 @@
+"""Every oracle must turn red when the bug it is there for is in the code.
+
+Each bug is one edit of the sources, planted in a copy of them; the tests named with it are run against the copy, in a
+process of their own, and must fail. Without the edit the same tests pass on the copy.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.torture, pytest.mark.timeout(1_800)]
+
+# What pytest says when tests failed, and when they passed; anything else is trouble of another kind.
+PASSED, FAILED = 0, 1
+
+WRITE_CUT = ("tests/faults/test_write_cut.py",)
+LOST_ANSWER = ("tests/faults/test_lost_answers.py",)
+RECOVERY = ("tests/faults/test_recovery.py",)
+UNDO = ("tests/faults/test_recovery_undo.py",)
+PROCESSES = ("tests/processes/test_many_processes.py", "-k", "local_disk")
+MODEL = ("tests/stateful/test_graph_machine.py",)
+INTERLEAVED = ("tests/stateful/test_interleavings.py",)
+MATRIX = ("tests/conflicts/test_matrix.py",)
+COUNTS = ("tests/cost/test_store_requests.py", "tests/cost/test_rarer_acts.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """One edit.
+
+    Attributes:
+        name: what is wrong then.
+        file: below `src/omnigraph`.
+        old: the text that is replaced; it occurs once.
+        new: what stands there instead.
+        found_by: the selections of tests each of which must fail.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    found_by: tuple[tuple[str, ...], ...]
+
+    def plant(self, sources: Path) -> None:
+        file = sources / "omnigraph" / self.file
+        text = file.read_text(encoding="utf-8")
+        assert text.count(self.old) == 1, f"{self.file} has changed: plant '{self.name}' anew"
+        file.write_text(text.replace(self.old, self.new), encoding="utf-8")
+
+
+BUGS = [
+    Bug(
+        "an entry replaces the one that is there",
+        "transaction/log.py",
+        "self._store.put_if_absent(path, body)",
+        "self._store.put(path, body)",
+        (MATRIX, PROCESSES, INTERLEAVED, MODEL),
+    ),
+    Bug(
+        "nothing ever clashes",
+        "transaction/conflicts.py",
+        "return Clashing(tuple(found)) if found else Clear()",
+        "return Clear()",
+        (MATRIX, PROCESSES, INTERLEAVED, MODEL),
+    ),
+    Bug(
+        "a rebase forgets the rows it deletes",
+        "storage/tables/rebase.py",
+        "deletion = Deletion() if staging.replaces else delete_at(onto.dataset, removed)",
+        "deletion = Deletion()",
+        (MATRIX, INTERLEAVED),
+    ),
+    Bug(
+        "a head once known is taken for the newest",
+        "transaction/log.py",
+        "return self._remember(self._newest_from(branch, known))",
+        "return self._remember(known)",
+        (MATRIX, MODEL, PROCESSES),
+    ),
+    Bug(
+        "the footprint leaves out what was written",
+        "transaction/stage.py",
+        "    return written | tokens(TokenKind.EXISTS, appeared_or_gone)\n",
+        "    return frozenset()\n",
+        (MATRIX, INTERLEAVED),
+    ),
+    Bug(
+        "the intent is cleared before the write is published",
+        "transaction/write.py",
+        "            reached(Failpoint.WRITE_INTENT_COMPLETED)\n",
+        "            noted.clear()\n            reached(Failpoint.WRITE_INTENT_COMPLETED)\n",
+        (MODEL, RECOVERY),
+    ),
+    Bug(
+        "a lost answer is taken for a success",
+        "transaction/log.py",
+        "            except OutcomeUnknown:\n                certain = False\n",
+        "            except OutcomeUnknown:\n                return self._published(record, whole=since is None)\n",
+        (LOST_ANSWER, MODEL),
+    ),
+    Bug(
+        "a lost answer is taken for a refusal",
+        "transaction/log.py",
+        "            except OutcomeUnknown:\n                certain = False\n",
+        "            except OutcomeUnknown:\n                raise\n",
+        (LOST_ANSWER,),
+    ),
+    Bug(
+        "a commit is acknowledged before it is put",
+        "transaction/log.py",
+        "        for attempt in range(1, limits.STORE_RETRY_ATTEMPTS_MAX + 1):\n            try:\n"
+        "                self._store.put_if_absent(path, body)\n",
+        "        self._published(record, whole=since is None)\n        if record.number % 7 == 0:\n"
+        "            return Done()\n"
+        "        for attempt in range(1, limits.STORE_RETRY_ATTEMPTS_MAX + 1):\n            try:\n"
+        "                self._store.put_if_absent(path, body)\n",
+        (PROCESSES, MODEL),
+    ),
+    Bug(
+        "an undo deletes before it declares dead",
+        "transaction/recovery.py",
+        "    if not _audited(parts, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables):\n"
+        "        return False\n    _delete_staged(parts, facts)\n    return True\n",
+        "    _delete_staged(parts, facts)\n"
+        "    return _audited(parts, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables)\n",
+        (UNDO,),
+    ),
+    Bug(
+        "an undo declares nobody dead",
+        "transaction/recovery.py",
+        "aborted=(intent.id,) if kind is RecoveryKind.UNDONE else (),",
+        "aborted=(),",
+        (UNDO,),
+    ),
+    Bug(
+        "a table becomes visible before the others are staged",
+        "transaction/stage.py",
+        "{key: table for key, table in tables.items() if table.pin != table.base or key in staging.added}",
+        "dict(list(tables.items())[:1])",
+        (WRITE_CUT, MODEL, PROCESSES),
+    ),
+    Bug(
+        "what was interrupted is left as it is",
+        "transaction/recovery.py",
+        "            return _finished(parts, completed, facts)\n",
+        "            return True\n",
+        (MODEL, RECOVERY),
+    ),
+    Bug(
+        "a write looks at the head twice",
+        "transaction/write.py",
+        "    base = parts.log.live_head(draft.branch)\n",
+        "    parts.log.live_head(draft.branch)\n    base = parts.log.live_head(draft.branch)\n",
+        (COUNTS,),
+    ),
+    Bug(
+        "a write is redone when it should be refused",
+        "transaction/write.py",
+        "                if not operation.redoable:\n",
+        "                if False:\n",
+        (MATRIX,),
+    ),
+]
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    copy = tmp_path / "src"
+    shutil.copytree(ROOT / "src" / "omnigraph", copy / "omnigraph", ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+def run(sources: Path, selection: tuple[str, ...]) -> tuple[int, str]:
+    """Run tests against a copy of the sources; how pytest ended, and what it said last."""
+    environment = {**os.environ, "PYTHONPATH": str(sources), "PYTHONDONTWRITEBYTECODE": "1"}
+    where = subprocess.run(
+        [sys.executable, "-c", "import omnigraph; print(omnigraph.__file__)"],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert where.stdout.startswith(str(sources)), "the copy is not what is tested"
+    # Shrinking a failure takes long and nobody reads it here: one failing test is enough.
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--timeout", "600", *selection],
+        env={**environment, "OMNIGRAPH_TESTS_DO_NOT_SHRINK": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    return done.returncode, done.stdout[-3_000:] + done.stderr[-1_000:]
+
+
+@pytest.mark.parametrize("selection", sorted({each for bug in BUGS for each in bug.found_by}), ids=lambda each: each[0])
+def test_the_tests_pass_on_a_copy_without_a_bug(selection: tuple[str, ...], sources: Path) -> None:
+    code, said = run(sources, selection)
+    assert code == PASSED, said
+
+
+@pytest.mark.parametrize(
+    ("bug", "selection"),
+    [
+        pytest.param(bug, selection, id=f"{bug.name}: {Path(selection[0]).stem}")
+        for bug in BUGS
+        for selection in bug.found_by
+    ],
+)
+def test_a_planted_bug_turns_the_tests_red(bug: Bug, selection: tuple[str, ...], sources: Path) -> None:
+    bug.plant(sources)
+    code, said = run(sources, selection)
+    assert code == FAILED, f"{bug.name} was not found by {' '.join(selection)}:\n{said}"
