@@ -62,7 +62,7 @@ class Pending:
 
     def put(self, rows: pa.Table, *, known_new: bool) -> None:
         """Insert or replace rows; a later row of the same id wins."""
-        added = rows.select(self._schema.names).cast(self._schema)
+        added = rows if rows.schema.equals(self._schema) else rows.select(self._schema.names).cast(self._schema)
         ids = {str(each) for each in added[ID].to_pylist()}
         if known_new:
             self._known_new |= ids - self._deleted
