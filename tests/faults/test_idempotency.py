@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import limits
+from omnigraph.branch import branches
 from omnigraph.errors import ConflictError, InvalidRequestError
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN
@@ -70,6 +71,16 @@ def test_a_key_means_something_else_on_another_branch_and_other_keys_something_e
     assert send(parts).replayed
     assert send(parts, SIDE).replayed
     assert (len(carried(parts)), len(carried(parts, SIDE)), len(carried(parts, key="Once"))) == (1, 1, 1)
+    check_graph(parts)
+
+
+def test_a_key_used_in_an_earlier_life_of_a_branch_name_is_free_in_the_next(parts: Parts) -> None:
+    assert not send(parts, SIDE).replayed
+    branches.delete(parts, SIDE)
+    branches.create(parts, SIDE)
+    assert not send(parts, SIDE).replayed
+    assert send(parts, SIDE).replayed
+    assert len(carried(parts, SIDE)) == 2
     check_graph(parts)
 
 

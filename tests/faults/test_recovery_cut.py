@@ -10,6 +10,7 @@ import pytest
 from omnigraph import limits
 from omnigraph.branch import branches
 from omnigraph.failpoints import Failpoint, armed
+from omnigraph.storage import paths
 from omnigraph.testing import operations as op
 from omnigraph.testing.cuts import Copies, at_every_failpoint, at_every_request
 from omnigraph.testing.faults import Fault
@@ -85,6 +86,10 @@ def left(copies: Copies, leave: Callable[[Parts], None]) -> Copies:
     return copies.of(store)
 
 
+def files(parts: Parts) -> set[str]:
+    return {listed.path for prefix in (paths.NODES, paths.EDGES, paths.CHANGES) for listed in parts.store.list(prefix)}
+
+
 def audits(parts: Parts) -> list[str]:
     found = [entry.recovery for branch in ("main", SIDE) for entry in recovered(parts, branch)]
     return sorted(f"{audit.intent} {audit.kind}" for audit in found if audit is not None)
@@ -94,7 +99,7 @@ def audits(parts: Parts) -> list[str]:
 def test_healing_that_dies_at_any_step_comes_to_the_same_end(leave: Callable[[Parts], None], copies: Copies) -> None:
     spoilt = left(copies, leave)
     healed = opened(spoilt.fresh())
-    expected, told = observed(healed), audits(healed)
+    expected, told, kept = observed(healed), audits(healed), files(healed)
     assert told
     cuts = 0
     for every in (
@@ -105,6 +110,8 @@ def test_healing_that_dies_at_any_step_comes_to_the_same_end(leave: Callable[[Pa
             parts = opened(cut.store)
             assert observed(parts) == expected, cut.where
             assert audits(parts) == told, cut.where
+            if leave in (to_be_undone, to_be_undone_on_main):
+                assert files(parts) == kept, f"something of it is left: {cut.where}"
             assert heal(parts) == Healed(), cut.where
             next_write(parts)
             check_graph(parts)

@@ -193,10 +193,9 @@ class Log:
 
     def _from_hint(self, branch: str) -> Record | None:
         try:
-            number = int(self._store.get(paths.hint(branch)).decode("ascii"))
-        except (StoreError, ValueError):
-            return None  # absent, out of reach or scribbled over: the listing knows
-        return self.read(branch, number)
+            return self.read(branch, int(self._store.get(paths.hint(branch)).decode("ascii")))
+        except (StoreError, ValueError, FormatError):
+            return None  # absent, out of reach, scribbled over or led astray: the listing knows
 
     def _from_listing(self, branch: str) -> Record | None:
         # Names that are no entries (a file somebody left in the folder) may sort first: look past them.

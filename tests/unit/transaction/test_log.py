@@ -70,6 +70,13 @@ def test_the_head_is_the_same_whatever_the_hint_says(store: MemoryStore, hint: b
     assert Log(store, clock=CLOCK).head(BRANCH) == made[-1]
 
 
+def test_a_hint_that_leads_to_a_damaged_entry_of_long_ago_leads_nobody_astray(store: MemoryStore) -> None:
+    made = filled(store, 10)
+    store.put(paths.hint(BRANCH), b"3")
+    store.put(paths.entry(BRANCH, 3), b"{")
+    assert Log(store, clock=CLOCK).head(BRANCH) == made[-1]
+
+
 @pytest.mark.parametrize("behind", [0, 1, 2, 3, 7, 8, 33])
 def test_the_head_is_found_from_any_entry_that_was_the_head_before(store: MemoryStore, behind: int) -> None:
     made = filled(store, 40 - behind)
