@@ -235,6 +235,9 @@ CHANGES: dict[str, Any] = {
     "a node is written again": lambda t: t.graph.change({PERSON: t.people("c", age=2)}, {}),
     "two joined nodes are written again": lambda t: t.graph.change({PERSON: t.people("b", "c", age=2)}, {}),
     "a node goes with its edges": lambda t: t.graph.change({}, {PERSON: ["b"], KNOWS: ["ab1", "ab2", "bc1"]}),
+    "a node is written again and loses an edge": lambda t: t.graph.change(
+        {PERSON: t.people("b", age=2)}, {KNOWS: ["ab1"]}
+    ),
     "an edge is written again": lambda t: t.graph.change({KNOWS: t.edges("ab1")}, {}),
     "nodes are compacted": lambda t: (t.graph.add({PERSON: t.people("e")}), t.graph.compact(PERSON)),
     "edges are compacted": lambda t: (t.graph.add({KNOWS: t.edges("dd1")}), t.graph.compact(KNOWS)),
