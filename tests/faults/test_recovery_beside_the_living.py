@@ -13,6 +13,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import operations as op
+from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.interrupted import (
@@ -181,6 +182,19 @@ def test_a_writer_on_another_host_counts_as_alive_until_it_has_been_silent_for_l
     assert heal(parts).ended == (intent,)
     assert rows_of(parts, PERSON)["n"] == 1
     check_graph(parts)
+
+
+def test_a_long_write_elsewhere_costs_the_writes_of_others_the_same_however_long_it_takes(root: Path) -> None:
+    store = CountingStore(store_of(root))
+    parts = opened(store)
+    intent = interrupt(parts, op.insert(COMPANY, {"n": 1}))
+    move_to_another_host(parts, intent)
+    costs = []
+    for number in range(12):
+        store.reset()
+        assert len(write(parts, MAIN, op.append(PERSON, {f"n{number}": 1})).warnings) == 1
+        costs.append(store.total)
+    assert costs == [costs[0]] * 12
 
 
 def test_any_sign_of_life_of_a_writer_on_another_host_counts(parts: Parts) -> None:

@@ -114,7 +114,10 @@ def _ended(parts: Parts, facts: Facts) -> bool | str:
 
 def _facts(parts: Parts, found: LeftBehind, *, alive: bool) -> Facts:
     intent, completed = found.intent, found.completed
-    readable = None if completed is None or alive else _readable(parts, intent, completed)
+    if alive:
+        # That settles it. A long load passes through every write of others, which must not read all that came since.
+        return Facts(intent, completed, base=None, newer=(), alive=True, staged_readable=None)
+    readable = None if completed is None else _readable(parts, intent, completed)
     if completed is not None and readable:
         completed = replace(completed, footprint=at_hand(parts, completed.footprint))
     return Facts(
@@ -125,7 +128,7 @@ def _facts(parts: Parts, found: LeftBehind, *, alive: bool) -> Facts:
             replace(entry, footprint=at_hand(parts, entry.footprint))
             for entry in parts.log.since(intent.branch, intent.base_number)
         ],
-        alive=alive,
+        alive=False,
         staged_readable=readable,
     )
 
