@@ -143,7 +143,7 @@ def check_accounts(parts: Parts, log: Sequence[Record]) -> None:
 
 
 PLANS = [
-    pytest.param(Plan(commits=12, kills=3), id="six-processes"),
+    pytest.param(Plan(commits=12, kills=2), id="six-processes"),
     pytest.param(Plan(commits=200, kills=40, crews=2), id="twelve-processes-for-long", marks=pytest.mark.torture),
 ]
 
