@@ -426,7 +426,7 @@ NORMAL = settings(
     suppress_health_check=list(HealthCheck),
     phases=[phase for phase in Phase if phase is not Phase.shrink or "OMNIGRAPH_TESTS_DO_NOT_SHRINK" not in os.environ],
 )
-LONG = settings(NORMAL, max_examples=3_000, stateful_step_count=40, derandomize=False)
+LONG = settings(NORMAL, max_examples=2_000, stateful_step_count=40, derandomize=False)
 
 # Bounds so small that ordinary steps cross them.
 TINY = {
@@ -459,10 +459,12 @@ def test_a_graph_equals_its_model_when_every_bound_is_tiny(tiny: None) -> None:
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(7_200)
 def test_a_graph_equals_its_model_for_long() -> None:
     run_state_machine_as_test(GraphMachine, settings=LONG)
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(7_200)
 def test_a_graph_equals_its_model_for_long_when_every_bound_is_tiny(tiny: None) -> None:
     run_state_machine_as_test(GraphMachine, settings=LONG)

@@ -230,7 +230,7 @@ NORMAL = settings(
     suppress_health_check=list(HealthCheck),
     phases=[phase for phase in Phase if phase is not Phase.shrink or "OMNIGRAPH_TESTS_DO_NOT_SHRINK" not in os.environ],
 )
-LONG = settings(NORMAL, max_examples=3_000, stateful_step_count=15, derandomize=False)
+LONG = settings(NORMAL, max_examples=2_000, stateful_step_count=15, derandomize=False)
 
 
 def test_writers_of_one_branch_come_one_after_the_other() -> None:
@@ -243,11 +243,13 @@ def test_writers_that_are_taken_for_dead_are_told_how_their_write_ended() -> Non
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(7_200)
 def test_writers_of_one_branch_come_one_after_the_other_for_long() -> None:
     run_state_machine_as_test(Interleavings, settings=LONG)
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(7_200)
 @pytest.mark.usefixtures("taken_for_dead")
 def test_writers_that_are_taken_for_dead_are_told_how_their_write_ended_for_long() -> None:
     run_state_machine_as_test(Interleavings, settings=LONG)
