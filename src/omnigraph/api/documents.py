@@ -1,0 +1,42 @@
+"""The JSON documents that the command line and the server answer with."""
+
+from typing import Any
+
+from omnigraph.model.commit import MAIN, Record
+from omnigraph.version import INTERNAL_SCHEMA
+
+
+def commit_document(record: Record) -> dict[str, Any]:
+    """A commit."""
+    return {
+        "graph_commit_id": record.commit,
+        "graph_branch": None if record.branch == MAIN else record.branch,
+        "graph_manifest_version": record.number,
+        "parent_commit_id": record.parent,
+        "merged_parent_commit_id": record.merged_parent,
+        "actor_id": record.actor,
+        "created_at": record.created_at_us,
+    }
+
+
+def snapshot_document(record: Record) -> dict[str, Any]:
+    """What a branch holds, type by type: edges first, each kind by name."""
+    datasets = []
+    for key, pin in sorted(record.tables.items()):
+        kind, name = key.split(":", 1)
+        datasets.append(
+            {
+                "entity_kind": kind,
+                "type_name": name,
+                "dataset_path": pin.table,
+                "published_dataset_version": pin.version,
+                "native_dataset_branch": None,
+                "entity_count": pin.rows,
+            }
+        )
+    return {
+        "graph_branch": record.branch,
+        "graph_manifest_version": record.number,
+        "internal_schema_version": INTERNAL_SCHEMA,
+        "datasets": datasets,
+    }

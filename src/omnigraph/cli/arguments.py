@@ -1,0 +1,99 @@
+"""Arguments that several commands share."""
+
+import json
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+
+from omnigraph.errors import InvalidRequestError
+
+_DURATION = re.compile(r"(\d+)([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """`--json`."""
+    parser.add_argument("--json", action="store_true", help="answer with one JSON document")
+
+
+def add_positional_uri(parser: ArgumentParser) -> None:
+    """The graph as the first argument."""
+    parser.add_argument("uri", nargs="?", metavar="URI", help="the graph's storage, like --store")
+
+
+def add_uri(parser: ArgumentParser) -> None:
+    """The graph as `--uri`, where arguments stand for something else."""
+    parser.add_argument("--uri", metavar="URI", help="the graph's storage, like --store")
+
+
+def add_branch(parser: ArgumentParser, *, help: str = "the branch; main by default") -> None:
+    """`--branch`."""
+    parser.add_argument("--branch", metavar="BRANCH", help=help)
+
+
+def add_query(parser: ArgumentParser) -> None:
+    """The query, its parameters and where it comes from."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which query of the text")
+    text = parser.add_mutually_exclusive_group()
+    text.add_argument("--query", metavar="FILE", help="a file of queries")
+    text.add_argument("-e", "--query-string", metavar="GQ", help="the text of a query")
+    params = parser.add_mutually_exclusive_group()
+    params.add_argument("--params", metavar="JSON", help="values of the parameters, as one JSON object")
+    params.add_argument("--params-file", metavar="FILE", help="the same from a file")
+
+
+def query_text(args: Namespace) -> str:
+    """The text of the query.
+
+    Raises:
+        InvalidRequestError: none was given.
+    """
+    if args.query_string is not None:
+        return str(args.query_string)
+    if args.query is not None:
+        return read_text(args.query, "the queries")
+    raise InvalidRequestError(
+        "by-name invocation needs a server (the stored-query catalog is server-owned); give the text with --query FILE "
+        "or -e TEXT"
+    )
+
+
+def query_params(args: Namespace) -> dict[str, object] | None:
+    """The values of the parameters.
+
+    Raises:
+        InvalidRequestError: they are no JSON object.
+    """
+    text = args.params
+    if args.params_file is not None:
+        text = read_text(args.params_file, "the parameters")
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError as fault:
+        raise InvalidRequestError(f"the parameters are not JSON: {fault}") from None
+    if not isinstance(found, dict):
+        raise InvalidRequestError("the parameters must be one JSON object")
+    return found
+
+
+def read_text(path: str, what: str) -> str:
+    """The text of a file.
+
+    Raises:
+        InvalidRequestError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        reason = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8"
+        raise InvalidRequestError(f"{what} cannot be read from {path}: {reason}") from None
+
+
+def duration_s(text: str) -> int:
+    """Seconds of a duration like `30m` or `7d`."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ArgumentTypeError(f"'{text}' is no duration: an integer and one of s, m, h, d, w, like 7d")
+    return int(found[1]) * _SECONDS[found[2]]

@@ -1,0 +1,138 @@
+"""One run of a command: what was typed, the graph it is about, and where its words go."""
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, TextIO
+
+from omnigraph.cli import config as configuration
+from omnigraph.cli.scope import Scope, refuse_foreign_flags, resolve
+from omnigraph.cli.table import Entry
+from omnigraph.errors import InvalidRequestError
+
+if TYPE_CHECKING:  # Lance takes seconds to import, and a command's help needs no graph
+    from omnigraph.api.graph import Graph
+
+
+class Call:
+    """One run of a command.
+
+    Attributes:
+        args: its arguments.
+        entry: which command.
+    """
+
+    def __init__(self, entry: Entry, args: Namespace, *, out: TextIO, err: TextIO) -> None:
+        self.entry = entry
+        self.args = args
+        self._out = out
+        self._err = err
+        refuse_foreign_flags(entry, args)
+
+    # -- words --------------------------------------------------------------------------------------------------------
+
+    def say(self, text: str = "") -> None:
+        """Print a line of the answer."""
+        self._out.write(f"{text}\n")
+
+    def write(self, text: str) -> None:
+        """Print part of the answer as it is."""
+        self._out.write(text)
+
+    def show_json(self, document: object) -> None:
+        """Print the answer as one JSON document."""
+        self.say(json.dumps(document, indent=2, ensure_ascii=False))
+
+    def note(self, text: str) -> None:
+        """Say something that is not part of the answer, on stderr."""
+        self._err.write(f"{text}\n")
+        self._err.flush()
+
+    @property
+    def answers_to(self) -> TextIO:
+        """The stream of the answer, for those who write it in their own way."""
+        return self._out
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether a person sees progress and can answer questions."""
+        return self._err.isatty() and sys.stdin.isatty()
+
+    @property
+    def errors_to(self) -> TextIO:
+        """The stream of what is not part of the answer, for progress."""
+        return self._err
+
+    # -- the graph ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def config(self) -> configuration.Config:
+        """The operator's configuration."""
+        return configuration.read(self.note)
+
+    @cached_property
+    def scope(self) -> Scope:
+        """Which graph it is about."""
+        return resolve(self.entry, self.args, self.config)
+
+    @property
+    def actor(self) -> str | None:
+        """Who writes."""
+        if self.scope.kind == "server":
+            if self.args.global_as is not None:
+                raise InvalidRequestError("--as does not apply to a served graph: the bearer token decides the actor")
+            return None
+        chosen: str | None = self.args.global_as
+        return chosen if chosen is not None else self.config.actor
+
+    @contextmanager
+    def graph(self, *, read_only: bool = True) -> "Iterator[Graph]":
+        """The graph, opened."""
+        # Lance's warnings are for those who develop with it.
+        os.environ.setdefault("LANCE_LOG", "error")
+        scope = self.scope
+        if scope.kind != "store":
+            raise InvalidRequestError(
+                f"this release reaches graphs on storage only, and {scope.address} is a {scope.kind}"
+            )
+        from omnigraph.api.open import open as open_graph  # noqa: PLC0415  (heavy: only for commands with a graph)
+
+        with open_graph(scope.address, read_only=read_only) as graph:
+            yield graph
+
+    def echo_target(self) -> None:
+        """Say what is about to be written to."""
+        if not self.args.global_quiet:
+            self.note(f"omnigraph {self.entry.name} → {self.scope.address} ({self.scope.how})")
+
+    def consent(self) -> None:
+        """Make sure that destructive work away from this machine is meant.
+
+        Raises:
+            InvalidRequestError: nobody said yes.
+        """
+        if self.scope.is_local or self.args.global_yes:
+            return
+        verb, address = self.entry.name, self.scope.address
+        if self.is_interactive:
+            self._err.write(f"{verb} {address} destroys data there. Go on? [y/N] ")
+            self._err.flush()
+            if sys.stdin.readline().strip().lower() in ("y", "yes"):
+                return
+        raise InvalidRequestError(
+            f"refusing destructive `{verb}` against non-local target {address} without confirmation; pass --yes to "
+            "confirm (an interactive TTY would be prompted instead)"
+        )
+
+    def show(self, document: Mapping[str, object], *lines: str) -> int:
+        """Print an answer as JSON where that was asked for, else as lines for people."""
+        if self.args.json:
+            self.show_json(document)
+        else:
+            for line in lines:
+                self.say(line)
+        return 0

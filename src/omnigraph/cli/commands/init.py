@@ -1,0 +1,25 @@
+"""`omnigraph init`."""
+
+from argparse import ArgumentParser
+
+from omnigraph.cli.arguments import read_text
+from omnigraph.cli.call import Call
+from omnigraph.cli.command import Command
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("uri", metavar="URI", help="where the graph shall be: a folder or s3://bucket/prefix")
+    parser.add_argument("--schema", metavar="FILE", required=True, help="its schema")
+    parser.add_argument("--force", action="store_true", help="take over the schema files of an init that never ended")
+
+
+def _run(call: Call) -> int:
+    from omnigraph.api.open import init  # noqa: PLC0415  (heavy)
+
+    text = read_text(call.args.schema, "the schema")
+    with init(call.scope.address, text, actor=call.config.actor):
+        call.say(f"initialized {call.args.uri}")
+    return 0
+
+
+COMMANDS = {"": Command(_run, _arguments, examples="  omnigraph init ./library --schema library.pg")}

@@ -1,0 +1,47 @@
+"""An error for people: what went wrong, where, and what to do."""
+
+from omnigraph import errors
+
+_ADVICE = {
+    "branch_not_found": "see the branches there are: omnigraph branch list",
+    "branch_exists": "choose another name, or delete that branch first",
+    "commit_not_found": "see the commits there are: omnigraph commit list",
+    "too_busy": "others write the same things; run it again",
+    "read_set_conflict": "look at what changed, then run it again",
+    "key_conflict": "use --mode merge to replace what is there",
+    "precondition_failed": "read the branch again, decide anew, and give its head commit",
+    "read_only": "open the graph for writing",
+    "version_reclaimed": "that state was pruned; read a newer commit",
+}
+_BY_CLASS: tuple[tuple[type[errors.GraphError], str], ...] = (
+    (errors.ParseError, "correct the text"),
+    (errors.ConstraintError, "correct the rows, or the schema"),
+    (errors.OutcomeUnknownError, "look at the newest commits before running it again: omnigraph commit list"),
+    (errors.UnavailableError, "see that the storage can be reached, then run it again"),
+    (errors.ConflictError, "run it again on the newest state"),
+    (errors.LimitError, "ask for less at once"),
+    (errors.InternalError, "this is a fault of omnigraph: run it again with --debug and report what it prints"),
+)
+
+
+def report(error: Exception, *, where: str | None) -> str:
+    """The lines that tell of an error."""
+    if not isinstance(error, errors.GraphError):
+        return f"error: {error}"
+    lines = [f"error: {error}"]
+    if where is not None:
+        lines.append(f"   at: {where}")
+    advice = _advice(error)
+    if advice:
+        lines.append(f"  try: {advice}")
+    lines += [f" note: {note}" for note in getattr(error, "__notes__", ())]
+    return "\n".join(lines)
+
+
+def _advice(error: errors.GraphError) -> str:
+    if isinstance(error, errors.ParseError) and error.hint:
+        return ""  # its report ends with it
+    found = _ADVICE.get(error.code)
+    if found is not None:
+        return found
+    return next((advice for kind, advice in _BY_CLASS if isinstance(error, kind)), "")

@@ -1,0 +1,95 @@
+"""Every command there is: where it lives, what it is for, and which ways of addressing a graph it takes.
+
+A table, so that `omnigraph --help` imports no command and a command imports no other.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Capability(StrEnum):
+    """What kind of command it is, in the words of an error message."""
+
+    ANY = "data"
+    SERVED = "served"
+    DIRECT = "direct (storage-native)"
+    CONTROL = "cluster control"
+    LOCAL = "local"
+
+
+# What the letters in front of the commands mean, for the overview.
+LEGEND = {
+    Capability.ANY: "a graph, on storage or served",
+    Capability.SERVED: "a server",
+    Capability.DIRECT: "a graph on storage",
+    Capability.CONTROL: "a cluster's configuration",
+    Capability.LOCAL: "this machine only",
+}
+
+_ANY = frozenset({"server", "graph", "store", "profile"})
+_WRITE = _ANY | {"as", "yes", "quiet"}
+_DIRECT = frozenset({"store", "profile"})
+_UPKEEP = _DIRECT | {"cluster", "graph", "yes", "quiet"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One command.
+
+    Attributes:
+        path: its words, like `branch create`.
+        summary: what it is for, in one line.
+        capability: what it works on.
+        takes: the global flags it takes.
+        module: the module of `omnigraph.cli.commands` it is in.
+        hidden: whether overviews leave it out.
+    """
+
+    path: tuple[str, ...]
+    summary: str
+    capability: Capability
+    takes: frozenset[str]
+    module: str
+    hidden: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its words."""
+        return " ".join(self.path)
+
+
+def _entry(words: str, summary: str, capability: Capability, takes: frozenset[str], *, hidden: bool = False) -> Entry:
+    path = tuple(words.split())
+    return Entry(path, summary, capability, takes, path[0].replace("-", "_"), hidden)
+
+
+COMMANDS = (
+    _entry("init", "make a graph from a schema", Capability.DIRECT, frozenset({"quiet"})),
+    _entry("query", "answer a query", Capability.ANY, _ANY),
+    _entry("mutate", "change the graph with a query", Capability.ANY, _WRITE),
+    _entry("explain", "show how a query would be carried out", Capability.ANY, _ANY),
+    _entry("lint", "check queries against a schema", Capability.DIRECT, _DIRECT | {"cluster", "graph"}),
+    _entry("branch create", "make a branch", Capability.ANY, _WRITE),
+    _entry("branch list", "the branches there are", Capability.ANY, _WRITE),
+    _entry("branch delete", "delete a branch", Capability.ANY, _WRITE),
+    _entry("snapshot", "what a branch holds, type by type", Capability.ANY, _ANY | {"as"}),
+    _entry("schema show", "the schema of a graph", Capability.ANY, _WRITE),
+    _entry("login", "remember the token of a server", Capability.LOCAL, frozenset()),
+    _entry("logout", "forget the token of a server", Capability.LOCAL, frozenset()),
+    _entry("profile list", "the profiles of the configuration", Capability.LOCAL, frozenset()),
+    _entry("profile show", "what a profile stands for", Capability.LOCAL, frozenset()),
+    _entry("version", "the version of this program", Capability.LOCAL, frozenset()),
+)
+
+BY_PATH = {entry.path: entry for entry in COMMANDS}
+GROUPS = {entry.path[0] for entry in COMMANDS if len(entry.path) > 1}
+
+ALIASES = {("read",): ("query",), ("change",): ("mutate",), ("schema", "get"): ("schema", "show")}
+# Old spellings that still work and say so: what was typed, what to type.
+DEPRECATED = {
+    ("read",): ("query",),
+    ("change",): ("mutate",),
+    ("check",): ("lint",),
+    ("query", "lint"): ("lint",),
+    ("query", "check"): ("lint",),
+}

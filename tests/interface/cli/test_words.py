@@ -1,0 +1,70 @@
+"""What is typed, and how it is understood."""
+
+import pytest
+
+from omnigraph.cli.table import COMMANDS, Entry
+from omnigraph.testing.command_line import Run
+
+QUERY = "query names() { match { $a: Author } return { $a.name } }"
+
+
+def test_no_words_and_help_show_every_command_that_is_not_hidden(run: Run) -> None:
+    shown = run()
+    assert shown.code == 0
+    assert shown == run("--help") == run("-h")
+    for entry in COMMANDS:
+        assert (f" {entry.name} " in shown.out) is not entry.hidden
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
+def test_every_command_has_help_with_an_example(run: Run, entry: Entry) -> None:
+    shown = run(*entry.path, "--help")
+    assert shown.code == 0
+    assert f"usage: omnigraph {entry.name}" in shown.out
+    assert "examples:" in shown.out
+    assert f"omnigraph {entry.path[0]}" in shown.out.split("examples:")[1]
+
+
+def test_a_global_flag_may_stand_before_or_after_the_command(run: Run, library: str) -> None:
+    before = run("--store", library, "query", "-e", QUERY)
+    after = run("query", "-e", QUERY, "--store", library)
+    joined = run(f"--store={library}", "query", "-e", QUERY)
+    assert before.code == 0
+    assert before == after == joined
+
+
+def test_an_unknown_command_is_a_usage_error_that_names_the_nearest(run: Run) -> None:
+    ended = run("qeury")
+    assert ended.code == 2
+    assert "unknown command 'qeury'; did you mean 'query'?" in ended.err
+    assert run("branch", "crate").code == 2
+    assert "create, list, delete" in run("branch", "crate").err
+
+
+def test_an_unknown_flag_and_a_missing_argument_are_usage_errors(run: Run) -> None:
+    assert run("init", "somewhere").code == 2
+    assert "--schema" in run("init", "somewhere").err
+    assert run("branch", "list", "--nonsense").code == 2
+    assert run("--nonsense", "branch", "list").code == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("read", "query"), ("change", "mutate"), ("check", "lint"), ("query lint", "lint"), ("query check", "lint")],
+)
+def test_an_old_spelling_still_works_and_says_so(run: Run, old: str, new: str) -> None:
+    ended = run(*old.split(), "--nonsense")
+    assert ended.code == 2
+    assert f"usage: omnigraph {new} " in ended.err
+
+
+@pytest.mark.parametrize(("old", "new"), [("read", "query"), ("change", "mutate")])
+def test_an_old_spelling_is_named_once_on_stderr(run: Run, library: str, old: str, new: str) -> None:
+    ended = run(old, "--store", library, "-e", "nonsense")
+    assert ended.err.startswith(f"warning: `omnigraph {old}` is deprecated; use `omnigraph {new}` instead\n")
+    assert ended.code == 1
+
+
+def test_the_version_is_two_lines_however_it_is_asked_for(run: Run) -> None:
+    assert run("version").out.splitlines()[1] == "internal-schema 6"
+    assert run("version") == run("-v") == run("--version")
