@@ -1,6 +1,7 @@
 """Servers that are started once for the whole run, and only if a test asks for one."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -58,3 +59,15 @@ def postgres_server() -> Iterator[PostgresServer]:
         pytest.skip("PostgreSQL's server is not installed")
     with running_postgres_server(binaries) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The one Spark session of the run, small; whatever asks for a session while it lives gets this one."""
+    # Imported here: most runs need no Spark, and its package takes its time.
+    from omnigraph.pipeline.session import spark_session, stop_spark_session
+    from omnigraph.pipeline.settings import SparkSettings
+
+    conf = (("spark.sql.shuffle.partitions", "2"), ("spark.default.parallelism", "2"))
+    yield spark_session(SparkSettings(master="local[2]", driver_memory="1g", conf=conf))
+    stop_spark_session()

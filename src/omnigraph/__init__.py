@@ -13,7 +13,7 @@ _WHERE = {
     "open": "omnigraph.api.open",
     "Branches": "omnigraph.api.branches",
     "Graph": "omnigraph.api.graph",
-    "Mode": "omnigraph.execution.write_rows",
+    "Mode": "omnigraph.transaction.write_rows",
     "MutationResult": "omnigraph.api.receipts",
     "OpenOptions": "omnigraph.api.options",
     "PreparedQuery": "omnigraph.api.prepared",

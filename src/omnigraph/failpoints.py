@@ -28,6 +28,7 @@ class Failpoint(StrEnum):
     RECOVERY_JUDGED = "recovery.judged"
     RECOVERY_ENTRY_PUT = "recovery.entry_put"
     RECOVERY_FILES_DELETED = "recovery.files_deleted"
+    BRANCH_CHANGE_NOTED = "branch.change_noted"
     BRANCH_ENTRY_PUT = "branch.entry_put"
 
 

@@ -121,3 +121,18 @@ GROUPS_IN_PLACE_MAX = 2**22
 ADJACENCY_FILE_EDGES_MIN = 100_000
 ADJACENCY_CHUNK_EDGES = 131_072
 ADJACENCY_STALE_SHARE = 0.25
+
+# Spark: which Java it runs on; how long its process may take to answer, to start, and to end with its classes kept.
+JAVA_MAJOR_MIN = 17
+JAVA_ANSWER_S_MAX = 30.0
+SPARK_START_S_MAX = 120.0
+SPARK_END_S_MAX = 60.0
+# Spark refuses a smaller heap; a larger one than the first share of the machine's memory is left to Python's workers.
+SPARK_MEMORY_BYTES_MIN = 512 * 1024**2
+SPARK_MEMORY_SHARE = 0.3
+SPARK_MEMORY_BYTES_USUAL_MAX = 8 * 1024**3
+SPARK_SHUFFLE_PARTITIONS_MIN = 8
+
+# History: marks of branches that one listing tidies away; logs searched at once for a commit.
+BRANCH_MARKS_TIDIED_MAX = 64
+NAMES_PAGE_MAX = 1_000

@@ -15,16 +15,16 @@ from omnigraph.api.result import Result
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Reading, Snapshot
 from omnigraph.errors import InternalError, InvalidRequestError
-from omnigraph.execution.accepted import Accepted
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
-from omnigraph.execution.incoming import Frame
 from omnigraph.execution.mutate import Affected, mutation
-from omnigraph.execution.write_rows import Mode, RowsToWrite, rows_to_write
 from omnigraph.language.query import bind_params, compile
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
+from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.incoming import Frame
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import Receipt, WriteOptions, write
+from omnigraph.transaction.write_rows import Mode, RowsToWrite, rows_to_write
 
 _NO_ROWS: Mapping[str, object] = {}
 

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from omnigraph import limits
 from omnigraph.errors import ConflictError, FormatError
-from omnigraph.execution.accepted import Accepted, SchemaMovedError, accepted_schema
 from omnigraph.model import schema_document
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
+from omnigraph.transaction.accepted import Accepted, SchemaMovedError, accepted_schema
 from omnigraph.transaction.parts import Parts
 
 _ALGORITHM = "sha256:"

@@ -11,7 +11,6 @@ from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result
 from omnigraph.api.schemas import Schemas
 from omnigraph.errors import InvalidRequestError, NotFoundError
-from omnigraph.execution.accepted import Accepted
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
 from omnigraph.language.query import bind_params, compile, explain
 from omnigraph.model.commit import Record
@@ -19,6 +18,7 @@ from omnigraph.model.schema import EntityType, Schema
 from omnigraph.storage.tables.lend import lend
 from omnigraph.storage.tables.tables import Table
 from omnigraph.transaction import snapshot as pinned
+from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
 
 

@@ -1,12 +1,14 @@
 """Branches: each is a log. Creating one is one put, whatever the number of types; deleting one likewise.
 
 Creation and deletion are entries of the branch's own log, so numbers go on when a name is used again, and a writer of
-an earlier life of the name can never be mistaken for one of the new.
+an earlier life of the name can never be mistaken for one of the new. Marks beside the logs (`marks.py`) let a listing
+answer without reading them.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 from omnigraph import ids, limits
+from omnigraph.branch import marks
+from omnigraph.branch.marks import Mark
+from omnigraph.branch.points import HEAD_OF_MAIN, Point, entry_at
 from omnigraph.errors import AlreadyExistsError, ConflictError, InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
@@ -14,31 +16,43 @@ from omnigraph.storage import paths
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
 
-_LIST_THREADS = 8
 
+def create(
+    parts: Parts, name: str, *, source: str | None = None, point: Point = HEAD_OF_MAIN, actor: str | None = None
+) -> Record:
+    """Make a branch from the head of another, or from any other point of the history.
 
-def create(parts: Parts, name: str, *, source: str = MAIN, actor: str | None = None) -> Record:
-    """Make a branch from the head of another.
+    Args:
+        parts: of the graph.
+        name: of the new branch.
+        source: the branch from whose head it starts; short for `Point(branch=source)`.
+        point: where it starts.
+        actor: who.
 
     Returns:
-        Its first entry. It is no commit: the new branch's head commit is its source's.
+        Its first entry. It is no commit: the new branch's head commit is the one it starts at.
 
     Raises:
         AlreadyExistsError: there is such a branch.
-        NotFoundError: there is no source branch.
+        NotFoundError: there is no such point.
         InvalidRequestError: the name cannot be one.
     """
     parts.refuse_read_only()
     branch = paths.branch_name(name)
     if branch == MAIN:
         raise InvalidRequestError("cannot create branch 'main'")
-    origin = parts.log.live_head(paths.branch_name(source))
+    origin = entry_at(parts, point if source is None else Point(branch=source))
     before: Record | None = None  # a name never used before, as a rule: then nothing has to be read
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
         entry = _fork(parts, branch, origin, before, actor)
+        if before is not None:
+            marks.announce(parts, branch, entry.number)
         match parts.log.put(entry):
             case Done():
                 reached(Failpoint.BRANCH_ENTRY_PUT)
+                marks.settle(parts, branch, entry.number, Mark.LIVE)
+                if before is not None:
+                    marks.withdraw(parts, branch, entry.number)
                 return entry
             case Refused():
                 head = parts.log.head(branch)
@@ -71,19 +85,22 @@ def delete(parts: Parts, name: str, *, actor: str | None = None) -> Record:
             tables={},
             created_at_us=max(parts.clock.now_us(), head.created_at_us),
             actor=actor,
+            born=head.life,
         )
-        if isinstance(parts.log.put(entry), Done):
+        marks.announce(parts, branch, entry.number)
+        done = isinstance(parts.log.put(entry), Done)
+        if done:
             reached(Failpoint.BRANCH_ENTRY_PUT)
+            marks.settle(parts, branch, entry.number, Mark.GONE)
+        marks.withdraw(parts, branch, entry.number)
+        if done:
             return entry
     raise _too_busy(branch)
 
 
 def names(parts: Parts) -> list[str]:
-    """The branches there are, in order."""
-    known = parts.log.branch_names()
-    with ThreadPoolExecutor(_LIST_THREADS) as pool:
-        heads = list(pool.map(parts.log.head, known))
-    return [name for name, head in zip(known, heads, strict=True) if head is not None and head.is_live]
+    """The branches there are, in order; one request for every thousand."""
+    return marks.live_branches(parts)
 
 
 def _fork(parts: Parts, branch: str, origin: Record, before: Record | None, actor: str | None) -> Record:

@@ -66,7 +66,7 @@ def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
 
         err.write(f"{report(error, where=_where(call))}\n")
         return 1
-    except Exception as fault:  # noqa: BLE001  (people never see a traceback they did not ask for)
+    except Exception as fault:  # people never see a traceback they did not ask for
         if typed.arguments.debug:
             raise
         err.write(

@@ -11,11 +11,9 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from omnigraph.errors import InternalError, InvalidRequestError
-from omnigraph.execution.accepted import Accepted, refuse_other_schema
 from omnigraph.execution.mutate_find import matching_rows
 from omnigraph.execution.mutate_scope import Execution
 from omnigraph.execution.mutate_values import assigned_column
-from omnigraph.execution.node_ids import derived_ids
 from omnigraph.ids import IdSource
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import STRING, End, Expression, Parameter
@@ -24,7 +22,9 @@ from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.storage.conform import nulls
 from omnigraph.transaction import constraints
+from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.constraint_rules.ends import edges_at
+from omnigraph.transaction.node_ids import derived_ids
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.mutate_scope import Execution
-from omnigraph.execution.node_ids import derived_ids
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import walk
 from omnigraph.language.plan.expressions import End, Expression
@@ -19,6 +18,7 @@ from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.model.types import INTEGER_BOUNDS, PropertyType, Scalar
 from omnigraph.storage.conform import from_arrow
 from omnigraph.transaction.lookup import identifier, literal
+from omnigraph.transaction.node_ids import derived_ids
 from omnigraph.transaction.staging import Staging
 
 _ENDS = {End.FROM: (SRC, TokenKind.FROM), End.TO: (DST, TokenKind.TO)}

@@ -27,6 +27,8 @@ class CommitKind(StrEnum):
 
 # Entries that mark a place in the log but make no new state of the graph.
 _NOT_COMMITS = frozenset({CommitKind.PRUNE, CommitKind.BARRIER, CommitKind.FORK, CommitKind.DELETE})
+# Entries with which a life of a branch begins.
+_BEGINNINGS = frozenset({CommitKind.INIT, CommitKind.FORK})
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 MAIN = "main"
@@ -103,6 +105,7 @@ class Record:
         fork_of: on fork entries, the branch it was made from.
         fork_number: on fork entries, the source's entry number at the fork.
         notes: further facts of the kind, as plain JSON values (merge resolutions, prune marks).
+        born: number of the entry with which this life of its branch began; None in records that do not tell.
     """
 
     commit: str
@@ -125,6 +128,7 @@ class Record:
     fork_of: str | None = None
     fork_number: int | None = None
     notes: dict[str, object] = field(default_factory=dict)
+    born: int | None = None
 
     @property
     def is_commit(self) -> bool:
@@ -140,6 +144,11 @@ class Record:
     def is_live(self) -> bool:
         """Whether the branch exists after this entry."""
         return self.kind is not CommitKind.DELETE
+
+    @property
+    def life(self) -> int | None:
+        """Number of the entry with which this life of its branch began, as far as this record tells."""
+        return self.number if self.kind in _BEGINNINGS else self.born
 
     def at(self, number: int) -> "Record":
         """The same entry at another place of the log."""

@@ -7,8 +7,10 @@ classes below, by what it tells the caller; none other leaves an implementation.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
+from omnigraph import limits
 from omnigraph.errors import (
     AlreadyExistsError,
     GraphError,
@@ -147,6 +149,7 @@ def is_temporary(path: str) -> bool:
     return _TEMPORARY.search(path) is not None
 
 
+@lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
 def check_path(path: str) -> None:
     """Let only paths through that mean the same object in every store.
 

@@ -25,12 +25,14 @@ EDGES = "edges/"
 _U64_MAX = 2**64 - 1
 _ENTRY_DIGITS = 20
 HINT = "hint"
+MARK = "mark"
 ENTRY_SUFFIX = ".json"
 
 # A name of our own that the reference keeps for itself; refused so that nobody builds on it.
 _RESERVED_BRANCHES = frozenset({"__schema_apply_lock__"})
 
 
+@lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
 @lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
 def branch_name(name: str) -> str:
     """The name as it is stored: trimmed, and refused when it cannot be one.
@@ -77,6 +79,7 @@ def entry_name(number: int) -> str:
     return f"{_U64_MAX - number:0{_ENTRY_DIGITS}d}"
 
 
+@lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
 def entry(branch: str, number: int) -> str:
     """The path of one log entry."""
     return f"{log_folder(branch)}{entry_name(number)}{ENTRY_SUFFIX}"
@@ -99,6 +102,24 @@ def hint(branch: str) -> str:
 def checkpoint(branch: str, number: int) -> str:
     """The file that holds the `limits.CHECKPOINT_ENTRIES` entries up to and with `number`."""
     return f"{CHECKPOINTS}{segment(branch)}/{entry_name(number)}{ENTRY_SUFFIX}"
+
+
+def branch_mark(branch: str, number: int, state: str) -> str:
+    """An empty object beside the log of a branch whose folder's name says what is known of the branch at an entry.
+
+    No branch is spelled with a dot, so it is no branch's folder; and it sorts just before its own branch's.
+    """
+    return f"{LOGS}{segment(branch)}.{number:0{_ENTRY_DIGITS}d}.{state}/{MARK}"
+
+
+def parse_branch_mark(folder: str) -> tuple[str, int, str] | None:
+    """Branch, entry number and state that the name of such a folder tells; None for any other folder."""
+    encoded, _, rest = folder.partition(".")
+    number, _, state = rest.partition(".")
+    if len(number) != _ENTRY_DIGITS or not number.isascii() or not number.isdigit():
+        return None
+    name = unsegment(encoded)
+    return (name, int(number), state) if segment(name) == encoded else None
 
 
 def tag_folder(tag: str) -> str:

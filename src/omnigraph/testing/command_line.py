@@ -19,7 +19,8 @@ class Ended:
 class Run(Protocol):
     """Runs `omnigraph` with the words given."""
 
-    def __call__(self, *words: str) -> Ended: ...
+    def __call__(self, *words: str) -> Ended:
+        """Run it."""
 
 
 def run(*words: str) -> Ended:

@@ -67,13 +67,12 @@ class Log:
 
         With a cached number one request answers; without, the hint or a listing gives a number to start from.
         """
-        with self._lock:
-            known = self._heads.get(branch)
-        if known is None:
-            known = self._from_hint(branch) or self._from_listing(branch)
-        if known is None:
-            return None
-        return self._remember(self._newest_from(branch, known))
+        known = self._heads.get(branch)
+        if known is not None:
+            newest = self._newest_from(branch, known)
+            return known if newest is known else self._remember(newest)
+        known = self._from_hint(branch) or self._from_listing(branch)
+        return None if known is None else self._remember(self._newest_from(branch, known))
 
     def _newest_from(self, branch: str, known: Record) -> Record:
         """The last entry at or after a known one: doubling steps up, then halving, since there are no gaps.

@@ -52,6 +52,7 @@ class Parts:
         ids: the source of identifiers.
         settings: what was chosen when the graph was opened.
         read_only: whether writes are refused.
+        graph: the graph's own id.
     """
 
     store: ObjectStore
@@ -63,6 +64,7 @@ class Parts:
     ids: IdSource
     settings: Settings
     read_only: bool
+    graph: str = ""
 
     def refuse_read_only(self) -> None:
         """Stop a write on a graph that was opened for reading.

@@ -122,7 +122,8 @@ def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Rec
     """The entry that follows `head` and names what was staged."""
     tables = staged.pins_on(head)
     return Record(
-        commit=ids.after(head.commit, parts.ids.new()),
+        # Ids rise along every line of descent, so that an ancestor never has the greater one.
+        commit=ids.after(max(head.commit, draft.merged_parent or ""), parts.ids.new()),
         branch=draft.branch,
         number=head.number + 1,
         kind=draft.kind,
@@ -141,6 +142,7 @@ def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Rec
         aborted=draft.aborted,
         recovery=None if draft.recovery is None else _outcome(draft.recovery, staged, tables),
         notes=staged.notes,
+        born=head.life,
     )
 
 
@@ -184,7 +186,7 @@ def rebased(parts: Parts, staged: Staged, head: Record) -> Staged:
     moved: dict[str, StagedTable] = {}
     for key, table in staged.tables.items():
         onto = head.tables.get(key, staged.added.get(key))
-        if onto is None or onto == table.base or key in staged.added:
+        if onto is None or onto == table.base or key in staged.added or key in staged.adopted:
             continue
         found = parts.tables.rebase(table.base, table.pin, onto)
         if found is None:

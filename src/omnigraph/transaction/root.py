@@ -7,6 +7,7 @@ the next init; `open` says so.
 import tempfile
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -83,7 +84,7 @@ def init(
     if not isinstance(parts.log.put(first), Done):
         raise AlreadyExistsError(f"a graph was made at {parts.store.uri} meanwhile", code="already_initialized")
     reached(Failpoint.INIT_ENTRY_PUT)
-    return parts
+    return replace(parts, graph=stamp.graph)
 
 
 def open_root(
@@ -122,6 +123,7 @@ def open_and_heal(
             f"there is no graph at {parts.store.uri}; make one with init, or look for a misspelled address",
             code="graph_not_found",
         ) from None
+    parts = replace(parts, graph=stamp.graph)
     if parts.log.head(MAIN) is None:
         raise FormatError(
             f"the graph at {parts.store.uri} was never finished: its stamp is there, but '{MAIN}' has no entry; "

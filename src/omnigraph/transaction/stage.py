@@ -18,7 +18,7 @@ from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.staging import Staging, chained
+from omnigraph.transaction.staging import Adopted, Staging, chained
 from omnigraph.transaction.tokens import tokens
 
 
@@ -36,6 +36,8 @@ class Staged:
         notes: further facts for the record.
         restage: per type, how to stage it again on another version; types without cannot be.
         staged_at: when the first file was staged, on the process's own monotonic clock.
+        adopted: of the types in `tables`, those whose version another line has made: it is nobody's here to move, to
+            stage again or to delete.
     """
 
     tables: Mapping[str, StagedTable]
@@ -47,6 +49,7 @@ class Staged:
     notes: dict[str, object]
     restage: Mapping[str, Callable[[Pin], StagedTable]]
     staged_at: float
+    adopted: frozenset[str] = frozenset()
 
     def pins_on(self, head: Record) -> dict[str, Pin]:
         """The table map after this write, on top of `head`'s."""
@@ -69,12 +72,15 @@ def stage(parts: Parts, staging: Staging) -> Staged:
     for key, rework in staging.reworks.items():
         # First the columns, then the rows that use them.
         restage[key] = chained(rework, restage[key]) if key in restage else rework
-    tables = parts.tables.stage_many({key: partial(_one, each, staging.base_pin(key)) for key, each in restage.items()})
+    tables = parts.tables.stage_many({key: partial(_one, each, staging.start_pin(key)) for key, each in restage.items()})
     # Rows that can be staged again elsewhere without running anything; a rework has to be planned anew.
-    again = {key: each for key, each in restage.items() if key not in staging.reworks}
+    again = {key: each for key, each in restage.items() if key not in staging.reworks | staging.adopted}
+    for key, each in staging.adopted.items():
+        tables[key] = _taken_over(staging.base_pin(key), each, tables.get(key))
     footprint = _footprint(staging, tables)
+    brought = staging.added.keys() | staging.adopted.keys()
     return Staged(
-        tables={key: table for key, table in tables.items() if table.pin != table.base or key in staging.added},
+        tables={key: table for key, table in tables.items() if table.pin != table.base or key in brought},
         added=staging.added,
         removed=staging.removed,
         schema=staging.schema,
@@ -91,6 +97,7 @@ def stage(parts: Parts, staging: Staging) -> Staged:
         notes=dict(staging.notes),
         restage=again,
         staged_at=staged_at,
+        adopted=frozenset(staging.adopted),
     )
 
 
@@ -110,6 +117,13 @@ def staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged | None:
         changes=_changes(parts, tables),
         staged_at=staged_at,
     )
+
+
+def _taken_over(base: Pin, adopted: Adopted, with_rows: StagedTable | None) -> StagedTable:
+    """What taking a version over makes of a type, as it is or with rows of this write staged on it."""
+    inserted, updated, deleted = (tuple(some) for some in adopted.changed)
+    pin, files = (adopted.pin, ()) if with_rows is None else (with_rows.pin, with_rows.files)
+    return StagedTable(base, pin, inserted, updated, deleted, files)
 
 
 def _one(each: Callable[[Pin], StagedTable], base: Pin) -> StagedTable:

@@ -15,6 +15,7 @@ from omnigraph.errors import ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Pin
 from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.footprint import TokenKind, TypeFootprint
+from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.filtering import filter_rows
 from omnigraph.storage.tables.tables import StagedTable, Table
 from omnigraph.transaction.lookup import rows_with
@@ -35,6 +36,19 @@ def chained(first: Rework, then: Rework) -> Rework:
         return replace(after, base=base, files=before.files + after.files)
 
     return both
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A version of a type's table that another line of commits has made.
+
+    Attributes:
+        pin: the version.
+        changed: the entities in which it differs from the version the type had.
+    """
+
+    pin: Pin
+    changed: ChangedIds
 
 
 @dataclass(slots=True)
@@ -60,6 +74,7 @@ class Staging:
         self._pending: dict[str, Pending] = {}
         self._reworks: dict[str, Rework] = {}
         self._added: dict[str, Pin] = {}
+        self._adopted: dict[str, Adopted] = {}
         self._removed: set[str] = set()
         self._touched: dict[str, _Touched] = {}
         self._schema = snapshot.record.schema
@@ -213,9 +228,21 @@ class Staging:
         if type_key in self.snapshot.record.tables:
             self._removed.add(type_key)
         self._added.pop(type_key, None)
+        self._adopted.pop(type_key, None)
         self._pending.pop(type_key, None)
         self._reworks.pop(type_key, None)
         self._touch(type_key).writes_whole = True
+
+    def adopt(self, type_key: str, pin: Pin, changed: ChangedIds) -> None:
+        """Take over a version that another line has made, in the place of what this write had pending for the type.
+
+        The type is read whole: whoever changes it meanwhile is not in that version. It is written whole as well: what
+        other writers' checks rest on, values and ends of edges, is not looked at here.
+        """
+        touched = self._touch(type_key)
+        touched.reads_whole = touched.writes_whole = True
+        self._pending.pop(type_key, None)
+        self._adopted[type_key] = Adopted(pin, changed)
 
     def rework(self, type_key: str, rework: Rework, *, keeps_content: bool) -> None:
         """Put a table through a change that is not one of rows: columns, an index, compaction; one after the other."""
@@ -238,7 +265,8 @@ class Staging:
     @property
     def touched(self) -> frozenset[str]:
         """The types whose tables this write changes."""
-        return frozenset(self._pending) | frozenset(self._reworks) | frozenset(self._added) | frozenset(self._removed)
+        changed = (self._pending, self._reworks, self._added, self._adopted, self._removed)
+        return frozenset().union(*changed)
 
     @property
     def pending(self) -> dict[str, Pending]:
@@ -254,6 +282,11 @@ class Staging:
     def added(self) -> dict[str, Pin]:
         """Tables new in the map."""
         return self._added
+
+    @property
+    def adopted(self) -> dict[str, Adopted]:
+        """Versions taken over from another line."""
+        return self._adopted
 
     @property
     def removed(self) -> frozenset[str]:
@@ -278,7 +311,16 @@ class Staging:
     def base_pin(self, type_key: str) -> Pin:
         """The version a table's staging starts from; of a type that is removed, the one it had."""
         added = self._added.get(type_key)
-        return added if added is not None else self.snapshot.table(type_key).pin
+        if added is not None:
+            return added
+        # A type that only the other line knows starts where it is taken over.
+        adopted = self._adopted.get(type_key)
+        return self.snapshot.record.tables.get(type_key, adopted.pin) if adopted else self.snapshot.table(type_key).pin
+
+    def start_pin(self, type_key: str) -> Pin:
+        """The version that a table's pending rows are staged on: the one taken over, where one is."""
+        adopted = self._adopted.get(type_key)
+        return adopted.pin if adopted is not None else self.base_pin(type_key)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -296,6 +338,8 @@ class Staging:
         added = self._added.get(type_key)
         if added is not None:
             return self.snapshot.open_pin(added)
+        if type_key in self._adopted:
+            return self.snapshot.open_pin(self._adopted[type_key].pin)
         if type_key in self._removed:
             raise NotFoundError(f"{type_key} was removed by this very write", code="type_not_found", type_key=type_key)
         return self.snapshot.table(type_key)

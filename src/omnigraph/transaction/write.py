@@ -48,6 +48,7 @@ class Operation:
         noted: leave an intent whatever the size.
         merged_parent: the other side of a merge.
         adopts: commits of other lines whose versions it names.
+        confirm: once the intent that says so is on the store, makes sure that those commits are kept still; raises.
     """
 
     kind: CommitKind
@@ -58,6 +59,7 @@ class Operation:
     noted: bool = False
     merged_parent: str | None = None
     adopts: tuple[str, ...] = ()
+    confirm: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +191,12 @@ def _staged_under_an_intent(
     draft = replace(draft, intent=intent.id)
     with parts.intents.noted(intent) as noted, _withdrawn_on_failure(noted, intent):
         reached(Failpoint.WRITE_INTENT_PUT)
+        if operation.confirm is not None:
+            operation.confirm()
         staged = _staged(parts, staging)
-        if _has_to_be_published(operation, base, staged):  # otherwise nobody shall do it for us
+        # Otherwise nobody shall do it for us. Nor where versions of another line are taken over: whether they are kept
+        # still is this writer's to know, and running again costs little.
+        if _has_to_be_published(operation, base, staged) and not staged.adopted:
             noted.complete(
                 Completed(
                     intent=intent.id,

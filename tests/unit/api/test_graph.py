@@ -23,7 +23,6 @@ from omnigraph import (
     PreconditionError,
 )
 from omnigraph.api.schemas import Schemas, store_schema
-from omnigraph.execution.accepted import Accepted, SchemaMovedError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.language.schema import accept
 from omnigraph.model.schema_document import digest
@@ -31,6 +30,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_stores import MemoryStore
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.races import once
+from omnigraph.transaction.accepted import Accepted, SchemaMovedError
 from omnigraph.transaction.root import open_root
 
 SCHEMA = """// people and whom they know

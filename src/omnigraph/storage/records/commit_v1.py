@@ -42,6 +42,7 @@ def document(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None)
         "fork_of": record.fork_of,
         "fork_number": record.fork_number,
         "notes": record.notes,
+        "born": record.born,
     }
     return {name: value for name, value in full.items() if value not in (None, [], {})}
 
@@ -85,6 +86,7 @@ def read(found: dict[str, Any], whole_map: WholeMap) -> Record:
         fork_of=found.get("fork_of"),
         fork_number=found.get("fork_number"),
         notes=found.get("notes", {}),
+        born=found.get("born"),
     )
 
 

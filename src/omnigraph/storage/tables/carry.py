@@ -4,12 +4,12 @@ A segment names rows by address, so it holds in every version that has the same 
 whatever was deleted from them or added beside them since.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lance import LanceOperation
 from lance.dataset import Index
 
-from omnigraph.storage.tables.effect import key_of
+from omnigraph.storage.tables.effect import FragmentKey
 from omnigraph.storage.tables.files import Step
 from omnigraph.storage.tables.handles import Handle
 from omnigraph.storage.tables.indexes import SegmentChange
@@ -41,20 +41,21 @@ def segment_changes(steps: Iterable[Step]) -> dict[str, SegmentChange]:
     }
 
 
-def holds_in(change: SegmentChange, base: Handle, onto: Handle) -> bool:
+def holds_in(
+    change: SegmentChange, built_on: Mapping[int, FragmentKey], there: Mapping[int, FragmentKey], onto: Handle
+) -> bool:
     """Whether a change to an index means the same in another version.
 
     Args:
-        change (SegmentChange): of one index, built on `base`.
-        base (Handle): where it was built.
-        onto (Handle): where it is to hold.
+        change (SegmentChange): of one index.
+        built_on (Mapping[int, FragmentKey]): the fragments of the version it was built on, by number.
+        there (Mapping[int, FragmentKey]): the fragments that the other version has, or will have.
+        onto (Handle): a version with the indexes of the other one.
 
     Returns:
         bool: whether what it removes is there, what it adds covers fragments that are there, and nobody else covers
             them.
     """
-    here = {fragment.id: key_of(fragment) for fragment in base.fragments()}
-    there = {fragment.id: key_of(fragment) for fragment in onto.fragments()}
     names = {segment.name for segment in (*change.added, *change.removed)}
     present = {
         segment.uuid: set(segment.fragment_ids)
@@ -67,9 +68,8 @@ def holds_in(change: SegmentChange, base: Handle, onto: Handle) -> bool:
         return False
     covered = _fragments_of(change.added)
     others = set().union(*(fragments for uuid, fragments in present.items() if uuid not in gone))
-    return covered.isdisjoint(others) and all(
-        number in here and here[number] == there.get(number) for number in covered
-    )
+    # A segment may also mention fragments that were gone when it was built: none may have their numbers now.
+    return covered.isdisjoint(others) and all(built_on.get(number) == there.get(number) for number in covered)
 
 
 def _fragments_of(segments: Sequence[Index]) -> set[int]:

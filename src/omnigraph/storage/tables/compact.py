@@ -1,10 +1,11 @@
-"""Staging compaction: the small fragments that single writes leave become one.
+"""Staging upkeep: the small fragments that single writes leave become one, and indexes reach every row.
 
 Indexes know rows by address, so rewriting a fragment takes it out of every index. Hence only the small tail is
 rewritten: the large fragments, and the indexes over them, stay as they are, and indexing the new fragment is cheap.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lance import LanceOperation
 from lance.fragment import FragmentMetadata, write_fragments
@@ -17,8 +18,9 @@ from omnigraph.storage.tables.files import fragment_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
 from omnigraph.storage.tables.indexes import (
     IndexSpec,
-    can_learn,
-    extension,
+    adds_a_segment,
+    as_built,
+    refreshing,
     segment_files,
     segments_of,
     with_segments,
@@ -35,30 +37,89 @@ def is_worth_rewriting(fragment: FragmentMetadata) -> bool:
     return fragment.num_rows < limits.SMALL_FRAGMENT_ROWS_MAX or is_mostly_dead(fragment)
 
 
-def compact(handle: Handle, indexes: Sequence[IndexSpec]) -> tuple[Handle, set[str]]:
-    """A version in which the small fragments are one, and the indexes there are cover it.
+def to_rewrite(fragments: Sequence[FragmentMetadata]) -> list[FragmentMetadata]:
+    """The fragments of which one is to be made: all that are small, or mostly deleted."""
+    chosen = [fragment for fragment in fragments if is_worth_rewriting(fragment)]
+    return chosen if _gains(chosen) else []
+
+
+def tail_to_rewrite(fragments: Sequence[FragmentMetadata]) -> list[FragmentMetadata]:
+    """The smallest fragments, and larger ones only as far as the smaller ones together are not much less.
+
+    So a row is rewritten a number of times that grows with the logarithm of how many come after it, and what is left
+    are few fragments, each several times the size of all smaller ones together.
+    """
+    chosen: list[FragmentMetadata] = []
+    rows = 0
+    for fragment in sorted(filter(is_worth_rewriting, fragments), key=lambda one: (one.num_rows, one.id)):
+        if rows and fragment.num_rows > rows * limits.TAIL_GROWTH_MAX and not is_mostly_dead(fragment):
+            break
+        chosen.append(fragment)
+        rows += fragment.num_rows
+    return sorted(chosen, key=lambda one: one.id) if _gains(chosen) else []
+
+
+def keep_up(
+    handle: Handle, indexes: Sequence[IndexSpec], old: Sequence[FragmentMetadata]
+) -> tuple[Handle, set[str]]:
+    """A version in which some fragments are one, and indexes cover every row they can.
 
     Args:
         handle (Handle): the version to start from.
-        indexes (Sequence[IndexSpec]): the indexes to bring up to date; those that were never built are left alone.
+        indexes (Sequence[IndexSpec]): the indexes to build, to bring up to date and to fold.
+        old (Sequence[FragmentMetadata]): its fragments to rewrite; none leaves all as they are.
 
     Returns:
         tuple[Handle, set[str]]: the new version, and the new files it needs, under the table's folder; the given
-            version where there is nothing to gain.
+            version where there is nothing to do.
     """
-    old = [fragment for fragment in handle.fragments() if is_worth_rewriting(fragment)]
-    if len(old) < 2 and not any(is_mostly_dead(fragment) for fragment in old):
+    with mapped(handle.table, handle.version):
+        specs = [as_built(handle, spec) for spec in indexes]
+        made, new = handle, list[FragmentMetadata]()
+        if old:
+            new = _rewritten(handle, old)
+            operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(list(old), new)], [])
+            # A step on the way exactly when indexing is sure to add another one on top.
+            indexed = bool(new) and any(adds_a_segment(handle, spec, {one.id for one in old}) for spec in specs)
+            compacted = commit_detached(handle.dataset, operation, intermediate=indexed)
+            made = Handle(handle.table, compacted, handle.data_bytes + bytes_of(new) - bytes_of(old))
+        changes = [refreshing(made, spec) for spec in specs]
+        return with_segments(made, changes), fragment_files(new) | segment_files(changes)
+
+
+def compact(handle: Handle, indexes: Sequence[IndexSpec]) -> tuple[Handle, set[str]]:
+    """Like `keep_up` of all that is worth rewriting, where something is; indexes that were never built are left alone.
+
+    Args:
+        handle (Handle): the version to start from.
+        indexes (Sequence[IndexSpec]): the indexes to bring up to date.
+
+    Returns:
+        tuple[Handle, set[str]]: the new version, and its new files; the given version where there is nothing to gain.
+    """
+    old = to_rewrite(handle.fragments())
+    if not old:
         return handle, set()
     with mapped(handle.table, handle.version):
-        new = _rewritten(handle, old)
-        rewritten = [fragment.id for fragment in old]
-        extended = [spec for spec in indexes if segments_of(handle, spec.name) and can_learn(handle, spec, rewritten)]
-        operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(old, new)], [])
-        # A step on the way exactly when indexing is sure to add another one on top.
-        made = commit_detached(handle.dataset, operation, intermediate=bool(extended and new))
-        compacted = Handle(handle.table, made, handle.data_bytes + bytes_of(new) - bytes_of(old))
-        changes = [extension(compacted, spec) for spec in extended] if new else []
-        return with_segments(compacted, changes), fragment_files(new) | segment_files(changes)
+        known = [spec for spec in indexes if segments_of(handle, as_built(handle, spec).name)]
+    return keep_up(handle, known, old)
+
+
+def free_number(handle: Handle) -> int:
+    """A number for a new fragment that this version and those soon made from it do not use, and no index mentions.
+
+    With a gap to the numbers there are: while the fragment is made, others may publish versions with new fragments of
+    their own, and what was built over ours, by address, has to hold on top of theirs.
+    """
+    taken = {fragment.id for fragment in handle.fragments()}
+    for index in handle.dataset.describe_indices():
+        taken.update(*(segment.fragment_ids for segment in index.segments))
+    free = max(taken, default=0) + limits.FRAGMENT_NUMBERS_LEFT_FREE
+    return free if free < limits.FRAGMENT_NUMBER_MAX else 0  # zero: the next one that is free there
+
+
+def _gains(chosen: Sequence[FragmentMetadata]) -> bool:
+    return len(chosen) >= 2 or any(is_mostly_dead(fragment) for fragment in chosen)
 
 
 def _rewritten(handle: Handle, old: Sequence[FragmentMetadata]) -> list[FragmentMetadata]:
@@ -68,4 +129,6 @@ def _rewritten(handle: Handle, old: Sequence[FragmentMetadata]) -> list[Fragment
     rows = handle.dataset.scanner(
         fragments=open_fragments(handle.dataset, old), scan_in_order=True, blob_handling="all_binary"
     ).to_reader()
-    return list(write_fragments(rows, handle.dataset))
+    number = free_number(handle)
+    written = write_fragments(rows, handle.dataset)
+    return [replace(fragment, id=number and number + place) for place, fragment in enumerate(written)]

@@ -8,14 +8,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import cache
+from urllib.parse import quote, unquote
 
 import lance
+import pyarrow as pa
 from lance import LanceDataset, Session  # type: ignore[attr-defined]  # public, missing from its __all__
 from lance.fragment import FragmentMetadata
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.errors import mapped
+
+
+# Local disk as if it were an object store. Lance's own way of writing a local file hands it from thread to thread for
+# every call to the system, which takes longer than the calls; this way it is handed over once. The files are the same.
+_LOCAL = "file-object-store://"
 
 
 @cache
@@ -26,25 +33,45 @@ def shared_session() -> Session:
     )
 
 
+def plain_uri(dataset: LanceDataset) -> str:
+    """Where a dataset lies, in words that any reader of Lance tables understands."""
+    uri = str(dataset.uri)
+    return unquote(uri.removeprefix(_LOCAL)) if uri.startswith(_LOCAL) else uri
+
+
 def bytes_of(fragments: Iterable[FragmentMetadata]) -> int:
     """How large the data files of these fragments are."""
     return sum(file.file_size_bytes or 0 for fragment in fragments for file in fragment.files)
 
 
 class Handle:
-    """One open version of one table."""
+    """One open version of one table. What its manifest says is asked for once: each question crosses into Lance."""
 
-    __slots__ = ("_bytes", "dataset", "table")
+    __slots__ = ("_bytes", "_rows", "_schema", "dataset", "table", "version")
 
-    def __init__(self, table: str, dataset: LanceDataset, data_bytes: int | None = None) -> None:
+    def __init__(
+        self, table: str, dataset: LanceDataset, data_bytes: int | None = None, rows: int | None = None
+    ) -> None:
         self.table = table
         self.dataset = dataset
+        self.version = int(dataset.version)
         self._bytes = data_bytes
+        self._rows = rows
+        self._schema: pa.Schema | None = None
 
     @property
-    def version(self) -> int:
-        """Its number."""
-        return int(self.dataset.version)
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        if self._schema is None:
+            self._schema = self.dataset.schema
+        return self._schema
+
+    @property
+    def rows(self) -> int:
+        """How many rows are alive in it; from the manifest alone."""
+        if self._rows is None:
+            self._rows = self.dataset.count_rows()
+        return self._rows
 
     @property
     def data_bytes(self) -> int:
@@ -59,7 +86,7 @@ class Handle:
 
     def pin(self) -> Pin:
         """The pin that names it; its numbers come from the manifest, nothing is read."""
-        return Pin(self.table, self.version, rows=self.dataset.count_rows(), bytes=self.data_bytes)
+        return Pin(self.table, self.version, rows=self.rows, bytes=self.data_bytes)
 
 
 class Handles:
@@ -78,8 +105,9 @@ class Handles:
         return self._options
 
     def uri_of(self, table: str) -> str:
-        """Where a table lies."""
-        return f"{self._uri}/{table}"
+        """Where a table lies, as this process opens it."""
+        place = f"{self._uri}/{table}"
+        return place if "://" in self._uri else f"{_LOCAL}{quote(place)}"
 
     def open(self, pin: Pin) -> Handle:
         """The handle of a pinned version, opened if it is not."""

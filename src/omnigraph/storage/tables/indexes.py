@@ -133,6 +133,62 @@ def folding(handle: Handle, spec: IndexSpec) -> SegmentChange:
     return SegmentChange((_committed(handle.dataset.merge_existing_index_segments(alive)),), tuple(segments))
 
 
+def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
+    """Let an index cover every row, in few segments; build it where there is none.
+
+    Args:
+        handle (Handle): the version to index.
+        spec (IndexSpec): which index.
+
+    Returns:
+        SegmentChange: empty where nothing is missing and the segments are few, or where there is too little to learn
+            from.
+    """
+    segments = segments_of(handle, spec.name)
+    live = {fragment.id for fragment in handle.fragments()}
+    dead = _dead(segments, live)
+    alive = [segment for segment in segments if segment not in dead]
+    uncovered = not live <= set().union(*(segment.fragment_ids for segment in alive))
+    if len(alive) + uncovered <= limits.INDEX_SEGMENTS_MAX:
+        return extension(handle, spec)
+    if spec.kind.is_vector or handle.dataset.count_rows() <= limits.INDEX_REBUILT_ROWS_MAX:
+        # Cheap, and what segments still know of fragments that are gone is forgotten.
+        return rebuilding(handle, spec)
+    added = extension(handle, spec).added
+    if len(alive) + len(added) <= 1:
+        return SegmentChange(added, tuple(dead))
+    folded = handle.dataset.merge_existing_index_segments([*alive, *added])
+    return SegmentChange((_committed(folded),), tuple(segments))
+
+
+def adds_a_segment(handle: Handle, spec: IndexSpec, rewritten: set[int]) -> bool:
+    """Whether refreshing an index adds a segment once the rows of some fragments were rewritten, and some are left.
+
+    Args:
+        handle (Handle): the version before.
+        spec (IndexSpec): which index.
+        rewritten (set[int]): the fragments that will be rewritten.
+
+    Returns:
+        bool: what `refreshing` will do on the version after.
+    """
+    if not spec.kind.is_vector:
+        return True
+    alive = [one for one in segments_of(handle, spec.name) if not rewritten >= set(one.fragment_ids)]
+    live = {fragment.id for fragment in handle.fragments()}
+    everything = len(alive) + 1 > limits.INDEX_SEGMENTS_MAX
+    covered = set[int]() if everything else set().union(*(one.fragment_ids for one in alive)) - rewritten
+    return _rows_with_value(handle, spec.column, live - covered) >= limits.VECTOR_INDEX_ROWS_MIN
+
+
+def as_built(handle: Handle, spec: IndexSpec) -> IndexSpec:
+    """The index as it is named in a version: a column that was renamed takes its index along, under the old name."""
+    for index in handle.dataset.describe_indices():
+        if list(index.field_names) == [spec.column] and index.index_type.upper() == spec.kind:
+            return dataclasses.replace(spec, name=index.name)
+    return spec
+
+
 def dropping(handle: Handle, name: str) -> SegmentChange:
     """Leave the index out; empty where there is none of that name."""
     return SegmentChange((), tuple(segments_of(handle, name)))
@@ -167,13 +223,6 @@ def segment_files(changes: Iterable[SegmentChange]) -> set[str]:
         for segment in change.added
         for file in segment.files or ()
     }
-
-
-def can_learn(handle: Handle, spec: IndexSpec, fragments: Iterable[int]) -> bool:
-    """Whether the rows of some fragments are enough to build a segment from."""
-    if not spec.kind.is_vector:
-        return True
-    return _rows_with_value(handle, spec.column, fragments) >= limits.VECTOR_INDEX_ROWS_MIN
 
 
 def segments_of(handle: Handle, name: str) -> list[Index]:
@@ -239,7 +288,7 @@ def _rows_with_value(handle: Handle, column: str, fragments: Iterable[int]) -> i
 
 
 def _vector_options(handle: Handle, spec: IndexSpec, rows: int) -> dict[str, str | int | float | bool]:
-    kind = handle.dataset.schema.field(spec.column).type
+    kind = handle.schema.field(spec.column).type
     if not isinstance(kind, pa.FixedSizeListType):
         raise InternalError(f"table {handle.table}: column {spec.column} holds no vectors")
     chosen: dict[str, str | int | float | bool] = {

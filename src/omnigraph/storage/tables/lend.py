@@ -1,8 +1,10 @@
 """Lending a table version to readers who know Lance themselves."""
 
+import lance
 from lance import LanceDataset
 
 from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.handles import plain_uri
 from omnigraph.storage.tables.table import Table
 
 
@@ -19,4 +21,7 @@ def lend(table: Table) -> LanceDataset:
         LanceDataset: for reading.
     """
     with mapped(table.pin.table, table.pin.version):
-        return table._handle.dataset.checkout_version(table.pin.version)
+        dataset = table._handle.dataset
+        return lance.dataset(
+            plain_uri(dataset), version=table.pin.version, storage_options=dataset._storage_options
+        )

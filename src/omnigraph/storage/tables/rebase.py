@@ -69,8 +69,11 @@ def read_staging(base: Pin, handle: Handle, staged: Handle) -> Staging:
     """
     with mapped(staged.table, staged.version):
         steps = [*steps_between(handle, staged)][::-1]
-        effect = effect_between(handle, staged)
         found = StagedTable(base, staged.pin(), files=tuple(sorted(version_files(staged) - version_files(handle))))
+        rewriting = rewriting_of(steps)
+        if rewriting is not None:
+            return Staging(found, staged, segments=segment_changes(steps), rewriting=rewriting)
+        effect = effect_between(handle, staged)
         if not all(isinstance(step.operation, _LAYS_OUT) for step in steps):
             old, new = _ids_at(handle, effect.removed), _ids_in(staged, effect.added)
             is_old, is_kept = pc.is_in(new, value_set=old), pc.is_in(old, value_set=new)
@@ -97,12 +100,15 @@ def rebase(staging: Staging, base: Handle, onto: Pin, handle: Handle) -> Staging
         Staging | None: a version on `onto`; None where the effect has no exact meaning there: a row to delete was
             deleted or moved by others, the rows to add are there already, the columns differ, an index was changed by
             others too, or the write replaced a content that is not the same now. Index segments over rows that the
-            write itself has added or moved do not come along.
+            write itself has added do not come along; those over rows it has moved do where their fragments keep their
+            numbers.
     """
     if not (_same_columns(base, staging.handle) and _same_columns(base, handle)):
         return None
+    if staging.rewriting is not None:
+        return _relaid(staging, staging.rewriting, base, onto, handle)
     with mapped(onto.table, onto.version):
-        carried = [change for change in staging.segments.values() if holds_in(change, base, handle)]
+        carried = _carried(staging, base.fragments(), handle.fragments(), handle)
         moved: _Moved | None = _Moved(handle, Effect(), set())
         if staging.replaces or staging.effect.changes_rows:
             moved = _moved_rows(staging, base, handle, intermediate=bool(carried))
@@ -121,6 +127,40 @@ def rebase(staging: Staging, base: Handle, onto: Pin, handle: Handle) -> Staging
     )
     segments = {change.name: change for change in carried}
     return Staging(staged, made, moved.effect, staging.replaces, segments)
+
+
+def _relaid(staging: Staging, rewriting: Rewriting, base: Handle, onto: Pin, handle: Handle) -> Staging | None:
+    """Fragments rewritten on a newer version as they were on the base, with the indexes that go with them."""
+    with mapped(onto.table, onto.version):
+        there = relocated(rewriting, base, handle)
+        if there is None:
+            return None
+        gone = {key_of(fragment) for fragment in there.old}
+        left = [fragment for fragment in handle.fragments() if key_of(fragment) not in gone]
+        numbered = [*left, *(there.new if there.is_numbered else ())]
+        carried = _carried(staging, staging.handle.fragments(), numbered, handle)
+        operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(list(there.old), list(there.new))], [])
+        version = commit_detached(handle.dataset, operation, intermediate=bool(len(there.dead) or carried))
+        made = Handle(handle.table, version, handle.data_bytes + bytes_of(there.new) - bytes_of(there.old))
+        deletion = delete_at(made.dataset, there.dead)
+        if deletion is None:
+            raise InternalError(f"table {made.table} at {made.version}: a row of a fragment just added is not there")
+        if len(there.dead):
+            made = make_version(made, (), deletion, intermediate=bool(carried))
+        made = with_segments(made, carried)
+    files = fragment_files(there.new) | deletion_files(deletion.updated) | segment_files(carried)
+    segments = {change.name: change for change in carried}
+    # Deleting of its own makes it more than a rewriting; whoever moves it once more reads it anew.
+    staged = as_staged(onto, made, files)
+    return Staging(staged, made, segments=segments, rewriting=None if len(there.dead) else Rewriting(there.old, there.new))
+
+
+def _carried(
+    staging: Staging, built_on: Sequence[FragmentMetadata], there: Sequence[FragmentMetadata], onto: Handle
+) -> list[SegmentChange]:
+    """The changes to indexes that hold in a version with certain fragments and the indexes of `onto`."""
+    here, now = ({fragment.id: key_of(fragment) for fragment in some} for some in (built_on, there))
+    return [change for change in staging.segments.values() if holds_in(change, here, now, onto)]
 
 
 def _moved_rows(staging: Staging, base: Handle, onto: Handle, *, intermediate: bool) -> _Moved | None:

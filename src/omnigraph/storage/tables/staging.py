@@ -8,6 +8,7 @@ from omnigraph.storage.tables.effect import Effect
 from omnigraph.storage.tables.files import in_table, manifest_file
 from omnigraph.storage.tables.handles import Handle
 from omnigraph.storage.tables.indexes import SegmentChange
+from omnigraph.storage.tables.rewriting import Rewriting
 from omnigraph.storage.tables.staged import StagedTable
 
 
@@ -21,6 +22,7 @@ class Staging:
         effect: what it has against its base.
         replaces: whether it took the place of whatever the base held.
         segments: what became of indexes, by their names.
+        rewriting: which fragments it wrote again, where it changed nothing but how rows lie.
     """
 
     staged: StagedTable
@@ -28,6 +30,7 @@ class Staging:
     effect: Effect = field(default_factory=Effect)
     replaces: bool = False
     segments: Mapping[str, SegmentChange] = field(default_factory=dict)
+    rewriting: Rewriting | None = None
 
 
 def unchanged(base: Pin, handle: Handle) -> Staging:

@@ -78,7 +78,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """Its columns."""
-        return self._handle.dataset.schema
+        return self._handle.schema
 
     def scan(
         self,
@@ -163,7 +163,7 @@ class Table:
             int: the number; without a condition it is known from the manifest.
         """
         with mapped(self._pin.table, self._pin.version):
-            return int(self._handle.dataset.count_rows(filter=filter))
+            return self._handle.rows if filter is None else int(self._handle.dataset.count_rows(filter=filter))
 
     def rows_with_ids(
         self,
@@ -219,7 +219,7 @@ class Table:
     def indexes(self) -> tuple[BuiltIndex, ...]:
         """The indexes there are, with how far they reach."""
         with mapped(self._pin.table, self._pin.version):
-            rows = self._handle.dataset.count_rows()
+            rows = self._handle.rows
             return tuple(
                 BuiltIndex(
                     name=index.name,

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow.compute
 
 from omnigraph.errors import ConflictError, InvalidRequestError
-from omnigraph.execution.accepted import Accepted, refuse_other_schema
-from omnigraph.execution.incoming import Frame, Incoming, incoming_edges, incoming_nodes
 from omnigraph.ids import IdSource
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.schema import ID, EdgeType, NodeType, Schema
 from omnigraph.transaction import constraints
+from omnigraph.transaction.accepted import Accepted, refuse_other_schema
+from omnigraph.transaction.incoming import Frame, Incoming, incoming_edges, incoming_nodes
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
 

@@ -8,8 +8,6 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.execution.fresh_ids import fresh_ids
-from omnigraph.execution.node_ids import derived_ids
 from omnigraph.ids import IdSource
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.model.types import PropertyType, Scalar
@@ -17,6 +15,8 @@ from omnigraph.storage.conform import from_arrow, from_python, missing, nulls
 from omnigraph.storage.layout import table_schema
 from omnigraph.transaction.constraint_rules.rules import TypeRules
 from omnigraph.transaction.constraint_rules.uniqueness import check_unique_within
+from omnigraph.transaction.fresh_ids import fresh_ids
+from omnigraph.transaction.node_ids import derived_ids
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.execution.fresh_ids import fresh_ids
-from omnigraph.execution.node_ids import derived_ids
 from omnigraph.ids import UlidSource, is_ulid
 from omnigraph.language.schema import accept
 from omnigraph.model.keys import derived_id
 from omnigraph.model.schema import NodeType
 from omnigraph.storage.conform import from_python
+from omnigraph.transaction.fresh_ids import fresh_ids
+from omnigraph.transaction.node_ids import derived_ids
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 VALUES: dict[str, st.SearchStrategy[Any]] = {

@@ -1,0 +1,154 @@
+"""Points in a graph's history: the log entry that a branch, a number, a commit, a tag or a time stands for."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from omnigraph.branch import tags
+from omnigraph.branch.lines import birth, lines, newest_at
+from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.model.commit import MAIN, Record
+from omnigraph.storage import paths
+from omnigraph.storage.instants import EPOCH
+from omnigraph.transaction.parts import Parts
+
+Instant = datetime | str
+
+_SEARCH_THREADS = 8
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Names one state of the graph. With nothing said, the head of `main`.
+
+    Attributes:
+        branch: its head; or with `number` or `at`, an earlier state of it.
+        commit: the commit of this id, wherever it is.
+        number: the place in the branch's log.
+        tag: what the tag names.
+        at: the branch as it was at this time; a text in ISO 8601, or a datetime. Without a zone it is UTC.
+    """
+
+    branch: str | None = None
+    commit: str | None = None
+    number: int | None = None
+    tag: str | None = None
+    at: Instant | None = None
+
+    @property
+    def is_head(self) -> bool:
+        """Whether it moves: the head of a branch."""
+        return self.commit is None and self.number is None and self.tag is None and self.at is None
+
+
+HEAD_OF_MAIN = Point()
+
+
+def entry_at(parts: Parts, point: Point) -> Record:
+    """The entry that shows the state a point names.
+
+    Raises:
+        NotFoundError: there is no such branch, number, commit or tag, or nothing was there at that time.
+        InvalidRequestError: two things are named of which one would do, or the time is none.
+    """
+    _refuse_two(point)
+    if point.commit is not None:
+        return of_commit(parts, point.commit)
+    if point.tag is not None:
+        return _of_tag(parts, point.tag)
+    name = paths.branch_name(point.branch if point.branch is not None else MAIN)
+    head = parts.log.live_head(name)
+    if point.at is not None:
+        return _at_time(parts, head, point.at)
+    if point.number is None or point.number == head.number:
+        return head
+    found = parts.log.read(name, point.number) if birth(parts, head) <= point.number < head.number else None
+    if found is None:
+        raise NotFoundError(
+            f"branch '{name}' has no commit number {point.number}; its newest is {head.number}",
+            code="commit_not_found",
+        )
+    return found
+
+
+def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
+    """The entry of a commit, in whichever log it is; the log of `near` is searched first.
+
+    Raises:
+        NotFoundError: no log has it.
+    """
+    found = in_log(parts, near, commit)
+    if found is not None:
+        return found
+    others = [name for name in parts.log.branch_names() if name != near]
+    with ThreadPoolExecutor(_SEARCH_THREADS) as pool:
+        for each in pool.map(lambda name: in_log(parts, name, commit), others):
+            if each is not None:
+                return each
+    raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found", commit=commit)
+
+
+def in_log(parts: Parts, branch: str, commit: str) -> Record | None:
+    """A commit in one log, by halving: ids rise along a log."""
+    head = parts.log.head(branch)
+    if head is None or commit > head.commit:
+        return None
+    below, found = 0, head
+    while found.commit != commit:
+        if found.number - below <= 1:
+            return None
+        middle = (below + found.number) // 2
+        entry = parts.log.read(branch, middle)
+        # What is no longer there was cut away, and so was everything before it.
+        if entry is None or entry.commit < commit:
+            below = middle
+        else:
+            found = entry
+    return found if found.is_commit else None
+
+
+def instant_us(at: Instant) -> int:
+    """A time in microseconds since 1970.
+
+    Raises:
+        InvalidRequestError: the text names none.
+    """
+    moment = at
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment.strip())
+        except ValueError:
+            raise InvalidRequestError(
+                f"'{at}' is no time; write it like 2026-01-31T18:00:00Z", code="bad_time"
+            ) from None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - EPOCH) // _MICROSECOND
+
+
+def _refuse_two(point: Point) -> None:
+    if point.commit is not None and (point.branch, point.number, point.tag, point.at) != (None, None, None, None):
+        raise InvalidRequestError("a commit is found by its id alone; name no branch and no number beside it")
+    if point.tag is not None and (point.branch, point.number, point.at) != (None, None, None):
+        raise InvalidRequestError("a tag names one commit; name no branch, number or time beside it")
+    if point.number is not None and point.at is not None:
+        raise InvalidRequestError("name a number or a time, not both")
+
+
+def _of_tag(parts: Parts, name: str) -> Record:
+    tag = tags.read(parts, name)
+    found = parts.log.read(tag.branch, tag.number)
+    if found is None or found.head_commit != tag.commit:
+        raise NotFoundError(f"commit '{tag.commit}' of tag '{tag.name}' not found", code="commit_not_found")
+    return found
+
+
+def _at_time(parts: Parts, head: Record, at: Instant) -> Record:
+    instant = instant_us(at)
+    if head.created_at_us <= instant:
+        return head
+    for line in lines(parts, head):
+        found = newest_at(parts, line, instant)
+        if found is not None:
+            return found
+    raise NotFoundError(f"branch '{head.branch}' has no commit as old as {at}", code="commit_not_found")
