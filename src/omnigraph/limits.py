@@ -133,6 +133,15 @@ SPARK_MEMORY_SHARE = 0.3
 SPARK_MEMORY_BYTES_USUAL_MAX = 8 * 1024**3
 SPARK_SHUFFLE_PARTITIONS_MIN = 8
 
-# History: marks of branches that one listing tidies away; logs searched at once for a commit.
+# History: marks of branches that one listing tidies away.
 BRANCH_MARKS_TIDIED_MAX = 64
-NAMES_PAGE_MAX = 1_000
+# The change feed: characters of a token; changes and bytes of a page, commits of a poll.
+CHANGE_TOKEN_CHARACTERS_MAX = 4_096
+CHANGE_PAGE_CHANGES = 1_000
+CHANGE_PAGE_CHANGES_MAX = 8_192
+CHANGE_PAGE_BYTES = 4 * 1024**2
+CHANGE_PAGE_BYTES_MAX = 32 * 1024**2
+CHANGE_POLL_COMMITS = 128
+CHANGE_POLL_COMMITS_MAX = 512
+# Changes of more rows than this are read page by page, by their ids, and not all at once.
+CHANGE_ROWS_AT_ONCE_MAX = 20_000

@@ -1,0 +1,218 @@
+"""One Spark session for the process: whoever needs one asks here.
+
+A session that is there already, made by us or by the caller, is used; one that the caller made is never stopped by us.
+Ours ends with the process, on Ctrl-C too, and takes its Java process along.
+"""
+
+import atexit
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from omnigraph.errors import InvalidRequestError, UnavailableError
+from omnigraph.pipeline.class_archive import class_archive
+from omnigraph.pipeline.gateway import Gateway, Launch, start_gateway
+from omnigraph.pipeline.java import find_java
+from omnigraph.pipeline.machine import this_machine
+from omnigraph.pipeline.settings import SparkSettings, heap_bytes, is_local, spark_conf
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(slots=True)
+class _Ours:
+    """The session we made, and what must be undone with it."""
+
+    session: SparkSession
+    gateway: Gateway
+    folder: "tempfile.TemporaryDirectory[str]"
+    interrupt: Any
+
+
+_lock = threading.RLock()
+_ours: _Ours | None = None
+
+
+def spark_session(settings: SparkSettings | None = None) -> SparkSession:
+    """The Spark session of this process, made now if there is none.
+
+    Args:
+        settings (SparkSettings | None): what it should be like; sized to this machine by default.
+
+    Returns:
+        SparkSession: do not stop it; `stop_spark_session` does, if it is ours.
+
+    Raises:
+        InvalidRequestError: there is a session already, and it is not as asked for (`spark_session_differs`).
+        LimitError: the memory asked for is too little for Spark or too much for this machine (`spark_memory`).
+        UnavailableError: there is no fitting Java (`no_java`), or Spark does not start (`spark_not_started`).
+    """
+    settings = settings or SparkSettings()
+    with _lock:
+        there = active_session()
+        if there is not None:
+            _check_it_is_as_asked_for(there, settings)
+            return there
+        stop_spark_session()  # ours may have died
+        return _make(settings)
+
+
+def active_session() -> SparkSession | None:
+    """The session that is there already, whoever made it.
+
+    Returns:
+        SparkSession | None: None where there is none that lives.
+    """
+    with _lock:
+        context = SparkContext._active_spark_context
+        if context is None or context._jsc is None:
+            return None
+        if _ours is not None and _ours.session.sparkContext is context:
+            return _ours.session if _ours.gateway.is_running else None
+        return SparkSession.getActiveSession() or SparkSession(context)
+
+
+def stop_spark_session() -> None:
+    """End our session and its Java process, if there is one; somebody else's is left alone."""
+    global _ours
+    with _lock:
+        ours, _ours = _ours, None
+        if ours is None:
+            return
+        try:
+            _disconnect(ours)
+        finally:
+            ours.gateway.close()
+            ours.folder.cleanup()
+
+
+atexit.register(stop_spark_session)
+
+
+def _make(settings: SparkSettings) -> SparkSession:
+    global _ours  # noqa: PLW0603  (Spark has one session per process)
+    machine = this_machine()
+    memory = heap_bytes(settings, machine)
+    java = find_java()
+    spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    folder = tempfile.TemporaryDirectory(prefix="omnigraph-spark-", ignore_cleanup_errors=True)
+    conf = spark_conf(settings, machine, folder=Path(folder.name), python=sys.executable)
+    launch = Launch(
+        java=java,
+        spark_home=spark_home,
+        memory_bytes=memory,
+        conf=tuple(conf.items()),
+        archive=class_archive(java, spark_home, pyspark.__version__),
+        python=conf["spark.pyspark.python"],
+        local_address=_LOOPBACK if is_local(conf["spark.master"]) else None,
+    )
+    interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        gateway = _started(launch)
+    except BaseException:
+        folder.cleanup()
+        raise
+    try:
+        session = _connected(gateway, conf)
+    except BaseException as fault:
+        _forget_the_gateway()
+        gateway.close()
+        folder.cleanup()
+        if isinstance(fault, Py4JError):
+            raise UnavailableError(
+                f"Spark does not start with master {conf['spark.master']}: {_first_line(fault)}",
+                code="spark_not_started",
+            ) from fault
+        raise
+    _ours = _Ours(session, gateway, folder, interrupt)
+    return session
+
+
+def _started(launch: Launch) -> Gateway:
+    try:
+        return start_gateway(launch)
+    except UnavailableError:
+        if launch.archive is None:
+            raise
+        return start_gateway(replace(launch, archive=None))  # no job fails for want of a cache
+
+
+def _connected(gateway: Gateway, conf: Mapping[str, str]) -> SparkSession:
+    # PySpark reads these once, as it connects; no child of ours shall find them.
+    with _environment(
+        PYSPARK_GATEWAY_PORT=str(gateway.port),
+        PYSPARK_GATEWAY_SECRET=gateway.secret,
+        PYSPARK_PYTHON=conf["spark.pyspark.python"],
+    ):
+        connected = launch_gateway()  # type: ignore[no-untyped-call]
+        SparkContext._gateway, SparkContext._jvm = connected, connected.jvm
+        context = SparkContext(conf=SparkConf().setAll(list(conf.items())))
+        return SparkSession(context)
+
+
+def _disconnect(ours: _Ours) -> None:
+    try:
+        if ours.gateway.is_running:
+            ours.session.stop()
+    except (Py4JError, OSError):
+        pass  # it died meanwhile: there is nothing left to stop
+    finally:
+        SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
+        SparkSession._activeSession = None
+        _forget_the_gateway()
+        if threading.current_thread() is threading.main_thread() and ours.interrupt is not None:
+            signal.signal(signal.SIGINT, ours.interrupt)
+
+
+def _forget_the_gateway() -> None:
+    connected = SparkContext._gateway
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    if connected is not None:
+        connected.shutdown()
+
+
+def _check_it_is_as_asked_for(session: SparkSession, settings: SparkSettings) -> None:
+    has = session.sparkContext.getConf()
+    for key, wanted in settings.chosen.items():
+        is_now = has.get(key)
+        if is_now != wanted:
+            raise InvalidRequestError(
+                f"a Spark session is running already with {key}={is_now}, and {wanted} was asked for: there can be one "
+                f"session in a process; stop it first, or leave the setting out",
+                code="spark_session_differs",
+            )
+
+
+@contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _first_line(fault: BaseException) -> str:
+    java = getattr(fault, "java_exception", None)
+    text = str(java.getMessage()) if java is not None else str(fault)
+    return text.splitlines()[0] if text else type(fault).__name__
