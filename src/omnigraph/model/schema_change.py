@@ -1,5 +1,6 @@
 """The steps from one schema to the next, as values that say in a sentence what they do."""
 
+import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
@@ -7,6 +8,10 @@ from typing import ClassVar
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import Annotation, Check, Constraint, Index, Key, Range, Schema, TypeKind, Unique
 from omnigraph.model.types import PropertyType
+
+
+# How careful a change of the catalogue has to be: looked at in the data first, or losing some of it.
+_TIERS = {"OG-MF-103": "validated", "OG-MF-104": "validated", "OG-MF-106": "destructive"}
 
 
 class DropMode(StrEnum):
@@ -38,7 +43,7 @@ class RenameType:
     to_name: str
 
     def __str__(self) -> str:
-        return f"rename {self.type_kind} type '{self.from_name}' to '{self.to_name}'"
+        return f"rename {self.type_kind} type '{self.from_name}' -> '{self.to_name}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ class AddProperty:
     property_type: PropertyType
 
     def __str__(self) -> str:
-        return f"add property '{self.type_name}.{self.property_name}' of type {self.property_type}"
+        path = f"{self.type_name}.{self.property_name}"
+        return f"add property '{path}' ({self.property_type}) on {self.type_kind} '{self.type_name}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,8 @@ class RenameProperty:
     to_name: str
 
     def __str__(self) -> str:
-        return f"rename property '{self.type_name}.{self.from_name}' to '{self.to_name}'"
+        was, now = f"{self.type_name}.{self.from_name}", f"{self.type_name}.{self.to_name}"
+        return f"rename property '{was}' -> '{now}' on {self.type_kind} '{self.type_name}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ class AddConstraint:
     constraint: Constraint
 
     def __str__(self) -> str:
-        return f"add {constraint_text(self.constraint)} to {self.type_kind} type '{self.type_name}'"
+        return f"add constraint {constraint_text(self.constraint)} on {self.type_kind} '{self.type_name}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,8 @@ class ExtendEnum:
     added_values: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"extend enum '{self.type_name}.{self.property_name}' with {', '.join(self.added_values)}"
+        path, added = f"{self.type_name}.{self.property_name}", ", ".join(f"+{each}" for each in self.added_values)
+        return f"extend enum '{path}' ({added}) on {self.type_kind} '{self.type_name}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +114,7 @@ class UpdateTypeMetadata:
     annotations: tuple[Annotation, ...]
 
     def __str__(self) -> str:
-        return f"update metadata of {self.type_kind} type '{self.name}'"
+        return f"update metadata on {self.type_kind} '{self.name}'{_annotations_text(self.annotations)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,10 @@ class UpdatePropertyMetadata:
     annotations: tuple[Annotation, ...]
 
     def __str__(self) -> str:
-        return f"update metadata of property '{self.type_name}.{self.property_name}'"
+        path = f"{self.type_name}.{self.property_name}"
+        return f"update metadata on property '{path}' of {self.type_kind} '{self.type_name}'" + _annotations_text(
+            self.annotations
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +144,7 @@ class DropType:
     mode: DropMode = DropMode.SOFT
 
     def __str__(self) -> str:
-        return f"drop {self.type_kind} type '{self.name}' ({self.mode})"
+        return f"drop {self.type_kind} type '{self.name}' ({self.mode} mode)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +158,8 @@ class DropProperty:
     mode: DropMode = DropMode.SOFT
 
     def __str__(self) -> str:
-        return f"drop property '{self.type_name}.{self.property_name}' ({self.mode})"
+        path = f"{self.type_name}.{self.property_name}"
+        return f"drop property '{path}' of {self.type_kind} '{self.type_name}' ({self.mode} mode)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +178,8 @@ class UnsupportedChange:
     code: str | None = None
 
     def __str__(self) -> str:
-        return f"unsupported change to {self.entity}: {self.text}"
+        code = f" [{self.code}, {_TIERS[self.code]}]" if self.code is not None else ""
+        return f"unsupported change on {self.entity}{code}: {self.reason}"
 
     @property
     def text(self) -> str:
@@ -246,6 +259,12 @@ class SchemaPlan:
             for step in self.steps
         )
         return replace(self, steps=tuple(steps))
+
+
+def _annotations_text(annotations: tuple[Annotation, ...]) -> str:
+    """` (@description("…"))`; nothing where there are none."""
+    shown = ", ".join(f"@{each.name}({json.dumps(each.value, ensure_ascii=False)})" for each in annotations)
+    return f" ({shown})" if shown else ""
 
 
 def constraint_text(constraint: Constraint) -> str:
