@@ -11,21 +11,48 @@ the footprint: two writers that are each allowed alone, and not together, cannot
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
 
+from omnigraph.errors import ConstraintError
 from omnigraph.model.schema import ID
-from omnigraph.transaction.constraint_rules.degrees import check_degrees
-from omnigraph.transaction.constraint_rules.ends import check_ends, check_retained, note_ends
+from omnigraph.transaction.constraint_rules.degrees import degree_breaches
+from omnigraph.transaction.constraint_rules.ends import end_breaches, note_ends, retained_breaches
 from omnigraph.transaction.constraint_rules.rules import Rules, TypeRules
-from omnigraph.transaction.constraint_rules.uniqueness import check_unique
-from omnigraph.transaction.constraint_rules.values import check_values
+from omnigraph.transaction.constraint_rules.uniqueness import unique_breaches
+from omnigraph.transaction.constraint_rules.values import value_breaches
 from omnigraph.transaction.staging import Staging
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
+
+
+class RuleKind(StrEnum):
+    """Which sort of rule is broken."""
+
+    VALUE = "value"
+    UNIQUE = "unique"
+    END = "end"
+    DEGREE = "degree"
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """One broken rule.
+
+    Attributes:
+        kind: which sort of rule.
+        type_key: the type it is about.
+        error: what to say, with the entities in its details.
+    """
+
+    kind: RuleKind
+    type_key: str
+    error: ConstraintError
 
 
 def check(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = frozenset()) -> None:
@@ -40,27 +67,54 @@ def check(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = frozense
         ConstraintError: the first rule it breaks.
         InvalidRequestError: a rule cannot be applied.
     """
+    for breach in breaches(staging, rules, cascaded=cascaded):
+        raise breach.error
+
+
+def breaches(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = frozenset()) -> Iterator[Breach]:
+    """Every rule that a write breaks, in order. What the verdict rests on has been noted once all were asked for.
+
+    Args:
+        staging: the write, all its statements done.
+        rules: those of the schema it was made under.
+        cascaded: node types whose deleted nodes' edges the write has looked for and deleted itself.
+
+    Yields:
+        Each breach.
+
+    Raises:
+        InvalidRequestError: a rule cannot be applied.
+    """
     touched = [each for key, each in rules.types.items() if key in staging.pending]
     for each in touched:
         rows = staging.pending[each.type_key].rows
         if rows.num_rows:
             for rule in each.values:
-                check_values(rule, rows)
+                yield from _told(RuleKind.VALUE, each.type_key, value_breaches(rule, rows))
     replaced = {each.type_key: _replaced(staging, each) for each in touched}
     for each in touched:
         for distinct in each.distinct:
-            check_unique(staging, each.type_key, distinct, replaced[each.type_key])
+            shared = unique_breaches(staging, each.type_key, distinct, replaced[each.type_key])
+            yield from _told(RuleKind.UNIQUE, each.type_key, shared)
     for each in touched:
         # Whoever replaces everything is noted as that.
         if not staging.pending[each.type_key].replaces:
             for end in each.ends:
                 note_ends(staging, end, staging.pending[each.type_key].rows, replaced[each.type_key])
-    check_ends(staging, (end for each in touched for end in each.ends))
+    for error in end_breaches(staging, (end for each in touched for end in each.ends)):
+        yield Breach(RuleKind.END, error.details["type_key"], error)
     removed = dict(_removed(staging, touched, rules, cascaded))
-    check_retained(staging, removed, (end for key in removed for end in rules.arrivals[key]))
+    for error in retained_breaches(staging, removed, (end for key in removed for end in rules.arrivals[key])):
+        yield Breach(RuleKind.END, error.details["type_key"], error)
     for each in touched:
         if each.degree is not None:
-            check_degrees(staging, each.degree, replaced[each.type_key])
+            yield from _told(
+                RuleKind.DEGREE, each.type_key, degree_breaches(staging, each.degree, replaced[each.type_key])
+            )
+
+
+def _told(kind: RuleKind, type_key: str, errors: Iterator[ConstraintError]) -> Iterator[Breach]:
+    return (Breach(kind, type_key, error) for error in errors)
 
 
 def _replaced(staging: Staging, rules: TypeRules) -> pa.Table:

@@ -72,9 +72,11 @@ def stage(parts: Parts, staging: Staging) -> Staged:
     for key, rework in staging.reworks.items():
         # First the columns, then the rows that use them.
         restage[key] = chained(rework, restage[key]) if key in restage else rework
-    tables = parts.tables.stage_many({key: partial(_one, each, staging.start_pin(key)) for key, each in restage.items()})
+    tables = parts.tables.stage_many(
+        {key: partial(_one, each, staging.start_pin(key)) for key, each in restage.items()}
+    )
     # Rows that can be staged again elsewhere without running anything; a rework has to be planned anew.
-    again = {key: each for key, each in restage.items() if key not in staging.reworks | staging.adopted}
+    again = {key: each for key, each in restage.items() if key not in staging.reworks and key not in staging.adopted}
     for key, each in staging.adopted.items():
         tables[key] = _taken_over(staging.base_pin(key), each, tables.get(key))
     footprint = _footprint(staging, tables)

@@ -1,5 +1,6 @@
 """How many edges leave a node: checked for the nodes whose edges a write touches."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -15,8 +16,8 @@ from omnigraph.transaction.staging import Staging
 pc: Any = pyarrow.compute
 
 
-def check_degrees(staging: Staging, rule: Degree, replaced: pa.Table) -> None:
-    """Refuse too many or too few edges of a node, judged on what the write leaves.
+def degree_breaches(staging: Staging, rule: Degree, replaced: pa.Table) -> Iterator[ConstraintError]:
+    """Nodes with too many or too few edges, judged on what the write leaves.
 
     A node that is gone owes nothing, and one that the write gives and takes no edge is not looked at.
 
@@ -25,8 +26,8 @@ def check_degrees(staging: Staging, rule: Degree, replaced: pa.Table) -> None:
         rule: the bounds.
         replaced: the committed edges that the write replaces or deletes.
 
-    Raises:
-        ConstraintError: a node has too many or too few.
+    Yields:
+        What to say of each.
     """
     pending = staging.pending[rule.type_key].rows
     touched = pc.unique(pa.chunked_array([*pending.column(SRC).chunks, *replaced.column(SRC).chunks], pa.string()))
@@ -44,4 +45,4 @@ def check_degrees(staging: Staging, rule: Degree, replaced: pa.Table) -> None:
     gone = set(staging.missing(rule.node_key, list(wrong)))
     for node, count in wrong.items():
         if node not in gone:
-            raise ConstraintError(rule.breach(node, count), type_key=rule.type_key, id=node, count=count)
+            yield ConstraintError(rule.breach(node, count), type_key=rule.type_key, id=node, count=count)

@@ -1,6 +1,6 @@
 """Edges have both their nodes: those a write touches, and those it leaves behind when nodes go."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,15 +18,15 @@ pc: Any = pyarrow.compute
 _LEAVING = {SRC: TokenKind.FROM}
 
 
-def check_ends(staging: Staging, ends: Iterable[EndsAt]) -> None:
-    """Refuse a touched edge with an end that is no node, judged on what the write leaves.
+def end_breaches(staging: Staging, ends: Iterable[EndsAt]) -> Iterator[ConstraintError]:
+    """Touched edges with an end that is no node, judged on what the write leaves.
 
     Args:
         staging: the write.
         ends: those of every edge type it has rows of.
 
-    Raises:
-        ConstraintError: a node is not there.
+    Yields:
+        What to say of each.
     """
     ends = list(ends)
     named: dict[str, list[str]] = {}
@@ -37,29 +37,28 @@ def check_ends(staging: Staging, ends: Iterable[EndsAt]) -> None:
     for end in ends:
         gone = missing.get(end.node_key)
         if gone:
-            for each in _ids(staging.pending[end.type_key].rows, end.column):
-                if each in gone:
-                    raise _breach(end, each)
+            edges = staging.pending[end.type_key].rows
+            yield from _breaches(end, edges.filter(pc.is_in(edges.column(end.column), value_set=_set(gone))))
 
 
-def check_retained(staging: Staging, removed: Mapping[str, "pa.Array[Any]"], arrivals: Iterable[EndsAt]) -> None:
-    """Refuse to leave an edge behind whose node goes.
+def retained_breaches(
+    staging: Staging, removed: Mapping[str, "pa.Array[Any]"], arrivals: Iterable[EndsAt]
+) -> Iterator[ConstraintError]:
+    """Edges that are left behind while their node goes.
 
     Args:
         staging: the write.
         removed: by node type key, the ids that go.
         arrivals: the ends of edges that lie at these types.
 
-    Raises:
-        ConstraintError: an edge would dangle.
+    Yields:
+        What to say of each.
     """
     for end in arrivals:
         ids = removed.get(end.node_key)
         if ids is None or not len(ids):
             continue
-        left = edges_at(staging, end, ids, columns=())
-        if left.num_rows:
-            raise _breach(end, _ids(left, end.column)[0])
+        yield from _breaches(end, edges_at(staging, end, ids, columns=()))
 
 
 def edges_at(staging: Staging, end: EndsAt, node_ids: "pa.Array[Any]", *, columns: Iterable[str]) -> pa.Table:
@@ -90,5 +89,11 @@ def _ids(rows: pa.Table, column: str) -> list[str]:
     return [str(each) for each in pc.unique(rows.column(column)).to_pylist()]
 
 
-def _breach(end: EndsAt, node_id: str) -> ConstraintError:
-    return ConstraintError(end.breach(node_id), type_key=end.type_key, end=end.column, id=node_id)
+def _set(ids: set[str]) -> "pa.Array[Any]":
+    return pa.array(sorted(ids), pa.string())
+
+
+def _breaches(end: EndsAt, edges: pa.Table) -> Iterator[ConstraintError]:
+    for entity, node in zip(edges.column(ID).to_pylist(), edges.column(end.column).to_pylist(), strict=True):
+        told = end.breach(str(node))
+        yield ConstraintError(told, type_key=end.type_key, end=end.column, id=str(node), entity=str(entity))

@@ -1,7 +1,7 @@
 """Tuples that occur once over a type: among the rows of a write, and between them and the committed ones."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +18,8 @@ from omnigraph.transaction.staging import Staging
 pc: Any = pyarrow.compute
 
 
-def check_unique(staging: Staging, type_key: str, rule: Distinct, replaced: pa.Table) -> None:
-    """Refuse two entities with one tuple, judged on what the write leaves; note the values it takes and frees.
+def unique_breaches(staging: Staging, type_key: str, rule: Distinct, replaced: pa.Table) -> Iterator[ConstraintError]:
+    """Two entities with one tuple, judged on what the write leaves; the values it takes and frees are noted.
 
     Args:
         staging: the write.
@@ -27,16 +27,17 @@ def check_unique(staging: Staging, type_key: str, rule: Distinct, replaced: pa.T
         rule: the tuple.
         replaced: the committed rows that the write replaces or deletes.
 
-    Raises:
-        ConstraintError: two entities would share it.
+    Yields:
+        What to say of two entities that would share it.
     """
     pending = staging.pending[type_key].rows
     if staging.pending[type_key].replaces:
-        check_unique_within(rule, pending)
+        yield from _shared_within(rule, pending)
         return  # there is nothing else, and the footprint says that everything was written
     # What an entity had and keeps, nobody else could take meanwhile without breaking the rule themselves.
     pending, replaced = _changed(rule, pending, replaced)
-    taken = check_unique_within(rule, pending)
+    yield from _shared_within(rule, pending)
+    taken = _by_name(rule, whole(rule, pending))
     staging.claim_tokens(type_key, TokenKind.UNIQUE, taken)
     staging.write_tokens(type_key, TokenKind.UNIQUE, _names(rule, whole(rule, replaced)))
     if not taken:
@@ -47,7 +48,7 @@ def check_unique(staging: Staging, type_key: str, rule: Distinct, replaced: pa.T
     for name, holder in zip(_names(rule, found), found.column(ID).to_pylist(), strict=True):
         other = taken.get(name)
         if other is not None and other != holder:
-            raise _breach(rule, pending, str(holder), other)
+            yield _breach(rule, pending, str(holder), other)
 
 
 def check_unique_within(rule: Distinct, rows: pa.Table) -> dict[str, str]:
@@ -63,15 +64,21 @@ def check_unique_within(rule: Distinct, rows: pa.Table) -> dict[str, str]:
     Raises:
         ConstraintError: two rows have the same.
     """
+    for breach in _shared_within(rule, rows):
+        raise breach
+    return _by_name(rule, whole(rule, rows))
+
+
+def _shared_within(rule: Distinct, rows: pa.Table) -> Iterator[ConstraintError]:
     there = whole(rule, rows)
-    taken = _by_name(rule, there)
-    if len(taken) < there.num_rows:
-        seen: dict[str, str] = {}
-        for name, each in zip(_names(rule, there), there.column(ID).to_pylist(), strict=True):
-            if name in seen:
-                raise _breach(rule, there, seen[name], str(each))
-            seen[name] = str(each)
-    return taken
+    names = _names(rule, there)
+    if len(set(names)) == len(names):
+        return
+    seen: dict[str, str] = {}
+    for name, each in zip(names, there.column(ID).to_pylist(), strict=True):
+        if name in seen:
+            yield _breach(rule, there, seen[name], str(each))
+        seen.setdefault(name, str(each))
 
 
 def whole(rule: Distinct, rows: pa.Table) -> pa.Table:

@@ -1,26 +1,30 @@
 """Rules about single rows, over whole columns; an absent value breaks none."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.errors import ConstraintError, InvalidRequestError
+from omnigraph.model.schema import ID
 from omnigraph.transaction.constraint_rules.rules import Matches, OneOf, ValueRule, Within
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
 
 
-def check_values(rule: ValueRule, rows: pa.Table) -> None:
-    """Refuse the first row that breaks a rule.
+def value_breaches(rule: ValueRule, rows: pa.Table) -> Iterator[ConstraintError]:
+    """The rows that break a rule, in their order.
 
     Args:
         rule: what must hold.
         rows: the rows a write touches, as they will be.
 
+    Yields:
+        What to say of each.
+
     Raises:
-        ConstraintError: a row breaks it.
         InvalidRequestError: the rule itself cannot be applied.
     """
     column: Any = rows.column(rule.column)
@@ -33,9 +37,13 @@ def check_values(rule: ValueRule, rows: pa.Table) -> None:
             wrong = pc.invert(_found(rule, column))
     broken = pc.and_kleene(wrong, pc.is_valid(column))
     if pc.any(broken).as_py():
-        # The first one, told as it stands in the row.
-        value = column[pc.index(broken, pa.scalar(value=True)).as_py()].as_py()
-        raise ConstraintError(rule.breach(value), type=rule.type_name, property=rule.column, value=value)
+        wrong_rows = rows.filter(broken)
+        for entity, value in zip(wrong_rows.column(ID), wrong_rows.column(rule.column), strict=True):
+            # Told as it stands in the row.
+            told = value.as_py()
+            yield ConstraintError(
+                rule.breach(told), type=rule.type_name, property=rule.column, value=told, entity=entity.as_py()
+            )
 
 
 def _outside(column: Any, least: float | None, most: float | None) -> Any:  # noqa: ANN401  (whatever kernels take)
