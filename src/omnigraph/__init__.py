@@ -34,6 +34,7 @@ _WHERE = {
     "ParseError": "omnigraph.errors",
     "PermissionDeniedError": "omnigraph.errors",
     "PreconditionError": "omnigraph.errors",
+    "ReclaimedError": "omnigraph.errors",
     "UnavailableError": "omnigraph.errors",
 }
 

@@ -5,6 +5,7 @@
     │   ├── ParseError                has a line, column and caret
     │   └── ConstraintError           names the rows
     ├── NotFoundError                 name something that exists    404   (also LookupError)
+    │   └── ReclaimedError            it was pruned: name a newer   410
     ├── AlreadyExistsError            choose another name           409
     ├── ConflictError                 retry on a fresh base,        409
     │                                 or resolve; has conflicts
@@ -72,6 +73,12 @@ class NotFoundError(GraphError, LookupError):
     """Something named does not exist."""
 
     code = "not_found"
+
+
+class ReclaimedError(NotFoundError):
+    """A commit that was there has been pruned."""
+
+    code = "version_reclaimed"
 
 
 class AlreadyExistsError(GraphError):

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from omnigraph.model.change import NO_CHANGES, Changes
 from omnigraph.model.footprint import Footprint
+from omnigraph.model.retention import NOTHING_PRUNED, Pruned
 
 
 class CommitKind(StrEnum):
@@ -104,8 +105,9 @@ class Record:
         recovery: the audit, on recover entries.
         fork_of: on fork entries, the branch it was made from.
         fork_number: on fork entries, the source's entry number at the fork.
-        notes: further facts of the kind, as plain JSON values (merge resolutions, prune marks).
+        notes: further facts of the kind, as plain JSON values (merge resolutions).
         born: number of the entry with which this life of its branch began; None in records that do not tell.
+        pruned: what has been pruned of the branch, up to and with this entry.
     """
 
     commit: str
@@ -129,6 +131,7 @@ class Record:
     fork_number: int | None = None
     notes: dict[str, object] = field(default_factory=dict)
     born: int | None = None
+    pruned: Pruned = NOTHING_PRUNED
 
     @property
     def is_commit(self) -> bool:

@@ -143,6 +143,7 @@ def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Rec
         recovery=None if draft.recovery is None else _outcome(draft.recovery, staged, tables),
         notes=staged.notes,
         born=head.life,
+        pruned=head.pruned,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from omnigraph.model.change import NO_CHANGES, Changes, TypeChange
 from omnigraph.model.commit import CommitKind, Pin, Record, Recovery, RecoveryKind, TableOutcome
 from omnigraph.model.footprint import Footprint, TypeFootprint
+from omnigraph.model.retention import NOTHING_PRUNED, Pruned
 
 VERSION = 1
 
@@ -43,6 +44,7 @@ def document(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None)
         "fork_number": record.fork_number,
         "notes": record.notes,
         "born": record.born,
+        "pruned": _pruned_document(record.pruned),
     }
     return {name: value for name, value in full.items() if value not in (None, [], {})}
 
@@ -87,6 +89,7 @@ def read(found: dict[str, Any], whole_map: WholeMap) -> Record:
         fork_number=found.get("fork_number"),
         notes=found.get("notes", {}),
         born=found.get("born"),
+        pruned=_read_pruned(found.get("pruned")),
     )
 
 
@@ -210,4 +213,28 @@ def _read_recovery(found: dict[str, Any]) -> Recovery:
             TableOutcome(each["table_key"], int(each["from_version"]), int(each["to_version"]))
             for each in found["tables"]
         ),
+    )
+
+
+def _pruned_document(pruned: Pruned) -> dict[str, Any]:
+    if pruned == NOTHING_PRUNED:
+        return {}
+    return {
+        "floor": pruned.floor,
+        "through": pruned.through,
+        "single": list(pruned.single),
+        "ages": [list(each) for each in pruned.ages],
+        "unswept": pruned.unswept,
+    }
+
+
+def _read_pruned(found: dict[str, Any] | None) -> Pruned:
+    if not found:
+        return NOTHING_PRUNED
+    return Pruned(
+        floor=int(found["floor"]),
+        through=int(found["through"]),
+        single=tuple(int(number) for number in found["single"]),
+        ages=tuple((int(number), int(at_us)) for number, at_us in found["ages"]),
+        unswept=int(found["unswept"]),
     )

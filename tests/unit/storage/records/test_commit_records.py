@@ -11,6 +11,7 @@ from omnigraph.errors import FormatError
 from omnigraph.model.change import NO_CHANGES, Changes, TypeChange
 from omnigraph.model.commit import UNKNOWN, CommitKind, Pin, Record, Recovery, RecoveryKind, TableOutcome
 from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint, tokens
+from omnigraph.model.retention import Pruned
 from omnigraph.storage.records.read import (
     footprint_bytes,
     read_footprint,
@@ -60,6 +61,7 @@ _json = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
     max_leaves=5,
 )
+_numbers = st.integers(1, 2**63)
 records = st.builds(
     Record,
     commit=_texts,
@@ -84,6 +86,15 @@ records = st.builds(
     fork_of=st.none() | _texts,
     fork_number=st.none() | st.integers(1, 2**63),
     notes=st.dictionaries(_texts, _json, max_size=3),
+    born=st.none() | st.integers(1, 2**63),
+    pruned=st.builds(
+        Pruned,
+        _numbers,
+        _numbers,
+        st.lists(_numbers, max_size=3).map(tuple),
+        st.lists(st.tuples(_numbers, st.integers(0, 2**53)), max_size=3).map(tuple),
+        _numbers,
+    ),
 )
 
 

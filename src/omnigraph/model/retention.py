@@ -1,0 +1,37 @@
+"""What has been pruned of a branch. Every entry takes it on from the one before, so that the head alone tells."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The marks that prunes have left on a branch.
+
+    A marked commit is listed and read by nobody, but its data is still there. What lies below the floor is gone for
+    good: a sweep may delete its data and its entries at any moment.
+
+    Attributes:
+        floor: the first entry that is kept.
+        through: every commit up to and with this entry is marked.
+        single: further marked entries, each by its number, ascending.
+        ages: of some marked entries, number and time in microseconds, ascending; a later prune then need not read them.
+        unswept: the first entry that, when the mark was made, no sweep was known to have cut away. What lies between it
+            and the floor is still to be swept, whoever died meanwhile.
+    """
+
+    floor: int = 1
+    through: int = 0
+    single: tuple[int, ...] = ()
+    ages: tuple[tuple[int, int], ...] = ()
+    unswept: int = 1
+
+    def is_kept(self, number: int) -> bool:
+        """Whether the data of an entry is still there."""
+        return number >= self.floor
+
+    def is_listed(self, number: int) -> bool:
+        """Whether an entry is shown to readers: kept, and not marked."""
+        return number >= self.floor and number > self.through and number not in self.single
+
+
+NOTHING_PRUNED = Pruned()

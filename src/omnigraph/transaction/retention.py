@@ -1,0 +1,81 @@
+"""Which commits of a branch are still kept, and which are shown. All from its head: nothing else is read.
+
+A commit is *listed* until a prune marks it, and *kept* until the floor passes it. What is kept may be read by whoever
+already uses it (a writer's base, the base of a merge, a fork, a tag); what is listed may be read by everybody.
+
+A commit below the floor may still be held by a tag, a branch made from it, an intent or a lease. Whoever comes through
+one of those needs no look at the floor.
+"""
+
+from omnigraph.errors import NotFoundError, ReclaimedError
+from omnigraph.model.commit import Record
+from omnigraph.transaction.parts import Parts
+
+
+def check_listed(head: Record, number: int) -> None:
+    """Let nobody read by number or id what a prune has marked.
+
+    Args:
+        head (Record): the newest entry of the branch.
+        number (int): the entry in question.
+
+    Raises:
+        ReclaimedError: it is marked, or lies below the floor.
+    """
+    if not head.pruned.is_listed(number):
+        raise reclaimed(head.branch, number, floor=head.pruned.floor)
+
+
+def still_kept(parts: Parts, branch: str, number: int) -> bool:
+    """Whether the data of an entry is kept, asked of the branch's head as it is now.
+
+    For whoever takes over the versions of another line: put what names them first (an intent, a fork, a tag, a lease),
+    then ask. If the answer is yes, every sweep from here on either sees what was put, or had the entry among its roots.
+
+    Args:
+        parts (Parts): of the graph.
+        branch (str): in whose log the entry is.
+        number (int): its number there.
+
+    Returns:
+        bool: False also when there is no such branch or entry any more.
+    """
+    head = parts.log.head(branch)
+    return head is not None and head.is_live and number <= head.number and head.pruned.is_kept(number)
+
+
+def check_kept(parts: Parts, entry: Record) -> None:
+    """Like `still_kept`, for whoever can only give up.
+
+    Args:
+        parts (Parts): of the graph.
+        entry (Record): what was taken over.
+
+    Raises:
+        ReclaimedError: a prune has passed it meanwhile.
+        NotFoundError: its branch is gone.
+    """
+    head = parts.log.head(entry.branch)
+    if head is None or not head.is_live:
+        raise NotFoundError(f"branch '{entry.branch}' not found", code="branch_not_found", branch=entry.branch)
+    if not head.pruned.is_kept(entry.number):
+        raise reclaimed(entry.branch, entry.number, floor=head.pruned.floor)
+
+
+def reclaimed(branch: str, number: int, *, floor: int) -> ReclaimedError:
+    """The error of a commit that was pruned.
+
+    Args:
+        branch (str): whose.
+        number (int): of its entry.
+        floor (int): the first entry that is kept.
+
+    Returns:
+        ReclaimedError: to be raised.
+    """
+    return ReclaimedError(
+        f"commit number {number} of branch '{branch}' was pruned; the oldest that is kept is number {floor}",
+        branch=branch,
+        number=number,
+        floor=floor,
+    )

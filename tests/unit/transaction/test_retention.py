@@ -1,0 +1,57 @@
+"""Which commits are kept and which are shown, told by the head alone."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import NotFoundError, ReclaimedError
+from omnigraph.model.commit import MAIN
+from omnigraph.model.retention import NOTHING_PRUNED, Pruned
+from omnigraph.testing import operations as op
+from omnigraph.testing.operations import PERSON
+from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.retention import check_kept, check_listed, still_kept
+from omnigraph.transaction.write import write
+
+PRUNED = Pruned(floor=4, through=6, single=(8,))
+
+
+@pytest.mark.parametrize(
+    ("number", "kept", "listed"),
+    [(3, False, False), (4, True, False), (6, True, False), (7, True, True), (8, True, False), (9, True, True)],
+)
+def test_what_is_marked_is_kept_and_not_shown_and_what_is_below_the_floor_is_neither(
+    number: int, kept: bool, listed: bool
+) -> None:
+    assert (PRUNED.is_kept(number), PRUNED.is_listed(number)) == (kept, listed)
+
+
+def test_of_a_branch_that_was_never_pruned_everything_is_shown() -> None:
+    assert NOTHING_PRUNED.is_kept(1)
+    assert NOTHING_PRUNED.is_listed(1)
+
+
+def test_the_head_tells_of_every_entry_and_says_what_is_gone(tmp_path: Path) -> None:
+    parts = op.new_graph(str(tmp_path), settings=Settings(durability="process"))
+    write(parts, MAIN, op.insert(PERSON, {"a": 1}))
+    head = replace(parts.log.live_head(MAIN), pruned=PRUNED)
+
+    check_listed(head, 7)
+    with pytest.raises(ReclaimedError, match="number 6 of branch 'main' was pruned.*kept is number 4") as caught:
+        check_listed(head, 6)
+
+    assert caught.value.code == "version_reclaimed"
+    assert caught.value.details == {"branch": MAIN, "number": 6, "floor": 4}
+
+
+def test_a_commit_is_asked_for_afresh_and_none_is_kept_of_a_branch_that_is_not_there(tmp_path: Path) -> None:
+    parts = op.new_graph(str(tmp_path), settings=Settings(durability="process"))
+    first = parts.log.live_head(MAIN)
+
+    assert still_kept(parts, MAIN, first.number)
+    check_kept(parts, first)
+    assert not still_kept(parts, MAIN, first.number + 1)
+    assert not still_kept(parts, "nowhere", 1)
+    with pytest.raises(NotFoundError, match="'nowhere'"):
+        check_kept(parts, replace(first, branch="nowhere"))
