@@ -52,6 +52,8 @@ ID_PASS_ROWS_MAX = 1_048_576
 # Effects of staged versions kept in memory for rebasing: how many, and the most rows one may touch.
 STAGED_EFFECTS_MAX = 256
 STAGED_EFFECT_ROWS_MAX = 20_000
+# What a write did to rows is handed on, for those who keep track of them, if it is no more than this.
+WRITTEN_ROWS_MAX = 1_024
 # A large fragment is rewritten once this share of its rows is deleted.
 FRAGMENT_DEAD_SHARE_MAX = 0.5
 # Fewer vectors than this are compared one by one; a code book cannot be learnt from fewer.
@@ -82,6 +84,9 @@ EXPRESSION_OPERATORS_MAX = 64
 # Compiled queries kept, and schemas whose digest is remembered.
 COMPILED_QUERIES_MAX = 1_024
 SCHEMA_DIGESTS_MAX = 64
+# Texts that differ in their strings only share a plan, up to this length and so many strings.
+LIFTED_TEXT_CHARACTERS_MAX = 20_000
+LIFTED_STRINGS_MAX = 8
 HINT_NAMES_MAX = 1_000
 VECTOR_DIMENSION_MAX = 2_147_483_647
 
@@ -114,6 +119,8 @@ CSR_SPLICED_NODES_MAX = 4_096
 REACH_MARKS_BYTES_MAX = 8 * 1024**2
 # Nodes whose neighbours are looked up in the edge table, where adjacency is not in memory.
 LOOKUP_NODES_MAX = 256
+# Rows of a walk; more are left to operators, which work in batches and count what they hold.
+WALK_ROWS_MAX = 65_536
 # Groups are counted in an array as long as all values there are, unless there are more of these.
 GROUPS_IN_PLACE_MAX = 2**22
 # Adjacency beside the graph: of edge tables from this size on, in files of about so many edges; written again after
@@ -132,9 +139,14 @@ SPARK_MEMORY_BYTES_MIN = 512 * 1024**2
 SPARK_MEMORY_SHARE = 0.3
 SPARK_MEMORY_BYTES_USUAL_MAX = 8 * 1024**3
 SPARK_SHUFFLE_PARTITIONS_MIN = 8
+# Export: tables up to this size are sorted whole, larger ones by the addresses of their rows; what is written at once.
+EXPORT_SORT_BYTES_MAX = 256 * 1024**2
+EXPORT_BATCH_BYTES = 16 * 1024**2
+EXPORT_BATCH_ROWS_MAX = 65_536
 
-# History: marks of branches that one listing tidies away.
+# History: marks of branches that one listing tidies away; entries read ahead where a log is walked down.
 BRANCH_MARKS_TIDIED_MAX = 64
+HISTORY_READ_AHEAD_ENTRIES = 32
 # The change feed: characters of a token; changes and bytes of a page, commits of a poll.
 CHANGE_TOKEN_CHARACTERS_MAX = 4_096
 CHANGE_PAGE_CHANGES = 1_000
@@ -145,3 +157,20 @@ CHANGE_POLL_COMMITS = 128
 CHANGE_POLL_COMMITS_MAX = 512
 # Changes of more rows than this are read page by page, by their ids, and not all at once.
 CHANGE_ROWS_AT_ONCE_MAX = 20_000
+
+# Upkeep. Of the tail, a fragment is rewritten along with smaller ones unless it has more than so many times their rows.
+TAIL_GROWTH_MAX = 4
+# An open graph compacts the tail of a table once writes have left so many small fragments.
+TAIL_FRAGMENTS_MAX = 48
+# Segments of an index; more are made into one, by building the index of a smaller table anew.
+INDEX_SEGMENTS_MAX = 4
+INDEX_REBUILT_ROWS_MAX = 100_000
+# Numbers of fragments that a compaction leaves to writers who publish while it is under way, and the highest it gives.
+FRAGMENT_NUMBERS_LEFT_FREE = 1_024
+FRAGMENT_NUMBER_MAX = 2**31
+
+# Differences: of a fragment that loses a greater share of its rows, all are read instead of one after the other.
+TAKEN_ROWS_SHARE_MAX = 0.05
+# Merge: entries of a log read at once while a common ancestor is looked for; resolutions a commit lists by name.
+ANCESTORS_READ_AT_ONCE = 64
+MERGE_RESOLUTIONS_LISTED_MAX = 1_000

@@ -140,7 +140,7 @@ COSTS = [
     Cost("the same write again", {LIST: 1, GET: 2, CREATE: 1}, keyed, used_key),
     Cost(
         "create of a branch whose name was used before",
-        {GET: 3, CREATE: 2},
+        {GET: 3, CREATE: 2, PUT: 2, RequestKind.DELETE: 1},
         lambda graph, name: branches.create(graph.parts, name),
         deleted_branch,
     ),

@@ -42,9 +42,13 @@ _ACTS: dict[str, tuple[Callable[[Parts], object], dict[RequestKind, int]]] = {
         lambda graph: write(graph, MAIN, append("node:T0", {"c": 1}), WriteOptions(idempotency_key="k")),
         {_GET: 1, _LIST: 1, _CREATE: 2, _PUT: 1},
     ),
-    "making a branch": (lambda graph: branches.create(graph, "new"), {_GET: 1, _CREATE: 1}),
+    # One entry decides; marks let a listing answer without reading logs.
+    "making a branch": (lambda graph: branches.create(graph, "new"), {_GET: 1, _CREATE: 1, _PUT: 1}),
     "the first write on a branch": (lambda graph: write(graph, "side", append("node:T0", {"d": 1})), _ONE_WRITE),
-    "deleting a branch": (lambda graph: branches.delete(graph, "side"), {_GET: 1, _CREATE: 1}),
+    "deleting a branch": (
+        lambda graph: branches.delete(graph, "side"),
+        {_GET: 1, _CREATE: 1, _PUT: 2, RequestKind.DELETE: 1},
+    ),
 }
 
 # A cold process starts from the hint and takes doubling steps: a logarithm of how far the hint is behind, never of how

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
-from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.pages import Page, page_of_names
 from omnigraph.branch import branches
+from omnigraph.branch.points import Instant, Point
+from omnigraph.errors import InvalidRequestError
 from omnigraph.transaction.parts import Parts
 
 
@@ -13,12 +15,26 @@ class Branches:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def create(self, name: str, *, source: str = MAIN_BRANCH, actor: str | None = None) -> str:
-        """Make a branch from the head of another.
+    def create(
+        self,
+        name: str,
+        *,
+        source: str | None = None,
+        commit: str | None = None,
+        number: int | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+        actor: str | None = None,
+    ) -> str:
+        """Make a branch from the head of another, or from any earlier state of the graph.
 
         Args:
-            name (str): of the new branch.
-            source (str): the branch it starts from.
+            name (str): of the new branch; any text without control characters, slashes and all.
+            source (str | None): the branch it starts from; `main` by default.
+            commit (str | None): the commit it starts from instead.
+            number (int | None): a place in the log of the source.
+            tag (str | None): the tag it starts from instead.
+            at (datetime | str | None): the source as it was at this time; without a zone it is UTC.
             actor (str | None): who.
 
         Returns:
@@ -26,10 +42,11 @@ class Branches:
 
         Raises:
             AlreadyExistsError: there is such a branch.
-            NotFoundError: there is no source branch.
-            InvalidRequestError: the name cannot be one.
+            NotFoundError: there is no such source, commit or tag.
+            InvalidRequestError: the name cannot be one, or the start is named in two ways.
         """
-        return branches.create(self._parts, name, source=source, actor=actor).head_commit
+        point = Point(branch=source, commit=commit, number=number, tag=tag, at=at)
+        return branches.create(self._parts, name, point=point, actor=actor).head_commit
 
     def delete(self, name: str, *, actor: str | None = None) -> None:
         """Delete a branch; those made from it live on.
@@ -44,12 +61,29 @@ class Branches:
         """
         branches.delete(self._parts, name, actor=actor)
 
-    def list(self) -> list[str]:
-        """The names of the branches, in order."""
-        return branches.names(self._parts)
+    def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
+        """The names of the branches, in order. One request for every thousand.
+
+        Args:
+            limit (int | None): at most so many; all by default.
+            page_token (str | None): of the page before.
+
+        Returns:
+            Page[str]: a list, with a token for the next page where there is one.
+
+        Raises:
+            InvalidRequestError: the limit is below one, or the token is none.
+        """
+        return page_of_names(branches.names(self._parts), limit=limit, page_token=page_token)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.list())
 
     def __contains__(self, name: object) -> bool:
-        return name in self.list()
+        """Whether there is such a branch; asks only its own log."""
+        if not isinstance(name, str):
+            return False
+        try:
+            return branches.exists(self._parts, name)
+        except InvalidRequestError:
+            return False

@@ -5,20 +5,25 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.api import evolving
 from omnigraph.api.branches import Branches
+from omnigraph.api.commits import Commits
+from omnigraph.api.evolving import SchemaApplied
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
-from omnigraph.api.points import entry_at
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.receipts import MutationResult, WriteResult
 from omnigraph.api.result import Result
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Reading, Snapshot
+from omnigraph.api.tags import Tags
+from omnigraph.branch.points import Instant, Point, entry_at
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
 from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.language.query import bind_params, compile
 from omnigraph.model.schema import Schema
+from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame
@@ -59,6 +64,16 @@ class Graph:
         """Its branches."""
         return Branches(self._open())
 
+    @property
+    def commits(self) -> Commits:
+        """The states it went through."""
+        return Commits(self._open())
+
+    @property
+    def tags(self) -> Tags:
+        """Its tags."""
+        return Tags(self._open())
+
     def schema(self, *, branch: str = MAIN_BRANCH) -> Schema:
         """The types there are at the head of a branch.
 
@@ -89,24 +104,34 @@ class Graph:
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
-    def snapshot(self, *, branch: str | None = None, commit: str | None = None, number: int | None = None) -> Snapshot:
-        """The graph at one commit.
+    def snapshot(
+        self,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        number: int | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Snapshot:
+        """The graph at one commit. Queries on it are checked against the schema of that commit.
 
         Args:
-            branch (str | None): its head, or with `number` an earlier place of its log; `main` by default.
+            branch (str | None): its head, or with `number` or `at` an earlier state of it; `main` by default.
             commit (str | None): a commit by its id, whatever its branch.
             number (int | None): a place in the branch's log.
+            tag (str | None): the commit a tag names.
+            at (datetime | str | None): the branch as it was at this time; without a zone it is UTC.
 
         Returns:
             Snapshot: for reading; it never changes.
 
         Raises:
-            NotFoundError: there is no such branch, commit or number.
-            InvalidRequestError: a commit is named beside a branch or number.
+            NotFoundError: there is no such branch, commit, number or tag, or nothing was there at that time.
+            InvalidRequestError: two of them are named of which one would do.
         """
-        entry = entry_at(self._open(), branch=branch, commit=commit, number=number)
-        head_of = entry.branch if commit is None and number is None else None
-        return Snapshot(self._reading, entry, head_of=head_of)
+        point = Point(branch=branch, commit=commit, number=number, tag=tag, at=at)
+        entry = entry_at(self._open(), point)
+        return Snapshot(self._reading, entry, head_of=entry.branch if point.is_head else None)
 
     def query(
         self,
@@ -116,6 +141,8 @@ class Graph:
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
     ) -> Result:
         """Answer a query. It sees one commit for its whole life, whatever is written meanwhile.
@@ -126,6 +153,8 @@ class Graph:
             name (str | None): which query of the text; may be left out where there is only one.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
             limits (QueryLimits): what it may use.
 
         Returns:
@@ -137,7 +166,8 @@ class Graph:
             NotFoundError: there is no such branch or commit.
             LimitError: it needs more memory than it may use.
         """
-        return self.snapshot(branch=branch, commit=commit).query(query, params, name=name, limits=limits)
+        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        return snapshot.query(query, params, name=name, limits=limits)
 
     def prepare(self, query: str, *, name: str | None = None, branch: str = MAIN_BRANCH) -> PreparedQuery:
         """Check a query or mutation now, to run it any number of times later.
@@ -157,13 +187,25 @@ class Graph:
         compiled = compile(query, self.schema(branch=branch), name=name)
         return PreparedQuery(query, compiled.name, compiled.is_mutation, compiled.parameters)
 
-    def explain(self, query: str | PreparedQuery, *, name: str | None = None, branch: str = MAIN_BRANCH) -> str:
+    def explain(
+        self,
+        query: str | PreparedQuery,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> str:
         """How a query or mutation would be carried out, as text for people.
 
         Args:
             query (str | PreparedQuery): a text in the query language, or a prepared one.
             name (str | None): which query of the text; may be left out where there is only one.
-            branch (str): against whose schema.
+            branch (str | None): against whose schema; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
 
         Returns:
             str: the plan, one step per line.
@@ -172,14 +214,25 @@ class Graph:
             ParseError: the text is wrong.
             InvalidRequestError: there is no such query.
         """
-        return self.snapshot(branch=branch).explain(query, name=name)
+        return self.snapshot(branch=branch, commit=commit, tag=tag, at=at).explain(query, name=name)
 
-    def count(self, type_name: str, *, branch: str = MAIN_BRANCH) -> int:
+    def count(
+        self,
+        type_name: str,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> int:
         """How many nodes or edges of a type there are.
 
         Args:
             type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
-            branch (str): at whose head.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
 
         Returns:
             int: the number.
@@ -187,16 +240,26 @@ class Graph:
         Raises:
             NotFoundError: there is no such type or branch.
         """
-        return self.snapshot(branch=branch).count(type_name)
+        return self.snapshot(branch=branch, commit=commit, tag=tag, at=at).count(type_name)
 
     def export_arrow(
-        self, type_name: str, *, branch: str = MAIN_BRANCH, columns: Sequence[str] | None = None
+        self,
+        type_name: str,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+        columns: Sequence[str] | None = None,
     ) -> pa.RecordBatchReader:
         """All rows of a type, a batch at a time.
 
         Args:
             type_name (str): a node type, else an edge type; or a type key.
-            branch (str): at whose head.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
             columns (Sequence[str] | None): which; all by default.
 
         Returns:
@@ -205,7 +268,8 @@ class Graph:
         Raises:
             NotFoundError: there is no such type, column or branch.
         """
-        return self.snapshot(branch=branch).export_arrow(type_name, columns=columns)
+        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        return snapshot.export_arrow(type_name, columns=columns)
 
     def lance_table(self, type_name: str, *, branch: str = MAIN_BRANCH) -> Any:  # noqa: ANN401  (see Snapshot)
         """The table of a type at the head of a branch, as Lance itself opens it.
@@ -353,6 +417,62 @@ class Graph:
             attempts=receipt.attempts,
             warnings=receipt.warnings,
         )
+
+    # -- the schema ---------------------------------------------------------------------------------------------------
+
+    def schema_plan(self, text: str, *, branch: str = MAIN_BRANCH, allow_data_loss: bool = False) -> SchemaPlan:
+        """What applying a schema text would do; nothing is written.
+
+        Args:
+            text (str): the schema the branch is to have.
+            branch (str): which branch.
+            allow_data_loss (bool): whether what is dropped shall be gone from older commits too.
+
+        Returns:
+            SchemaPlan: the steps, those that cannot be made among them.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: a rename hint names nothing, or something it cannot mean.
+            NotFoundError: there is no such branch.
+        """
+        self._open()
+        return evolving.planned(self._schemas, branch, text, allow_data_loss=allow_data_loss)
+
+    def schema_apply(
+        self,
+        text: str,
+        *,
+        branch: str = MAIN_BRANCH,
+        allow_data_loss: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> SchemaApplied:
+        """Give a branch another schema, as one commit. Older commits keep theirs; other branches too, until merged.
+
+        Args:
+            text (str): the schema the branch is to have.
+            branch (str): which branch.
+            allow_data_loss (bool): whether what is dropped shall be gone from older commits too.
+            actor (str | None): who.
+            message (str | None): why.
+            if_commit (str | None): only if this is the head commit of the branch.
+            idempotency_key (str | None): the same key again does nothing and returns the first commit.
+
+        Returns:
+            SchemaApplied: the steps, and the commit; no commit where nothing had to change.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: a change cannot be made.
+            ConflictError: others keep changing the branch.
+            PreconditionError: the head is not `if_commit`.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        return evolving.applied(self._open(), self._schemas, branch, text, options, allow_data_loss=allow_data_loss)
 
     # -- closing ------------------------------------------------------------------------------------------------------
 

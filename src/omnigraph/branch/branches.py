@@ -12,6 +12,7 @@ from omnigraph.branch.points import HEAD_OF_MAIN, Point, entry_at
 from omnigraph.errors import AlreadyExistsError, ConflictError, InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
+from omnigraph.model.retention import NOTHING_PRUNED
 from omnigraph.storage import paths
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
@@ -86,6 +87,7 @@ def delete(parts: Parts, name: str, *, actor: str | None = None) -> Record:
             created_at_us=max(parts.clock.now_us(), head.created_at_us),
             actor=actor,
             born=head.life,
+            pruned=head.pruned,
         )
         marks.announce(parts, branch, entry.number)
         done = isinstance(parts.log.put(entry), Done)
@@ -96,6 +98,16 @@ def delete(parts: Parts, name: str, *, actor: str | None = None) -> Record:
         if done:
             return entry
     raise _too_busy(branch)
+
+
+def exists(parts: Parts, name: str) -> bool:
+    """Whether there is such a branch.
+
+    Raises:
+        InvalidRequestError: the name cannot be one.
+    """
+    head = parts.log.head(paths.branch_name(name))
+    return head is not None and head.is_live
 
 
 def names(parts: Parts) -> list[str]:
@@ -118,6 +130,7 @@ def _fork(parts: Parts, branch: str, origin: Record, before: Record | None, acto
         actor=actor,
         fork_of=origin.branch,
         fork_number=origin.number,
+        pruned=NOTHING_PRUNED if before is None else before.pruned,
     )
 
 

@@ -33,7 +33,6 @@ _RESERVED_BRANCHES = frozenset({"__schema_apply_lock__"})
 
 
 @lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
-@lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
 def branch_name(name: str) -> str:
     """The name as it is stored: trimmed, and refused when it cannot be one.
 

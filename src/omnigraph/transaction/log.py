@@ -155,11 +155,14 @@ class Log:
         """The entries from `first` to `last`, both included, oldest first; whole blocks come from checkpoints."""
         return list(reversed(list(self._backwards(branch, first, last))))
 
-    def backwards(self, branch: str, *, start: int) -> Iterator[Record]:
-        """The entries from `start` down to the first, newest first, read as they are asked for."""
-        return self._backwards(branch, 1, start)
+    def backwards(self, branch: str, *, start: int, first: int = 1, step: int | None = None) -> Iterator[Record]:
+        """The entries from `start` down to `first`, newest first, read as they are asked for.
 
-    def _backwards(self, branch: str, first: int, last: int) -> Iterator[Record]:
+        With `step`, at most so many are read ahead, unless a checkpoint gives more in one request.
+        """
+        return self._backwards(branch, first, start, step)
+
+    def _backwards(self, branch: str, first: int, last: int, step: int | None = None) -> Iterator[Record]:
         block = limits.CHECKPOINT_ENTRIES
         while last >= first:
             if last % block == 0 and last - block + 1 >= first:
@@ -169,7 +172,7 @@ class Log:
                     last -= block
                     continue
             # Down to the next block boundary, so that the block after it can come from its checkpoint.
-            lowest = max(first, last - (last - 1) % block)
+            lowest = max(first, last - (last - 1) % block, 0 if step is None else last - step + 1)
             yield from reversed(self._read_many(branch, range(lowest, last + 1)))
             last = lowest - 1
 

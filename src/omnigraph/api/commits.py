@@ -1,0 +1,173 @@
+"""The commits of a graph."""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from omnigraph.api.documents import commit_document
+from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.pages import Page, check_limit, refused_token
+from omnigraph.branch.cursor import Carried, decode, encode
+from omnigraph.branch.history import CommitFilter, commits
+from omnigraph.branch.points import Instant, Point, entry_at, instant_us, of_commit
+from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.model.change import TypeChange
+from omnigraph.model.commit import CommitKind, Record, Recovery
+from omnigraph.storage import paths
+from omnigraph.transaction.parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One state of the graph, and how it came about.
+
+    Attributes:
+        record: the entry of the log.
+    """
+
+    record: Record
+
+    @property
+    def id(self) -> str:
+        """Its id, by which it is found from any branch."""
+        return self.record.commit
+
+    @property
+    def branch(self) -> str:
+        """The branch it was written on."""
+        return self.record.branch
+
+    @property
+    def number(self) -> int:
+        """Its place in the log of that branch."""
+        return self.record.number
+
+    @property
+    def kind(self) -> str:
+        """Why it was made: `mutation`, `load`, `merge`, `schema` and so on."""
+        return self.record.kind.value
+
+    @property
+    def parent(self) -> str | None:
+        """The commit before it; None for the first of all."""
+        return self.record.parent
+
+    @property
+    def merged_parent(self) -> str | None:
+        """The other side of a merge."""
+        return self.record.merged_parent
+
+    @property
+    def actor(self) -> str | None:
+        """Who made it."""
+        return self.record.actor
+
+    @property
+    def message(self) -> str | None:
+        """Why, in the writer's words."""
+        return self.record.message
+
+    @property
+    def created_at_us(self) -> int:
+        """When, microseconds since 1970."""
+        return self.record.created_at_us
+
+    @property
+    def recovery(self) -> Recovery | None:
+        """What was done about an interrupted write, on commits that ended one."""
+        return self.record.recovery
+
+    @property
+    def changes(self) -> dict[str, TypeChange]:
+        """How many entities of each type were inserted, updated and deleted, by type key."""
+        return dict(self.record.changes.types)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The commit as a JSON document."""
+        return commit_document(self.record)
+
+
+class Commits:
+    """The states a graph went through."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def list(
+        self,
+        branch: str = MAIN_BRANCH,
+        *,
+        actor: str | None = None,
+        kind: str | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        limit: int | None = None,
+        page_token: str | None = None,
+    ) -> Page[Commit]:
+        """The commits of a branch, newest first: its own, then those it inherited.
+
+        Args:
+            branch (str): which branch.
+            actor (str | None): only those made by this actor.
+            kind (str | None): only those of this kind: `mutation`, `load`, `merge`, `schema`, `revert`, `recover`, …
+            since (datetime | str | None): only those made at this time or later.
+            until (datetime | str | None): only those made at this time or earlier.
+            limit (int | None): at most so many; all by default.
+            page_token (str | None): of the page before; the other arguments must be the same.
+
+        Returns:
+            Page[Commit]: a list, with a token for the next page where there is one.
+
+        Raises:
+            NotFoundError: there is no such branch.
+            InvalidRequestError: a time, kind, limit or token is none.
+        """
+        check_limit(limit)
+        wanted = CommitFilter(
+            actor,
+            _kind(kind),
+            None if since is None else instant_us(since),
+            None if until is None else instant_us(until),
+        )
+        name = paths.branch_name(branch)
+        asked = [name, actor, kind, wanted.since_us, wanted.until_us]
+        start = self._start(name, asked, page_token)
+        found = [Commit(each) for each in islice(commits(self._parts, start, wanted), limit and limit + 1)]
+        shown = found if limit is None else found[:limit]
+        if len(shown) == len(found):
+            return Page(shown)
+        following = found[len(shown)].record
+        return Page(shown, encode(Carried.COMMITS_PAGE, {"asked": asked, "at": [following.branch, following.number]}))
+
+    def show(self, commit: str) -> Commit:
+        """One commit, on whichever branch it was made.
+
+        Args:
+            commit (str): its id.
+
+        Returns:
+            Commit: with who, when and why.
+
+        Raises:
+            NotFoundError: there is no such commit.
+        """
+        return Commit(of_commit(self._parts, commit))
+
+    def _start(self, branch: str, asked: object, page_token: str | None) -> Record:
+        if page_token is None:
+            return entry_at(self._parts, Point(branch=branch))
+        place = decode(Carried.COMMITS_PAGE, page_token, refuse=refused_token)
+        if place.get("asked") != asked:
+            raise refused_token("it belongs to a list of other commits")
+        where, number = place["at"]
+        found = self._parts.log.read(where, number)
+        if found is None:
+            raise NotFoundError(f"commit number {number} of branch '{where}' not found", code="commit_not_found")
+        return found
+
+
+def _kind(kind: str | None) -> CommitKind | None:
+    try:
+        return None if kind is None else CommitKind(kind)
+    except ValueError:
+        raise InvalidRequestError(f"unknown kind '{kind}' (expected {' | '.join(CommitKind)})") from None

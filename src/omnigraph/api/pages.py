@@ -1,0 +1,59 @@
+"""Lists that are given a page at a time."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from omnigraph.branch.cursor import Carried, decode, encode
+from omnigraph.errors import InvalidRequestError
+
+T = TypeVar("T")
+
+
+class Page(list[T]):
+    """A list that knows whether there is more.
+
+    Attributes:
+        next_page_token: for the call that gives the next page; None at the end.
+    """
+
+    def __init__(self, items: Iterable[T], next_page_token: str | None = None) -> None:
+        super().__init__(items)
+        self.next_page_token = next_page_token
+
+
+def page_of_names(names: list[str], *, limit: int | None, page_token: str | None) -> Page[str]:
+    """The names after those of the page before, in order.
+
+    Args:
+        names (list[str]): all of them, in order.
+        limit (int | None): at most so many; all by default.
+        page_token (str | None): of the page before.
+
+    Returns:
+        Page[str]: some of them.
+
+    Raises:
+        InvalidRequestError: the limit is below one, or the token is none.
+    """
+    check_limit(limit)
+    if page_token is not None:
+        after = str(decode(Carried.NAMES_PAGE, page_token, refuse=refused_token).get("after", ""))
+        names = [name for name in names if name > after]
+    shown = names if limit is None else names[:limit]
+    more = len(shown) < len(names)
+    return Page(shown, encode(Carried.NAMES_PAGE, {"after": shown[-1]}) if more else None)
+
+
+def check_limit(limit: int | None) -> None:
+    """Refuse a page of nothing.
+
+    Raises:
+        InvalidRequestError: the limit is below one.
+    """
+    if limit is not None and limit < 1:
+        raise InvalidRequestError("page limit must be greater than zero")
+
+
+def refused_token(reason: str) -> InvalidRequestError:
+    """The error of a page token that is none."""
+    return InvalidRequestError(f"page token rejected: {reason}", code="page_token_rejected", reason=reason)

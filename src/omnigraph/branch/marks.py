@@ -1,0 +1,135 @@
+"""Which branches there are, told by the names in one listing.
+
+Only a branch's own log decides whether the branch exists. Marks save the reading of every log: folders beside the logs'
+whose names say what somebody read there.
+
+    {branch}.{number}.live        the branch was there at that entry
+    {branch}.{number}.gone        it was not
+    {branch}.{number}.changing    that entry, once it is there, may be the one that ends or begins the branch
+
+The highest of `live` and `gone` is right unless a `changing` stands above it. That one is put *before* the entry, so
+whoever dies between the two leaves a doubt and no lie; a doubt, like a branch without marks, is looked up in the log
+and settled there. A mark below a settled one means nothing and is taken away by whoever lists next.
+"""
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from omnigraph import limits
+from omnigraph.failpoints import Failpoint, reached
+from omnigraph.model.commit import MAIN
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import StoreError
+from omnigraph.transaction.parts import Parts
+
+_LOOK_THREADS = 8
+
+
+class Mark(StrEnum):
+    """What a mark says of its branch."""
+
+    LIVE = "live"
+    GONE = "gone"
+    CHANGING = "changing"
+
+
+_MARKS = {each.value: each for each in Mark}
+
+
+@dataclass(slots=True)
+class _Known:
+    """What one listing tells of one branch."""
+
+    has_log: bool = False
+    settled: tuple[int, Mark] | None = None
+    changing: list[int] = field(default_factory=list)
+    outdated: list[tuple[int, Mark]] = field(default_factory=list)
+
+    def add(self, number: int, mark: Mark) -> None:
+        if mark is Mark.CHANGING:
+            self.changing.append(number)
+        elif self.settled is None or self.settled < (number, mark):
+            self.outdated += [self.settled] if self.settled is not None else []
+            self.settled = (number, mark)
+        else:
+            self.outdated.append((number, mark))
+
+    @property
+    def is_doubtful(self) -> bool:
+        return self.settled is None or any(number > self.settled[0] for number in self.changing)
+
+    def meaningless(self) -> Iterator[tuple[int, Mark]]:
+        yield from self.outdated
+        if self.settled is not None:
+            # The entry is there, whatever it is, so whoever announced it has had the answer.
+            yield from ((number, Mark.CHANGING) for number in self.changing if number <= self.settled[0])
+
+
+def live_branches(parts: Parts) -> list[str]:
+    """The branches there are, in order: one listing, and a look into the logs of those in doubt."""
+    known: defaultdict[str, _Known] = defaultdict(_Known)
+    for folder in parts.store.list_folders(paths.LOGS):
+        marked = paths.parse_branch_mark(folder)
+        name = paths.unsegment(folder)
+        if marked is not None and marked[2] in _MARKS:
+            known[marked[0]].add(marked[1], _MARKS[marked[2]])
+        elif paths.segment(name) == folder:  # otherwise somebody else left it there
+            known[name].has_log = True
+    known[MAIN].settled = (1, Mark.LIVE)  # nobody can delete it
+    branches = {name: each for name, each in known.items() if each.has_log}
+    doubtful = [name for name, each in branches.items() if each.is_doubtful]
+    if doubtful:
+        with ThreadPoolExecutor(min(_LOOK_THREADS, len(doubtful))) as pool:
+            for name, settled in zip(doubtful, pool.map(lambda name: _looked_up(parts, name), doubtful), strict=True):
+                if settled is None:
+                    branches.pop(name)
+                else:
+                    branches[name].add(*settled)
+    if not parts.read_only:
+        _tidy(parts, branches)
+    return sorted(name for name, each in branches.items() if each.settled is not None and each.settled[1] is Mark.LIVE)
+
+
+def announce(parts: Parts, branch: str, number: int) -> None:
+    """Note, before the entry is put, that it may begin or end the branch."""
+    parts.store.put(paths.branch_mark(branch, number, Mark.CHANGING), b"")
+    reached(Failpoint.BRANCH_CHANGE_NOTED)
+
+
+def settle(parts: Parts, branch: str, number: int, mark: Mark) -> None:
+    """Note what holds since an entry. Best effort: without it, the next listing looks it up."""
+    with contextlib.suppress(StoreError):
+        parts.store.put(paths.branch_mark(branch, number, mark), b"")
+
+
+def withdraw(parts: Parts, branch: str, number: int) -> None:
+    """Take an announcement back once the entry is there, whoever put it. Best effort."""
+    with contextlib.suppress(StoreError):
+        parts.store.delete(paths.branch_mark(branch, number, Mark.CHANGING))
+
+
+def _looked_up(parts: Parts, branch: str) -> tuple[int, Mark] | None:
+    """What the log says; None where the folder is no log after all."""
+    head = parts.log.head(branch)
+    if head is None:
+        return None
+    mark = Mark.LIVE if head.is_live else Mark.GONE
+    if not parts.read_only:
+        settle(parts, branch, head.number, mark)
+    return head.number, mark
+
+
+def _tidy(parts: Parts, branches: dict[str, _Known]) -> None:
+    """Delete marks that mean nothing any more; some of them, where there are many."""
+    left = limits.BRANCH_MARKS_TIDIED_MAX
+    for name, each in branches.items():
+        for number, mark in each.meaningless():
+            if not left:
+                return
+            left -= 1
+            with contextlib.suppress(StoreError):
+                parts.store.delete(paths.branch_mark(name, number, mark))

@@ -1,0 +1,84 @@
+"""What happened to the rows of one type between two states, by id, with the row before and the row after."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from omnigraph.model.schema import ID
+from omnigraph.storage.equal_values import same_rows
+from omnigraph.storage.records.change_file import ChangedIds
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+
+@dataclass(frozen=True, slots=True)
+class RowChanges:
+    """The changes of one type; each id occurs once. Images before are in the older columns, images after in the newer.
+
+    Attributes:
+        inserted: rows that were not there.
+        before: rows that were replaced.
+        after: what replaced them, row for row.
+        deleted: rows that are no more.
+        ids: of all of them: inserted, updated, deleted.
+    """
+
+    inserted: pa.Table
+    before: pa.Table
+    after: pa.Table
+    deleted: pa.Table
+    ids: "pa.Array[Any]" = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        columns = [each.column(ID) for each in (self.inserted, self.after, self.deleted)]
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        object.__setattr__(self, "ids", pa.chunked_array(chunks, pa.string()).combine_chunks())
+
+    @property
+    def count(self) -> int:
+        """How many entities changed."""
+        return len(self.ids)
+
+    @property
+    def changed_ids(self) -> ChangedIds:
+        """The ids by what happened."""
+        return ChangedIds(ids_of(self.inserted), ids_of(self.after), ids_of(self.deleted))
+
+
+def row_changes(removed: pa.Table, added: pa.Table) -> RowChanges:
+    """What happened, told from the rows that only one of two states has.
+
+    Args:
+        removed: rows of the older state; those that only moved may be among them.
+        added: rows of the newer state.
+
+    Returns:
+        The changes. A row that came back as it was is none; columns that only one state has do not count.
+    """
+    old, new = _ids(removed), _ids(added)
+    place = pc.index_in(new, value_set=old)
+    is_new = pc.is_null(place)
+    after = added.filter(pc.invert(is_new))
+    before = removed.take(pc.drop_null(place))
+    compared = [name for name in added.column_names if name in removed.column_names and name != ID]
+    differs = pa.array(np.logical_not(same_rows(before, after, compared)))
+    return RowChanges(
+        inserted=added.filter(is_new),
+        before=before.filter(differs),
+        after=after.filter(differs),
+        deleted=removed.filter(pc.invert(pc.is_in(old, value_set=new))),
+    )
+
+
+def ids_of(rows: pa.Table) -> list[str]:
+    """The ids of rows."""
+    return [str(each) for each in rows.column(ID).to_pylist()]
+
+
+def _ids(rows: pa.Table) -> "pa.Array[Any]":
+    found: pa.Array[Any] = rows.column(ID).combine_chunks()
+    return found

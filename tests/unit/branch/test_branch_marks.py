@@ -1,0 +1,177 @@
+"""Listing branches: one request, and never a lie, wherever somebody died."""
+
+import pytest
+
+from omnigraph.branch import branches, marks
+from omnigraph.branch.marks import Mark
+from omnigraph.failpoints import Crash, Failpoint, armed
+from omnigraph.model.commit import MAIN
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import ObjectNotFound
+from omnigraph.storage.object_stores.forwarding import RequestKind
+from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.testing import operations as op
+from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.faults import Fault
+from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.operations import PERSON
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.root import open_root
+from omnigraph.transaction.write import write
+
+PLACES = [Failpoint.BRANCH_CHANGE_NOTED, Failpoint.BRANCH_ENTRY_PUT]
+
+
+def die() -> None:
+    raise Crash
+
+
+def marks_of(store: MemoryStore, name: str) -> list[tuple[int, str]]:
+    """The marks of a branch, as they lie there."""
+    found = [paths.parse_branch_mark(folder) for folder in store.list_folders(paths.LOGS)]
+    return sorted(each[1:] for each in found if each is not None and each[0] == name)
+
+
+def forget_marks(store: MemoryStore) -> None:
+    """As in a graph of an earlier release, or after every best effort failed."""
+    for folder in list(store.list_folders(paths.LOGS)):
+        if paths.parse_branch_mark(folder) is not None:
+            store.delete_prefix(f"{paths.LOGS}{folder}/")
+
+
+def test_many_branches_are_listed_in_one_request(store: MemoryStore, parts: Parts) -> None:
+    names = [f"b{number:03d}" for number in range(400)]
+    for name in names:
+        branches.create(parts, name)
+    for name in names[::40]:
+        branches.delete(parts, name)
+    counting = CountingStore(store)
+    fresh = open_root(counting, read_only=True)
+    counting.reset()
+    assert branches.names(fresh) == sorted({MAIN, *names} - set(names[::40]))
+    assert counting.counts() == {RequestKind.LIST: 1}
+
+
+def test_a_graph_without_marks_is_looked_through_once(store: MemoryStore, parts: Parts) -> None:
+    for name in ("a", "b", "c"):
+        branches.create(parts, name)
+    branches.delete(parts, "b")
+    forget_marks(store)
+    looking = open_root(store, read_only=True)
+    assert branches.names(looking) == ["a", "c", MAIN]
+    assert marks_of(store, "a") == []  # whoever may not write does not repair
+    assert branches.names(parts) == ["a", "c", MAIN]
+    assert [marks_of(store, name) for name in ("a", "b", "c")] == [[(1, "live")], [(2, "gone")], [(1, "live")]]
+    counting = CountingStore(store)
+    fresh = open_root(counting, read_only=True)
+    counting.reset()
+    assert branches.names(fresh) == ["a", "c", MAIN]
+    assert counting.counts() == {RequestKind.LIST: 1}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_death_while_deleting_leaves_no_branch_listed_that_is_not_there(
+    store: MemoryStore, parts: Parts, place: Failpoint
+) -> None:
+    branches.create(parts, "side")
+    with armed(place, die), pytest.raises(Crash):
+        branches.delete(parts, "side")
+    for again in (open_root(store, read_only=True), parts, open_root(store)):
+        assert ("side" in branches.names(again)) == branches.exists(again, "side")
+    assert branches.exists(parts, "side") == (place is Failpoint.BRANCH_CHANGE_NOTED)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_death_while_a_name_is_used_again_leaves_no_live_branch_out(
+    store: MemoryStore, parts: Parts, place: Failpoint
+) -> None:
+    branches.create(parts, "side")
+    branches.delete(parts, "side")
+    assert marks_of(store, "side") == [(1, "live"), (2, "gone")]
+    with armed(place, die), pytest.raises(Crash):
+        branches.create(parts, "side")
+    for again in (open_root(store, read_only=True), parts, open_root(store)):
+        assert ("side" in branches.names(again)) == branches.exists(again, "side")
+    assert branches.exists(parts, "side") == (place is Failpoint.BRANCH_ENTRY_PUT)
+
+
+def test_a_death_after_the_first_entry_of_a_fresh_name_leaves_no_live_branch_out(
+    store: MemoryStore, parts: Parts
+) -> None:
+    with armed(Failpoint.BRANCH_ENTRY_PUT, die), pytest.raises(Crash):
+        branches.create(parts, "side")
+    assert marks_of(store, "side") == []
+    assert branches.names(open_root(store, read_only=True)) == [MAIN, "side"]
+
+
+def test_a_deleter_that_slept_long_cannot_make_others_believe_what_is_not_so(store: MemoryStore, parts: Parts) -> None:
+    branches.create(parts, "side")
+    head = parts.log.live_head("side")
+    # The doubt is there and the entry is not; others list, which settles nothing above it.
+    marks.announce(parts, "side", head.number + 1)
+    assert branches.names(parts) == [MAIN, "side"]
+    assert (head.number + 1, "changing") in marks_of(store, "side")
+    branches.delete(open_root(store), "side")
+    assert branches.names(parts) == [MAIN]
+
+
+def test_a_repairer_that_is_late_is_outranked_by_what_happened_meanwhile(store: MemoryStore, parts: Parts) -> None:
+    branches.create(parts, "side")
+    branches.delete(parts, "side")
+    branches.create(parts, "side")
+    marks.settle(parts, "side", 2, Mark.GONE)  # by somebody who read entry 2 long ago
+    assert branches.names(parts) == [MAIN, "side"]
+    branches.delete(parts, "side")
+    marks.settle(parts, "side", 3, Mark.LIVE)
+    assert branches.names(parts) == [MAIN]
+
+
+def test_a_deleter_that_lost_its_place_to_a_write_takes_its_doubt_back_and_tries_the_next(
+    store: MemoryStore, parts: Parts
+) -> None:
+    branches.create(parts, "side")
+    other = open_root(store)
+    raced = []
+
+    def race() -> None:
+        if not raced:
+            raced.append(write(other, "side", op.insert(PERSON, {"a": 1})))
+
+    with armed(Failpoint.BRANCH_CHANGE_NOTED, race):
+        assert branches.delete(parts, "side").number == 3
+    assert branches.names(parts) == [MAIN]
+    assert not [each for each in marks_of(store, "side") if each[1] == Mark.CHANGING]
+
+
+def test_marks_that_mean_nothing_any_more_are_taken_away_by_listings(store: MemoryStore, parts: Parts) -> None:
+    for _ in range(3):
+        branches.create(parts, "side")
+        branches.delete(parts, "side")
+    branches.create(parts, "side")
+    branches.names(parts)
+    assert marks_of(store, "side") == [(7, "live")]
+
+
+def test_marks_are_only_an_effort(store: MemoryStore) -> None:
+    op.new_graph(store)
+    faulty = FaultyStore(store)
+    parts = open_root(faulty)
+    faulty.arm(Fault.NO_SPACE, kind=RequestKind.PUT, path_part=".live", times=9)
+    branches.create(parts, "side")
+    assert branches.names(parts) == [MAIN, "side"]
+    faulty.disarm()
+    faulty.arm(Fault.NO_SPACE, kind=RequestKind.PUT, path_part=".gone", times=9)
+    assert branches.delete(parts, "side").number == 2
+    assert branches.names(parts) == [MAIN]
+
+
+def test_folders_that_are_no_branches_are_passed_over(store: MemoryStore, parts: Parts) -> None:
+    branches.create(parts, "side")
+    store.put(f"{paths.LOGS}raw name/x", b"")
+    store.put(f"{paths.LOGS}nothing/README", b"")
+    store.put(f"{paths.LOGS}side.{1:020d}.strange/mark", b"")
+    store.put(f"{paths.LOGS}side.12.live/mark", b"")
+    store.put(paths.branch_mark("ghost", 4, Mark.LIVE), b"")
+    assert branches.names(parts) == [MAIN, "side"]
+    with pytest.raises(ObjectNotFound):
+        store.get(paths.hint("ghost"))
