@@ -49,8 +49,8 @@ _TABLES = {
     add-col   refuse refuse refuse refuse refuse    refuse refuse    refuse    refuse  refuse   refuse  refuse refuse
     add-type  rebase rebase rebase rebase rebase    rebase rebase    rebase    refuse  refuse   refuse  rebase rebase
     rm-type   refuse refuse refuse refuse refuse    refuse refuse    refuse    refuse  refuse   refuse  rebase rebase
-    index     redo   redo   redo   redo   redo      redo   redo      redo      refuse  refuse   refuse  redo   redo
-    compact   redo   redo   redo   redo   redo      redo   redo      redo      refuse  refuse   refuse  redo   redo
+    index     rebase rebase rebase rebase rebase    rebase rebase    redo      refuse  refuse   refuse  redo   redo
+    compact   rebase rebase rebase rebase rebase    rebase rebase    redo      refuse  refuse   refuse  redo   redo
     """,
     Relation.OTHER_ROWS: """
               insert append upsert update upd-where delete del-where overwrite add-col add-type rm-type index  compact
@@ -65,8 +65,8 @@ _TABLES = {
     add-col   refuse refuse refuse refuse refuse    refuse refuse    refuse    refuse  refuse   refuse  refuse refuse
     add-type  rebase rebase rebase rebase rebase    rebase rebase    rebase    refuse  refuse   refuse  rebase rebase
     rm-type   refuse refuse refuse refuse refuse    refuse refuse    refuse    refuse  refuse   refuse  rebase rebase
-    index     redo   redo   redo   redo   redo      redo   redo      redo      refuse  refuse   refuse  redo   redo
-    compact   redo   redo   redo   redo   redo      redo   redo      redo      refuse  refuse   refuse  redo   redo
+    index     rebase rebase rebase rebase rebase    rebase rebase    redo      refuse  refuse   refuse  redo   redo
+    compact   rebase rebase rebase rebase rebase    rebase rebase    redo      refuse  refuse   refuse  redo   redo
     """,
     Relation.OTHER_TYPE: """
               insert append upsert update upd-where delete del-where overwrite add-col add-type rm-type index  compact

@@ -47,8 +47,8 @@ def judge(ours: Footprint, base: Record, newer: Sequence[Record], *, intent: str
     for type_key, part in sorted(ours.types.items()):
         for entry in newer:
             theirs = entry.footprint.of(type_key)
-            # A layout change is undone by any other change of the same table, and undoes none.
-            layouts_meet = part.lays_out and (theirs.lays_out or theirs.changes_content)
+            # A layout follows writes of rows; on another layout, or another content, it has to be planned anew.
+            layouts_meet = part.lays_out and (theirs.lays_out or theirs.writes_whole)
             if layouts_meet or clashes(part, theirs):
                 found.append(ReadSetChanged(type_key, _version(base, type_key), _version(head, type_key)))
                 break

@@ -46,6 +46,9 @@ class Operation:
             rows, index and compaction work); otherwise a lost race is the caller's to decide.
         publishes_nothing_too: make a commit even when nothing changed (a load always makes one).
         noted: leave an intent whatever the size.
+        queued: wait for writers of the same tables in this process; what may rather lose a race and be planned anew
+            makes nobody wait, and waits for nobody.
+        light: leave no intent even though it changes no rows: it is soon done again.
         merged_parent: the other side of a merge.
         adopts: commits of other lines whose versions it names.
         confirm: once the intent that says so is on the store, makes sure that those commits are kept still; raises.
@@ -57,6 +60,8 @@ class Operation:
     redoable: bool
     publishes_nothing_too: bool = False
     noted: bool = False
+    queued: bool = True
+    light: bool = False
     merged_parent: str | None = None
     adopts: tuple[str, ...] = ()
     confirm: Callable[[], None] | None = None
@@ -125,7 +130,7 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
         if_commit=options.if_commit,
         expected_table_versions=options.expected_table_versions,
     )
-    with queues.held(parts.store.uri, name, operation.type_keys) as held:
+    with queues.held(parts.store.uri, name, operation.type_keys if operation.queued else frozenset()) as held:
         for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
             try:
                 receipt = _attempt(parts, operation, draft, held)
@@ -159,12 +164,13 @@ def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held
     check_preconditions(draft, base)
     staging = Staging(parts.snapshot(base))
     operation.run(staging)
-    held.covers(staging.touched)
+    if operation.queued:
+        held.covers(staging.touched)
     reached(Failpoint.WRITE_PREPARED)
     rows, size = staging.size
     large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
     # What is no change of rows can only be staged again by running again, so it must be able to wait.
-    if operation.noted or large or staging.reworks:
+    if operation.noted or large or (staging.reworks and not operation.light):
         receipt = _staged_under_an_intent(parts, operation, draft, base, staging)
     else:
         receipt = _published(parts, operation, draft, base, _staged(parts, staging))

@@ -25,6 +25,7 @@ from omnigraph.storage.tables.indexes import (
     segments_of,
     with_segments,
 )
+from omnigraph.storage.tables.rewriting import numbers_taken
 
 
 def is_mostly_dead(fragment: FragmentMetadata) -> bool:
@@ -59,9 +60,7 @@ def tail_to_rewrite(fragments: Sequence[FragmentMetadata]) -> list[FragmentMetad
     return sorted(chosen, key=lambda one: one.id) if _gains(chosen) else []
 
 
-def keep_up(
-    handle: Handle, indexes: Sequence[IndexSpec], old: Sequence[FragmentMetadata]
-) -> tuple[Handle, set[str]]:
+def keep_up(handle: Handle, indexes: Sequence[IndexSpec], old: Sequence[FragmentMetadata]) -> tuple[Handle, set[str]]:
     """A version in which some fragments are one, and indexes cover every row they can.
 
     Args:
@@ -111,10 +110,7 @@ def free_number(handle: Handle) -> int:
     With a gap to the numbers there are: while the fragment is made, others may publish versions with new fragments of
     their own, and what was built over ours, by address, has to hold on top of theirs.
     """
-    taken = {fragment.id for fragment in handle.fragments()}
-    for index in handle.dataset.describe_indices():
-        taken.update(*(segment.fragment_ids for segment in index.segments))
-    free = max(taken, default=0) + limits.FRAGMENT_NUMBERS_LEFT_FREE
+    free = max(numbers_taken(handle), default=0) + limits.FRAGMENT_NUMBERS_LEFT_FREE
     return free if free < limits.FRAGMENT_NUMBER_MAX else 0  # zero: the next one that is free there
 
 

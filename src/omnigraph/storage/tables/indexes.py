@@ -212,7 +212,7 @@ def with_segments(handle: Handle, changes: Iterable[SegmentChange]) -> Handle:
     if not added and not removed:
         return handle
     made = commit_detached(handle.dataset, LanceOperation.CreateIndex(added, removed))
-    return Handle(handle.table, made, handle.data_bytes)
+    return Handle(handle.table, made, handle.data_bytes, handle.rows)
 
 
 def segment_files(changes: Iterable[SegmentChange]) -> set[str]:

@@ -29,12 +29,15 @@ from omnigraph.storage.tables.addresses import (
     open_fragments,
 )
 from omnigraph.storage.tables.carry import holds_in, segment_changes
+from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.effect import Effect, effect_between, key_of, keyed, same_content
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fields import read_columns
 from omnigraph.storage.tables.files import deletion_files, fragment_files, steps_between, version_files
-from omnigraph.storage.tables.handles import Handle
-from omnigraph.storage.tables.indexes import segment_files, with_segments
+from omnigraph.storage.tables.handles import Handle, bytes_of
+from omnigraph.storage.tables.indexes import SegmentChange, segment_files, with_segments
+from omnigraph.storage.tables.rewriting import CATCHES_UP, Rewriting, rewriting_of
+from omnigraph.storage.tables.rewriting import moved as relocated
 from omnigraph.storage.tables.stage import as_ids, flat, make_version, replace_content
 from omnigraph.storage.tables.staged import StagedTable
 from omnigraph.storage.tables.staging import Staging, as_staged
@@ -70,7 +73,7 @@ def read_staging(base: Pin, handle: Handle, staged: Handle) -> Staging:
     with mapped(staged.table, staged.version):
         steps = [*steps_between(handle, staged)][::-1]
         found = StagedTable(base, staged.pin(), files=tuple(sorted(version_files(staged) - version_files(handle))))
-        rewriting = rewriting_of(steps)
+        rewriting = rewriting_of(steps, staged)
         if rewriting is not None:
             return Staging(found, staged, segments=segment_changes(steps), rewriting=rewriting)
         effect = effect_between(handle, staged)
@@ -139,20 +142,30 @@ def _relaid(staging: Staging, rewriting: Rewriting, base: Handle, onto: Pin, han
         left = [fragment for fragment in handle.fragments() if key_of(fragment) not in gone]
         numbered = [*left, *(there.new if there.is_numbered else ())]
         carried = _carried(staging, staging.handle.fragments(), numbered, handle)
+        dead = there.dead_addresses
         operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(list(there.old), list(there.new))], [])
-        version = commit_detached(handle.dataset, operation, intermediate=bool(len(there.dead) or carried))
+        version = commit_detached(handle.dataset, operation, intermediate=bool(len(dead) or carried))
         made = Handle(handle.table, version, handle.data_bytes + bytes_of(there.new) - bytes_of(there.old))
-        deletion = delete_at(made.dataset, there.dead)
-        if deletion is None:
-            raise InternalError(f"table {made.table} at {made.version}: a row of a fragment just added is not there")
-        if len(there.dead):
-            made = make_version(made, (), deletion, intermediate=bool(carried))
+        files = fragment_files(there.new) | segment_files(carried)
+        if len(dead):
+            deletion = _deleted(made, dead)
+            caught_up = LanceOperation.Delete(list(deletion.updated), list(deletion.gone_ids), CATCHES_UP)
+            version = commit_detached(made.dataset, caught_up, intermediate=bool(carried))
+            made = Handle(made.table, version, made.data_bytes - bytes_of(deletion.gone))
+            files |= deletion_files(deletion.updated)
         made = with_segments(made, carried)
-    files = fragment_files(there.new) | deletion_files(deletion.updated) | segment_files(carried)
     segments = {change.name: change for change in carried}
-    # Deleting of its own makes it more than a rewriting; whoever moves it once more reads it anew.
-    staged = as_staged(onto, made, files)
-    return Staging(staged, made, segments=segments, rewriting=None if len(there.dead) else Rewriting(there.old, there.new))
+    # A rewriting whose fragments were numbered only now is read anew by whoever moves it once more.
+    known = there if there.is_numbered else None
+    return Staging(as_staged(onto, made, files), made, segments=segments, rewriting=known)
+
+
+def _deleted(handle: Handle, addresses: Addresses) -> Deletion:
+    """The deletion of rows of fragments that were just added."""
+    deletion = delete_at(handle.dataset, addresses)
+    if deletion is None:
+        raise InternalError(f"table {handle.table} at {handle.version}: a row of a fragment just added is not there")
+    return deletion
 
 
 def _carried(
@@ -219,10 +232,7 @@ def _deleted_again(staged: Handle, shortened: Sequence[FragmentMetadata], made: 
         everything = np.arange(fragment.physical_rows, dtype=np.uint64)
         lost = np.setdiff1d(everything, live_offsets(staged.dataset, fragment), assume_unique=True)
         dead.append(at(numbers[key_of(fragment)], lost))
-    deletion = delete_at(made.dataset, np.concatenate(dead))
-    if deletion is None:
-        raise InternalError(f"table {made.table} at {made.version}: a row of a fragment just added is not there")
-    return deletion
+    return _deleted(made, np.concatenate(dead))
 
 
 def _ids_at(handle: Handle, addresses: Addresses) -> "pa.Array[Any]":

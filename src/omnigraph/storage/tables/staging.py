@@ -9,7 +9,7 @@ from omnigraph.storage.tables.files import in_table, manifest_file
 from omnigraph.storage.tables.handles import Handle
 from omnigraph.storage.tables.indexes import SegmentChange
 from omnigraph.storage.tables.rewriting import Rewriting
-from omnigraph.storage.tables.staged import StagedTable
+from omnigraph.storage.tables.staged import StagedTable, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ def as_staged(
     inserted_ids: tuple[str, ...] = (),
     updated_ids: tuple[str, ...] = (),
     deleted_ids: tuple[str, ...] = (),
+    written: Written | None = None,
 ) -> StagedTable:
     """What a caller gets of a version just made.
 
@@ -56,6 +57,7 @@ def as_staged(
         inserted_ids (tuple[str, ...]): ids it has and the base has not.
         updated_ids (tuple[str, ...]): ids whose row is another.
         deleted_ids (tuple[str, ...]): ids it has no more.
+        written (Written | None): what was done to rows, where that is known.
 
     Returns:
         StagedTable: with rows and bytes filled in.
@@ -69,4 +71,5 @@ def as_staged(
         updated_ids=updated_ids,
         deleted_ids=deleted_ids,
         files=in_table(made.table, {*files, manifest_file(made.version)}),
+        written=written,
     )

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.compact import compact
+from omnigraph.storage.tables.compact import compact, keep_up, tail_to_rewrite, to_rewrite
 from omnigraph.storage.tables.difference import Difference, difference
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
@@ -210,6 +210,23 @@ class Tables:
         return as_staged(base, self._handles.keep(made), files)
 
     def stage_many(self, work: Mapping[str, Callable[[], StagedTable]]) -> dict[str, StagedTable]:
+    def stage_upkeep(self, base: Pin, indexes: Sequence[IndexSpec], *, tail_only: bool = False) -> StagedTable:
+        """Make one version with few fragments, in which indexes cover every row.
+
+        Args:
+            base (Pin): the version to start from.
+            indexes (Sequence[IndexSpec]): indexes to build where they are missing, to extend and to fold.
+            tail_only (bool): rewrite no more than the newest fragments need, so that a row is rewritten few times
+                however often this is done.
+
+        Returns:
+            StagedTable: the new version; the base where there is nothing to do.
+        """
+        handle = self._handles.open(base)
+        choose = tail_to_rewrite if tail_only else to_rewrite
+        made, files = keep_up(handle, indexes, choose(handle.fragments()))
+        return as_staged(base, self._handles.keep(made), files)
+
         """Stage several tables at once.
 
         Args:

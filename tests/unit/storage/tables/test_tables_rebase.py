@@ -1,6 +1,7 @@
 """Rebasing: the same effect on a newer version, exactly, or not at all."""
 
 import json
+import random  # noqa: TID251  (seeded)
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -283,7 +284,7 @@ def test_folding_an_index_that_others_dropped_is_not_rebased(tables: Tables, bas
     assert rebase(pin, folded.pin, tables.stage_rows(pin, RowsToStage(deleted_ids=("ada",))).pin) is not None
 
 
-def test_a_compaction_is_rebased_over_appends_and_loses_only_its_index(
+def test_a_compaction_is_rebased_over_appends_together_with_its_index(
     tables: Tables, base: Pin, rebase: Rebase
 ) -> None:
     indexed = tables.stage_index(base, BY_ID).pin
@@ -295,12 +296,66 @@ def test_a_compaction_is_rebased_over_appends_and_loses_only_its_index(
     assert tables.open(rebased.pin).layout().fragments == 2
     assert (rebased.inserted_ids, rebased.updated_ids, rebased.deleted_ids) == ((), (), ())
     assert [tables.open(rebased.pin).count(f"id = '{name}'") for name in ("ada", "dan", "other")] == [1, 1, 1]
+    (index,) = tables.open(rebased.pin).indexes()
+    assert (index.rows, index.rows_missing) == (4, 1)
 
 
-def test_a_compaction_of_rows_that_others_changed_is_not_rebased(tables: Tables, base: Pin, rebase: Rebase) -> None:
+def test_a_compaction_is_rebased_over_changes_of_its_rows(tables: Tables, base: Pin, rebase: Rebase) -> None:
     staged = tables.stage_compaction(base)
-    onto = tables.stage_rows(base, RowsToStage(deleted_ids=("ada",)))
-    assert rebase(base, staged.pin, onto.pin) is None
+    onto = tables.stage_rows(base, RowsToStage(upserts=people({"cy": 30}), deleted_ids=("ada",)))
+    rebased = rebase(base, staged.pin, onto.pin)
+    assert rebased is not None
+    assert ages(tables, rebased.pin) == {"bob": 2, "cy": 30, "dan": 4}
+    # Ada and the old Cy are in the new files and dead; the new Cy is where his writer put him.
+    layout = tables.open(rebased.pin).layout()
+    assert (layout.fragments, layout.deleted_rows) == (2, 2)
+    assert rebased.pin.rows == 3
+
+
+def test_a_compaction_is_rebased_over_the_loss_of_a_whole_fragment(tables: Tables, base: Pin, rebase: Rebase) -> None:
+    staged = tables.stage_compaction(base)
+    onto = tables.stage_rows(base, RowsToStage(upserts=people({"ada": 10}), deleted_ids=("bob",))).pin
+    once = rebase(base, staged.pin, onto)
+    assert once is not None
+    assert ages(tables, once.pin) == {"ada": 10, "cy": 3, "dan": 4}
+    further = tables.stage_rows(onto, RowsToStage(deleted_ids=("cy",))).pin
+    twice = rebase(onto, once.pin, further)
+    assert twice is not None
+    assert ages(tables, twice.pin) == {"ada": 10, "dan": 4}
+    # Nothing of what was put together is left.
+    assert rebase(further, twice.pin, tables.stage_rows(further, RowsToStage(deleted_ids=("dan",))).pin) is None
+
+
+def test_a_compaction_is_not_rebased_over_another_one(tables: Tables, base: Pin, rebase: Rebase) -> None:
+    ours, theirs = tables.stage_compaction(base), tables.stage_compaction(base)
+    assert rebase(base, ours.pin, theirs.pin) is None
+    replaced = tables.stage_rows(base, RowsToStage(upserts=people({"new": 1}), replaces=True))
+    assert rebase(base, ours.pin, replaced.pin) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_compaction_follows_whatever_writers_do_meanwhile(tables: Tables, seed: int, rebase: Rebase) -> None:
+    chance = random.Random(seed)
+    pin = tables.create(TABLE, PERSON)
+    model: dict[str, int] = {}
+    for number in range(8):
+        added = {f"p{number}-{place}": number for place in range(chance.randint(1, 5))}
+        model |= added
+        pin = tables.stage_rows(pin, RowsToStage(appends=people(added))).pin
+    pin = tables.stage_index(pin, BY_ID).pin
+    staged = tables.stage_upkeep(pin, [BY_ID])
+    for step in range(12):
+        gone = tuple(chance.sample(sorted(model), chance.randint(0, 2)))
+        put = dict.fromkeys(chance.sample(sorted(model.keys() - set(gone)), 2), -step) | {f"new{step}": step}
+        onto = tables.stage_rows(pin, RowsToStage(upserts=people(put), deleted_ids=gone)).pin
+        model = {name: age for name, age in model.items() if name not in gone} | put
+        moved = rebase(pin, staged.pin, onto)
+        assert moved is not None
+        pin, staged = onto, moved
+        assert ages(tables, staged.pin) == model
+        opened = tables.open(staged.pin)
+        assert {name: opened.rows_with_ids([name]).num_rows for name in model} == dict.fromkeys(model, 1)
+        assert all(opened.rows_with_ids([name]).num_rows == 0 for name in gone)
 
 
 def test_a_version_that_was_not_made_from_the_base_is_an_error(tables: Tables, base: Pin) -> None:
