@@ -26,11 +26,13 @@ class Deletion:
         updated: fragments with a longer deletion vector.
         gone_ids: fragments of which no row is left.
         gone: those fragments as they were.
+        rows: how many rows go.
     """
 
     updated: tuple[FragmentMetadata, ...] = ()
     gone_ids: tuple[int, ...] = ()
     gone: tuple[FragmentMetadata, ...] = ()
+    rows: int = 0
 
 
 def as_addresses(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> Addresses:
@@ -94,4 +96,4 @@ def delete_at(dataset: LanceDataset, addresses: Addresses) -> Deletion | None:
             gone.append(before)
         else:
             updated.append(after)
-    return Deletion(tuple(updated), tuple(fragment.id for fragment in gone), tuple(gone))
+    return Deletion(tuple(updated), tuple(fragment.id for fragment in gone), tuple(gone), len(addresses))

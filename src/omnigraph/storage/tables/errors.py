@@ -62,7 +62,7 @@ _TRANSIENT = re.compile(
     re.IGNORECASE,
 )
 _DAMAGED = re.compile(
-    r"protobuf|invalid range|file size is too small|sufficient data|corrupt|unexpected end|truncated|"
+    r"protobuf|invalid range|range was invalid|file size is too small|sufficient data|corrupt|unexpected end|truncated|"
     r"invalid (footer|manifest|metadata|file)|checksum|decompress|unexpected eof|failed to fill whole buffer|"
     r"overlapping fragments|reader producer terminated|version not found error",
     re.IGNORECASE,

@@ -19,7 +19,6 @@ from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.errors import mapped
 
-
 # Local disk as if it were an object store. Lance's own way of writing a local file hands it from thread to thread for
 # every call to the system, which takes longer than the calls; this way it is handed over once. The files are the same.
 _LOCAL = "file-object-store://"

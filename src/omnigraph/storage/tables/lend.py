@@ -20,8 +20,9 @@ def lend(table: Table) -> LanceDataset:
     Returns:
         LanceDataset: for reading.
     """
+    dataset = table._handle.dataset
     with mapped(table.pin.table, table.pin.version):
-        dataset = table._handle.dataset
-        return lance.dataset(
-            plain_uri(dataset), version=table.pin.version, storage_options=dataset._storage_options
-        )
+        plain = plain_uri(dataset)
+        if plain == dataset.uri:
+            return dataset.checkout_version(table.pin.version)
+        return lance.dataset(plain, version=table.pin.version)

@@ -52,7 +52,7 @@ def change_columns(
             made = commit_detached(
                 made, LanceOperation.Merge(handle.fragments(), after.as_schema(), preserves_nullability=True)
             )
-        return Handle(handle.table, made, handle.data_bytes)
+        return Handle(handle.table, made, handle.data_bytes, handle.rows)
 
 
 def _check(

@@ -3,20 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceOperation
 from lance.fragment import FragmentMetadata, write_fragments
 
+from omnigraph import limits
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.addresses import Deletion, as_addresses, delete_at
+from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Deletion, as_addresses, at, delete_at
 from omnigraph.storage.tables.detached import commit_detached
-from omnigraph.storage.tables.effect import Effect
+from omnigraph.storage.tables.effect import Effect, key_of
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import deletion_files, fragment_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
-from omnigraph.storage.tables.staged import RowsToStage
+from omnigraph.storage.tables.staged import Places, RowsToStage, Written
 from omnigraph.storage.tables.staging import Staging, as_staged, unchanged
 from omnigraph.storage.tables.table import ADDRESS, ID, Table
 
@@ -36,34 +38,49 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
         InternalError: an id occurs twice, or rows do not fit the table.
     """
     upserts, appends = _conform(rows.upserts, handle), _conform(rows.appends, handle)
-    deleted = pa.array(rows.deleted_ids, pa.string())
-    _check_ids_are_distinct(handle, upserts.column(ID), appends.column(ID), deleted)
-    content = pa.concat_tables([upserts, appends])
+    content = _together(upserts, appends) or handle.schema.empty_table()
+    _check_ids_are_distinct(handle, content, rows.deleted_ids)
     if rows.replaces:
-        if len(deleted):
+        if rows.deleted_ids:
             raise InternalError(f"table {handle.table}: a write that replaces everything names rows to delete")
         return _replace(base, handle, content)
-    looked_up = pa.concat_arrays([flat(upserts.column(ID)), deleted])
-    found = Table(handle, base).rows_with_ids(looked_up, columns=[ID], with_addresses=True) if len(looked_up) else None
-    if found is None or not len(found):
+    upserted = () if upserts is None else as_ids(upserts.column(ID))
+    there, addresses = _places(base, handle, (*upserted, *rows.deleted_ids), rows.places)
+    if not there:
         return _append(base, handle, content) if len(content) else unchanged(base, handle)
-    is_old = pc.is_in(upserts.column(ID), value_set=found.column(ID))
-    addresses = as_addresses(found.column(ADDRESS))
     with mapped(handle.table, handle.version):
         deletion = delete_at(handle.dataset, addresses)
         if deletion is None:
             raise InternalError(f"table {handle.table} at {handle.version}: a row that was found cannot be deleted")
         added = _written(handle, content)
         made = make_version(handle, added, deletion)
+    is_there = frozenset(there)
+    appended = () if appends is None else as_ids(appends.column(ID))
     staged = as_staged(
         base,
         made,
         fragment_files(added) | deletion_files(deletion.updated),
-        inserted_ids=as_ids(upserts.column(ID).filter(pc.invert(is_old)), appends.column(ID)),
-        updated_ids=as_ids(upserts.column(ID).filter(is_old)),
-        deleted_ids=as_ids(deleted.filter(pc.is_in(deleted, value_set=found.column(ID)))),
+        inserted_ids=(*(each for each in upserted if each not in is_there), *appended),
+        updated_ids=tuple(each for each in upserted if each in is_there),
+        deleted_ids=tuple(each for each in rows.deleted_ids if each in is_there),
+        written=_known(handle, made, added, content, gone_ids=there, gone=addresses),
     )
     return Staging(staged, made, Effect(added, addresses))
+
+
+def _places(base: Pin, handle: Handle, ids: Sequence[str], known: Places | None) -> tuple[tuple[str, ...], Addresses]:
+    """Those of some ids that the version has, and where their rows lie."""
+    places = {}
+    if known is not None and known.version == base.version:
+        places = {each: known.by_id[each] for each in ids if each in known.by_id}
+    unknown = [each for each in ids if each not in places] if places else ids
+    if not unknown:
+        return tuple(places), np.fromiter(places.values(), np.uint64, len(places))
+    found = Table(handle, base).rows_with_ids(unknown, columns=[ID], with_addresses=True)
+    addresses = as_addresses(found.column(ADDRESS))
+    if places:
+        addresses = np.concatenate([np.fromiter(places.values(), np.uint64, len(places)), addresses])
+    return (*places, *as_ids(found.column(ID))), addresses
 
 
 def make_version(
@@ -94,14 +111,19 @@ def make_version(
             update_mode="rewrite_rows",
         )
     made = commit_detached(handle.dataset, operation, intermediate=intermediate)
-    return Handle(handle.table, made, handle.data_bytes + bytes_of(added) - bytes_of(deletion.gone))
+    return Handle(
+        handle.table,
+        made,
+        handle.data_bytes + bytes_of(added) - bytes_of(deletion.gone),
+        handle.rows + _rows_of(added) - deletion.rows,
+    )
 
 
 def replace_content(handle: Handle, added: Sequence[FragmentMetadata], *, intermediate: bool = False) -> Handle:
     """One version on `handle` that holds exactly these fragments, which no version numbered yet."""
     operation = LanceOperation.Overwrite(handle.dataset.lance_schema, list(added))
     made = commit_detached(handle.dataset, operation, intermediate=intermediate)
-    return Handle(handle.table, made, bytes_of(added))
+    return Handle(handle.table, made, bytes_of(added), _rows_of(added))
 
 
 def flat(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> "pa.Array[Any]":
@@ -120,7 +142,13 @@ def _append(base: Pin, handle: Handle, content: pa.Table) -> Staging:
     with mapped(handle.table, handle.version):
         added = _written(handle, content)
         made = make_version(handle, added, Deletion())
-    staged = as_staged(base, made, fragment_files(added), inserted_ids=as_ids(content.column(ID)))
+    staged = as_staged(
+        base,
+        made,
+        fragment_files(added),
+        inserted_ids=as_ids(content.column(ID)),
+        written=_known(handle, made, added, content),
+    )
     return Staging(staged, made, Effect(added))
 
 
@@ -148,11 +176,42 @@ def _written(handle: Handle, content: pa.Table) -> tuple[FragmentMetadata, ...]:
     return tuple(write_fragments(content, handle.dataset)) if len(content) else ()
 
 
-def _conform(rows: pa.Table | None, handle: Handle) -> pa.Table:
-    """Rows in the table's own columns, order and types; columns that are missing are null."""
-    schema = handle.dataset.schema
-    if rows is None:
-        return schema.empty_table()
+def _rows_of(added: Sequence[FragmentMetadata]) -> int:
+    return sum(fragment.num_rows for fragment in added)
+
+
+def _known(
+    base: Handle,
+    made: Handle,
+    added: Sequence[FragmentMetadata],
+    content: pa.Table,
+    *,
+    gone_ids: tuple[str, ...] = (),
+    gone: Addresses = NO_ADDRESSES,
+) -> Written | None:
+    """What a small write did, with the places of its rows in the version made; None where they are not certain."""
+    if len(content) + len(gone_ids) > limits.WRITTEN_ROWS_MAX or len(added) > 1:
+        return None
+    addresses = NO_ADDRESSES
+    if added:
+        new = list(made.dataset.fragment_ids().difference(base.dataset.fragment_ids()))
+        found = made.dataset.get_fragment(new[0]) if len(new) == 1 else None
+        if found is None or key_of(found.metadata) != key_of(added[0]):
+            return None
+        addresses = at(new[0], np.arange(len(content), dtype=np.uint64))
+    return Written(content, addresses, gone_ids, gone)
+
+
+def _together(*parts: pa.Table | None) -> pa.Table | None:
+    there = [part for part in parts if part is not None]
+    return there[0] if len(there) == 1 else pa.concat_tables(there) if there else None
+
+
+def _conform(rows: pa.Table | None, handle: Handle) -> pa.Table | None:
+    """Rows in the table's own columns, order and types, null in those that are missing; None where there are none."""
+    if rows is None or not len(rows):
+        return None
+    schema = handle.schema
     if rows.schema.equals(schema):
         return rows
     unknown = sorted(set(rows.column_names) - set(schema.names))
@@ -170,9 +229,10 @@ def _conform(rows: pa.Table | None, handle: Handle) -> pa.Table:
         raise InternalError(f"table {handle.table}: rows do not fit: {error}") from error
 
 
-def _check_ids_are_distinct(handle: Handle, *columns: "pa.Array[Any] | pa.ChunkedArray[Any]") -> None:
-    ids = pa.concat_arrays([flat(column) for column in columns])
+def _check_ids_are_distinct(handle: Handle, content: pa.Table, deleted: Sequence[str]) -> None:
+    ids = content.column(ID)
     if ids.null_count:
         raise InternalError(f"table {handle.table}: a row has no id")
-    if pc.count_distinct(ids).as_py() != len(ids):
+    count = len(ids) + len(deleted)
+    if count > 1 and pc.count_distinct(pa.chunked_array([*ids.chunks, pa.array(deleted, ids.type)])).as_py() != count:
         raise InternalError(f"table {handle.table}: an id occurs twice in one write")

@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 import lance
@@ -35,11 +36,11 @@ from omnigraph.storage.tables.indexes import (
 from omnigraph.storage.tables.rebase import read_staging, rebase
 from omnigraph.storage.tables.schema import change_columns
 from omnigraph.storage.tables.stage import stage_rows
-from omnigraph.storage.tables.staged import RowsToStage, StagedTable
+from omnigraph.storage.tables.staged import Places, RowsToStage, StagedTable, Written
 from omnigraph.storage.tables.staging import Staging, as_staged
 from omnigraph.storage.tables.table import Table
 
-__all__ = ["Difference", "IndexKind", "IndexSpec", "RowsToStage", "StagedTable", "Table", "Tables"]
+__all__ = ["Difference", "IndexKind", "IndexSpec", "Places", "RowsToStage", "StagedTable", "Table", "Tables", "Written"]
 
 _What = TypeVar("_What")
 
@@ -209,7 +210,6 @@ class Tables:
         made, files = compact(handle, indexes)
         return as_staged(base, self._handles.keep(made), files)
 
-    def stage_many(self, work: Mapping[str, Callable[[], StagedTable]]) -> dict[str, StagedTable]:
     def stage_upkeep(self, base: Pin, indexes: Sequence[IndexSpec], *, tail_only: bool = False) -> StagedTable:
         """Make one version with few fragments, in which indexes cover every row.
 
@@ -227,6 +227,7 @@ class Tables:
         made, files = keep_up(handle, indexes, choose(handle.fragments()))
         return as_staged(base, self._handles.keep(made), files)
 
+    def stage_many(self, work: Mapping[str, Callable[[], StagedTable]]) -> dict[str, StagedTable]:
         """Stage several tables at once.
 
         Args:
@@ -336,7 +337,8 @@ class Tables:
         touched = len(staging.effect.removed) + len(staged.inserted_ids) + len(staged.updated_ids)
         if touched <= limits.STAGED_EFFECT_ROWS_MAX:
             with self._lock:
-                self._stagings[staged.pin.table, staged.base.version, staged.pin.version] = staging
+                kept = replace(staging, staged=replace(staged, written=None))
+                self._stagings[staged.pin.table, staged.base.version, staged.pin.version] = kept
                 while len(self._stagings) > limits.STAGED_EFFECTS_MAX:
                     self._stagings.popitem(last=False)
         return staged

@@ -11,6 +11,7 @@ from omnigraph import limits
 from omnigraph.errors import FormatError, InvalidRequestError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.handles import shared_session
+from omnigraph.storage.tables.lend import lend
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, Tables
 
 FIELDS: "list[pa.Field[Any]]" = [
@@ -180,6 +181,23 @@ def test_every_way_of_looking_ids_up_gives_the_same(
 def test_rows_are_read_by_address_and_deleted_ones_passed_over(tables: Tables, hundred: Pin) -> None:
     table = tables.open(hundred)
     assert table.rows_at([1, 7, 8], columns=["id"]).column("id").to_pylist() == ["k1", "k8"]
+
+
+@pytest.mark.parametrize("folder", ["a b", "ü#x", "100%", "q?r", "per%20cent", "file:x", "a+b&c;d"])
+def test_tables_lie_exactly_where_the_root_says_whatever_its_letters(folder: str, tmp_path: Path) -> None:
+    (tmp_path / folder).mkdir()
+    tables = Tables(str(tmp_path / folder))
+    made = tables.stage_rows(tables.create("nodes/01X", SCHEMA), RowsToStage(appends=rows(["a", "b", "c"]))).pin
+
+    assert [file.name for file in tmp_path.iterdir()] == [folder]
+    assert len([*(tmp_path / folder / "nodes/01X/data").iterdir()]) == 1
+    assert Tables(str(tmp_path / folder)).open(made).count() == 3
+
+
+def test_a_table_is_lent_under_the_name_everybody_knows(tables: Tables, root: Path, hundred: Pin) -> None:
+    lent = lend(tables.open(hundred))
+
+    assert (lent.uri, lent.version, lent.count_rows()) == (str(root / hundred.table), hundred.version, 85)
 
 
 def test_one_version_is_opened_once(tables: Tables, hundred: Pin) -> None:
