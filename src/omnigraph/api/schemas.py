@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from omnigraph import limits
-from omnigraph.errors import ConflictError, FormatError
+from omnigraph.errors import ConflictError, FormatError, GraphError
 from omnigraph.model import schema_document
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
@@ -77,6 +77,24 @@ class Schemas:
         """
         return self._read(paths.schema_text(digest.removeprefix(_ALGORITHM))).decode()
 
+    def at_head(self, branch: str) -> Accepted:
+        """The schema at the head of a branch.
+
+        Raises:
+            NotFoundError: there is no such branch.
+        """
+        return self.of(self._parts.log.live_head(branch).schema)
+
+    @staticmethod
+    def refuse_moved(accepted: Accepted, digest: str) -> None:
+        """Ask to be called again when a branch has another schema than was thought.
+
+        Raises:
+            SchemaMovedError: it has.
+        """
+        if accepted.digest != digest:
+            raise SchemaMovedError(digest)
+
     def under_the_branch_schema(self, branch: str, make: Callable[[Accepted], _Made]) -> _Made:
         """Do something under the schema a branch has, again if it turns out to have another by now.
 
@@ -102,6 +120,12 @@ class Schemas:
                 made = make(accepted)
             except SchemaMovedError as moved:
                 self._last_seen[branch] = moved.digest
+            except GraphError:
+                # What is wrong under the schema last seen may be right under the one the branch has by now.
+                newest = self._parts.log.live_head(branch).schema
+                self._last_seen[branch] = newest
+                if newest == digest:
+                    raise
             else:
                 self._last_seen[branch] = digest
                 return made

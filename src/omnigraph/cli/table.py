@@ -74,6 +74,8 @@ COMMANDS = (
     _entry("branch delete", "delete a branch", Capability.ANY, _WRITE),
     _entry("snapshot", "what a branch holds, type by type", Capability.ANY, _ANY | {"as"}),
     _entry("schema show", "the schema of a graph", Capability.ANY, _WRITE),
+    _entry("schema plan", "what applying a schema would do", Capability.DIRECT, _DIRECT),
+    _entry("schema apply", "give a graph another schema", Capability.ANY, _WRITE),
     _entry("login", "remember the token of a server", Capability.LOCAL, frozenset()),
     _entry("logout", "forget the token of a server", Capability.LOCAL, frozenset()),
     _entry("profile list", "the profiles of the configuration", Capability.LOCAL, frozenset()),

@@ -1,0 +1,85 @@
+"""Schemas that change while the graph is in use."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.api.schemas import Schemas, store_schema
+from omnigraph.language.schema import plan
+from omnigraph.model.schema_change import SchemaPlan
+from omnigraph.model.schema_change_document import plan_document
+from omnigraph.storage import paths
+from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.evolve import evolution
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.write import Receipt, WriteOptions, write
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaApplied:
+    """What came of applying a schema.
+
+    Attributes:
+        branch: where.
+        plan: what was done.
+        commit: the id of the commit; None where nothing had to change.
+        number: the place in the branch's log of that commit, or of the head that needed no change.
+    """
+
+    branch: str
+    plan: SchemaPlan
+    commit: str | None
+    number: int
+
+    @property
+    def applied(self) -> bool:
+        """Whether anything changed."""
+        return self.commit is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a JSON document."""
+        steps = plan_document(self.plan.steps)
+        return {
+            "supported": steps["supported"],
+            "applied": self.applied,
+            "step_count": len(self.plan.steps),
+            "graph_manifest_version": self.number,
+            "steps": steps["steps"],
+        }
+
+
+def planned(schemas: Schemas, branch: str, text: str, *, allow_data_loss: bool) -> SchemaPlan:
+    """The steps from the schema of a branch to the one a text describes; nothing is written."""
+    name = paths.branch_name(branch)
+    steps = plan(schemas.at_head(name).schema, text)
+    return steps.with_data_loss() if allow_data_loss else steps
+
+
+def applied(
+    parts: Parts, schemas: Schemas, branch: str, text: str, options: WriteOptions, *, allow_data_loss: bool
+) -> SchemaApplied:
+    """Carry out the steps, as one commit.
+
+    Raises:
+        ParseError: the text is wrong.
+        InvalidRequestError: a change cannot be made.
+        ConflictError: others keep changing the branch.
+    """
+    parts.refuse_read_only()
+    name = paths.branch_name(branch)
+
+    def under(accepted: Accepted) -> tuple[SchemaPlan, Receipt]:
+        steps = plan(accepted.schema, text)
+        steps.require_supported()
+        if steps.is_empty:
+            # Whoever applies what is there already must hear of it only if it is still there.
+            head = parts.log.live_head(name)
+            schemas.refuse_moved(accepted, head.schema)
+            return steps, Receipt(None, head)
+        if allow_data_loss:
+            steps = steps.with_data_loss()
+        digest = store_schema(parts.store, text, steps.schema)
+        return steps, write(parts, name, evolution(parts, accepted, steps, digest), options)
+
+    steps, receipt = schemas.under_the_branch_schema(name, under)
+    entry = receipt.entry
+    return SchemaApplied(name, steps, None if entry is None else entry.commit, (entry or receipt.head).number)
