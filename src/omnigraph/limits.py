@@ -174,3 +174,15 @@ TAKEN_ROWS_SHARE_MAX = 0.05
 # Merge: entries of a log read at once while a common ancestor is looked for; resolutions a commit lists by name.
 ANCESTORS_READ_AT_ONCE = 64
 MERGE_RESOLUTIONS_LISTED_MAX = 1_000
+
+# Pruning. Commits younger than this keep their data, marked or not.
+PROTECTION_WINDOW_S = 600.0
+# A log entry is cut away only after it has been there for so long.
+LOG_CUT_S = 60.0
+# Entries read to find out how old the oldest are; then the floor is placed lower than it could be.
+PRUNE_PROBES_MAX = 40
+# Times of marked entries, and entries marked one by one, that a record carries on.
+PRUNED_AGES_MAX = 16
+PRUNED_SINGLE_MAX = 256
+# A head that keeps vanishing under whoever looks for it.
+HEAD_LOOKS_MAX = 16

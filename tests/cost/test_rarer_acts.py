@@ -140,13 +140,13 @@ COSTS = [
     Cost("the same write again", {LIST: 1, GET: 2, CREATE: 1}, keyed, used_key),
     Cost(
         "create of a branch whose name was used before",
-        {GET: 3, CREATE: 2, PUT: 2, RequestKind.DELETE: 1},
+        {GET: 4, CREATE: 2, PUT: 2, RequestKind.DELETE: 1},
         lambda graph, name: branches.create(graph.parts, name),
         deleted_branch,
     ),
     Cost(
         "create of a tag",
-        {GET: 1, LIST: 1, CREATE: 1},
+        {GET: 2, LIST: 1, CREATE: 1},
         lambda graph, name: tags.create(graph.parts, name, graph.parts.log.live_head(MAIN)),
     ),
     Cost("read of a tag", {LIST: 1, GET: 1}, lambda graph, name: tags.read(graph.parts, name), existing_tag),
@@ -175,13 +175,19 @@ def no_hint(graph: Graph) -> str:
     return ""
 
 
-# The stamp, the hint, the entry it names, and that there is no next one; writers look for interrupted writes too.
+# The stamp, the hint, the entry it names, that there is no next one, and that none was cut away there; writers look for
+# interrupted writes too.
 OPENS = [
-    Cost("for reading, the hint is at the head", {GET: 4}, lambda graph, _: graph.opened(read_only=True), fresh_hint),
-    Cost("for writing, the hint is at the head", {GET: 4, LIST: 1}, lambda graph, _: graph.opened(), fresh_hint),
+    Cost(
+        "for reading, the hint is at the head",
+        {GET: 4, LIST: 1},
+        lambda graph, _: graph.opened(read_only=True),
+        fresh_hint,
+    ),
+    Cost("for writing, the hint is at the head", {GET: 4, LIST: 2}, lambda graph, _: graph.opened(), fresh_hint),
     Cost(
         "for reading, the hint is as old as it gets",
-        {GET: 14},
+        {GET: 14, LIST: 1},
         lambda graph, _: graph.opened(read_only=True),
         stale_hint,
     ),

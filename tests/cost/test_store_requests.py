@@ -42,8 +42,9 @@ _ACTS: dict[str, tuple[Callable[[Parts], object], dict[RequestKind, int]]] = {
         lambda graph: write(graph, MAIN, append("node:T0", {"c": 1}), WriteOptions(idempotency_key="k")),
         {_GET: 1, _LIST: 1, _CREATE: 2, _PUT: 1},
     ),
-    # One entry decides; marks let a listing answer without reading logs.
-    "making a branch": (lambda graph: branches.create(graph, "new"), {_GET: 1, _CREATE: 1, _PUT: 1}),
+    # One entry decides. Marks let a listing answer without reading logs; a second look at the source sees that no
+    # prune has passed it meanwhile.
+    "making a branch": (lambda graph: branches.create(graph, "new"), {_GET: 2, _CREATE: 1, _PUT: 1}),
     "the first write on a branch": (lambda graph: write(graph, "side", append("node:T0", {"d": 1})), _ONE_WRITE),
     "deleting a branch": (
         lambda graph: branches.delete(graph, "side"),
@@ -52,11 +53,12 @@ _ACTS: dict[str, tuple[Callable[[Parts], object], dict[RequestKind, int]]] = {
 }
 
 # A cold process starts from the hint and takes doubling steps: a logarithm of how far the hint is behind, never of how
-# long the history is. Without a hint, as in a young graph, one listing tells.
+# long the history is; a hint may be old, so one listing of the floor tells that nothing was cut away above it. Without a
+# hint, as in a young graph, one listing tells.
 _COLD_OPENS = {
     10: {_GET: 4, _LIST: 1},
-    1_000: {_GET: 10},
-    10_000: {_GET: 12},
+    1_000: {_GET: 10, _LIST: 1},
+    10_000: {_GET: 12, _LIST: 1},
 }
 
 

@@ -15,6 +15,8 @@ SCHEMAS = "__schema/"
 LOGS = "__manifest/log/"
 TAGS = "__manifest/tags/"
 CHECKPOINTS = "__manifest/checkpoint/"
+FLOORS = "__manifest/floor/"
+LEASES = "__manifest/leases/"
 CHANGES = "__manifest/changes/"
 KEYS = "__manifest/keys/"
 MIGRATIONS = "__manifest/migrations/"
@@ -119,6 +121,21 @@ def parse_branch_mark(folder: str) -> tuple[str, int, str] | None:
         return None
     name = unsegment(encoded)
     return (name, int(number), state) if segment(name) == encoded else None
+
+
+def floor_folder(branch: str) -> str:
+    """The folder of the floors of a branch, the highest first."""
+    return f"{FLOORS}{segment(branch)}/"
+
+
+def floor(branch: str, number: int) -> str:
+    """The object that says that entries below `number` count no more."""
+    return f"{floor_folder(branch)}{entry_name(number)}{ENTRY_SUFFIX}"
+
+
+def lease(lease_id: str) -> str:
+    """The note that somebody still reads a commit."""
+    return f"{LEASES}{lease_id}.json"
 
 
 def tag_folder(tag: str) -> str:

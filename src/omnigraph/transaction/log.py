@@ -2,6 +2,7 @@
 
 Invariants:
     Entries are immutable, numbered without gaps, and numbers are never reused, not even by a re-created branch.
+    From the floor on none is missing; below it, nothing that is found means anything (see floor.py).
     An entry is put only if absent; whoever puts it has published.
     The hint and the checkpoints are conveniences: every answer is the same without them.
 
@@ -30,6 +31,7 @@ from omnigraph.storage.object_store import (
     StoreTransient,
 )
 from omnigraph.storage.records.read import read_record, record_bytes
+from omnigraph.transaction.floor import Floors
 
 _READ_THREADS = 8
 
@@ -52,9 +54,12 @@ PutOutcome = Done | Refused
 class Log:
     """The logs of all branches of one graph."""
 
-    def __init__(self, store: ObjectStore, *, clock: Clock, read_only: bool = False) -> None:
+    def __init__(
+        self, store: ObjectStore, *, clock: Clock, read_only: bool = False, cut_s: float = limits.LOG_CUT_S
+    ) -> None:
         self._store = store
         self._clock = clock
+        self.floors = Floors(store, clock=clock, cut_s=cut_s)
         self._read_only = read_only
         self._heads: dict[str, Record] = {}
         self._whole_maps: dict[str, tuple[int, dict[str, Pin]]] = {}
@@ -68,11 +73,32 @@ class Log:
         With a cached number one request answers; without, the hint or a listing gives a number to start from.
         """
         known = self._heads.get(branch)
+        asked_at = self._clock.monotonic()
         if known is not None:
             newest = self._newest_from(branch, known)
-            return known if newest is known else self._remember(newest)
-        known = self._from_hint(branch) or self._from_listing(branch)
-        return None if known is None else self._remember(self._newest_from(branch, known))
+            if self.floors.is_yet_to_come(branch, newest.number + 1):
+                self.floors.note_newest(branch, newest.number, at=asked_at)
+                return known if newest is known else self._remember(newest)
+        return self._head_above_the_floor(branch, known or self._from_hint(branch))
+
+    def _head_above_the_floor(self, branch: str, known: Record | None) -> Record | None:
+        """The newest entry, where what is known of the log may have been cut away meanwhile."""
+        for _ in range(limits.HEAD_LOOKS_MAX):
+            asked_at = self._clock.monotonic()
+            is_listed = known is None
+            known = known or self._from_listing(branch)
+            if known is None:
+                return None
+            newest = self._newest_from(branch, known)
+            if is_listed:
+                self.floors.note_newest(branch, known.number, at=asked_at)  # as the listing said
+            fresh = is_listed and self.floors.is_yet_to_come(branch, newest.number + 1)
+            if fresh or newest.number >= self.floors.highest(branch):
+                self.floors.note_newest(branch, newest.number, at=asked_at)
+                return self._remember(newest)
+            self._forget(branch)
+            known = None
+        raise StoreTransient(f"the log of branch '{branch}' is cut as fast as it can be read", path=branch)
 
     def _newest_from(self, branch: str, known: Record) -> Record:
         """The last entry at or after a known one: doubling steps up, then halving, since there are no gaps.
@@ -145,11 +171,11 @@ class Log:
         return known[1]
 
     def since(self, branch: str, number: int) -> list[Record]:
-        """The entries after `number`, oldest first, up to the head."""
+        """The entries after `number`, oldest first, up to the head; none below the floor."""
         head = self.head(branch)
         if head is None or head.number <= number:
             return []
-        return [*self.between(branch, number + 1, head.number - 1), head]
+        return [*self.between(branch, max(number + 1, head.pruned.floor), head.number - 1), head]
 
     def between(self, branch: str, first: int, last: int) -> list[Record]:
         """The entries from `first` to `last`, both included, oldest first; whole blocks come from checkpoints."""
@@ -223,6 +249,11 @@ class Log:
             )
         return record
 
+    def _forget(self, branch: str) -> None:
+        with self._lock:
+            self._heads.pop(branch, None)
+        self.floors.forget(branch)
+
     def _remember(self, head: Record) -> Record:
         with self._lock:
             known = self._heads.get(head.branch)
@@ -240,6 +271,9 @@ class Log:
             UnavailableError: the store does not take it, and certainly has not.
         """
         path = paths.entry(record.branch, record.number)
+        sent_at = self._clock.monotonic()
+        if not self._may_be_put(record):
+            return self._refused_by_the_floor(record)
         since = self._map_to_count_from(record)
         body = record_bytes(record, since=since)
         failed: StoreError | None = None
@@ -259,7 +293,7 @@ class Log:
                 if certain:
                     raise
             else:
-                return self._published(record, whole=since is None)
+                return self._published(record, whole=since is None, sent_at=sent_at)
             try:
                 found = self.read(record.branch, record.number)
             except StoreError:
@@ -270,7 +304,7 @@ class Log:
             if found.commit == record.commit:
                 # There, but perhaps not yet safe: what failed may have been the sync of its name.
                 self._store.make_durable([path])
-                return self._published(record, whole=since is None)
+                return self._published(record, whole=since is None, sent_at=sent_at)
             self._remember(found)
             return Refused(found)
         if certain and failed is not None:
@@ -291,7 +325,19 @@ class Log:
             known = self._whole_maps.get(record.branch)
         return known if known is not None and record.number - known[0] < limits.WHOLE_MAP_EVERY_ENTRIES else None
 
-    def _published(self, record: Record, *, whole: bool) -> Done:
+    def _may_be_put(self, record: Record) -> bool:
+        """Whether the entry's place is above the floor. The first entry of a log is never cut, and needs no look."""
+        if record.number == 1 or self.floors.is_yet_to_come(record.branch, record.number):
+            return True
+        return record.number >= self.floors.highest(record.branch)
+
+    def _published(self, record: Record, *, whole: bool, sent_at: float) -> PutOutcome:
+        if not self._may_be_put(record):
+            # Its place may have been somebody else's before, and cut away; or it was ours, and others have been quick.
+            after = self.read(record.branch, record.number + 1)
+            if after is None or after.parent != record.head_commit:
+                return self._taken_back(record, is_certain=after is not None)
+        self.floors.note_newest(record.branch, record.number, at=sent_at)
         self._remember(record)
         if whole and len(record.tables) > limits.WHOLE_MAP_TYPES_MAX:
             with self._lock:
@@ -300,6 +346,28 @@ class Log:
             with contextlib.suppress(StoreError):  # only a hint; the next one will do
                 self._store.put(paths.hint(record.branch), str(record.number).encode())
         return Done()
+
+    def _refused_by_the_floor(self, record: Record) -> PutOutcome:
+        self._forget(record.branch)
+        head = self.head(record.branch)
+        if head is None or head.number < record.number:
+            raise StoreTransient(f"the log of branch '{record.branch}' is cut beyond its head", path=record.branch)
+        return Refused(head)
+
+    def _taken_back(self, record: Record, *, is_certain: bool) -> PutOutcome:
+        """Delete an entry that stands where another's was cut away. Nobody reads there; it is only litter."""
+        with contextlib.suppress(StoreError):
+            self._store.delete(paths.entry(record.branch, record.number))
+        refused = self._refused_by_the_floor(record)
+        if not is_certain:
+            raise OutcomeUnknownError(
+                f"entry {record.number} of branch '{record.branch}' was put, and pruned before that could be told; "
+                f"look whether what commit {record.commit} did is there before trying again",
+                commit=record.commit,
+                branch=record.branch,
+                number=record.number,
+            )
+        return refused
 
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
@@ -319,7 +387,8 @@ class Log:
         if head is None:
             return made
         block = limits.CHECKPOINT_ENTRIES
-        for last in range(block, head.number + 1, block):
+        kept = head.pruned.floor + block - 1  # of the blocks below, entries may be missing
+        for last in range(kept + -kept % block, head.number + 1, block):
             if self._from_checkpoint(branch, last) is None:
                 entries = self._read_many(branch, range(last - block + 1, last + 1))
                 body = b"\n".join(record_bytes(entry) for entry in entries)

@@ -25,6 +25,10 @@ class Settings:
         heartbeat_s: how often a writer with an intent shows that it lives.
         stale_s: after how long without that it is taken for dead.
         stage_without_intent_s: how long after its first staged file a write without an intent may still publish.
+        protection_s: for how long a superseded commit keeps its data after a prune has marked it.
+        log_cut_s: how long a log entry must have been there before a sweep cuts it away. Whatever a process concludes
+            about a log rests on it: every process that opens a graph must have the same. With 0, every look at a head
+            and every put of an entry looks at the floor, too.
         external: address of the external store that decides races (`sqlite://…`, `postgresql://…`), for object stores
             without conditional put; every writer of a graph must name the same one.
     """
@@ -35,6 +39,8 @@ class Settings:
     heartbeat_s: float = limits.INTENT_HEARTBEAT_S
     stale_s: float = limits.INTENT_STALE_S
     stage_without_intent_s: float = limits.STAGE_WITHOUT_INTENT_S
+    protection_s: float = limits.PROTECTION_WINDOW_S
+    log_cut_s: float = limits.LOG_CUT_S
     external: str | None = None
 
 

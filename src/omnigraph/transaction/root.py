@@ -181,7 +181,7 @@ def _parts(
         store=store,
         table_files=store if tables_uri == store.uri else LocalStore(tables_uri, durability=Durability.PROCESS),
         tables=Tables(tables_uri, storage_options=table_options(store)),
-        log=Log(store, clock=clock),
+        log=Log(store, clock=clock, cut_s=settings.log_cut_s),
         intents=Intents(store, clock=clock, ids=ids, heartbeat_s=settings.heartbeat_s, stale_s=settings.stale_s),
         clock=clock,
         ids=ids,

@@ -38,7 +38,7 @@ def test_the_head_tells_of_every_entry_and_says_what_is_gone(tmp_path: Path) -> 
     head = replace(parts.log.live_head(MAIN), pruned=PRUNED)
 
     check_listed(head, 7)
-    with pytest.raises(ReclaimedError, match="number 6 of branch 'main' was pruned.*kept is number 4") as caught:
+    with pytest.raises(ReclaimedError, match=r"number 6 of branch 'main' was pruned.*kept is number 4") as caught:
         check_listed(head, 6)
 
     assert caught.value.code == "version_reclaimed"
