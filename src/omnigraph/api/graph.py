@@ -1,11 +1,11 @@
 """A graph: everything under one root, all its branches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.api import evolving
+from omnigraph.api import evolving, exporting
 from omnigraph.api.branches import Branches
 from omnigraph.api.commits import Commits
 from omnigraph.api.evolving import SchemaApplied
@@ -24,6 +24,7 @@ from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.language.query import bind_params, compile
 from omnigraph.model.schema import Schema
 from omnigraph.model.schema_change import SchemaPlan
+from omnigraph.pipeline.export.run import Destination, Exported
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame
@@ -473,6 +474,71 @@ class Graph:
         """
         options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
         return evolving.applied(self._open(), self._schemas, branch, text, options, allow_data_loss=allow_data_loss)
+
+    # -- export -------------------------------------------------------------------------------------------------------
+
+    def export(
+        self,
+        to: Destination,
+        *,
+        format: str = "jsonl",
+        types: Iterable[str] | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Exported:
+        """Write entities of one commit to a file, a folder or a stream, each type in the order of its ids.
+
+        Args:
+            to (str | Path | IO[bytes]): a path or a stream of bytes. JSON lines and GraphML are one file, which appears
+                when it is whole; Parquet and CSV hold one type in a file and make a folder of several.
+            format (str): `jsonl` (which `load` takes back), `parquet`, `csv` or `graphml`.
+            types (Iterable[str] | None): names of types; a name means the node type and the edge type that have it.
+                All by default.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            Exported: how many entities of which types, in which files, at which commit.
+
+        Raises:
+            InvalidRequestError: an unknown format or type, or a place that cannot be written.
+            AlreadyExistsError: the folder is there already.
+            NotFoundError: there is no such branch, commit or tag.
+        """
+        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        return exporting.export(self._open(), snapshot, to, format=format, types=types)
+
+    def export_lines(
+        self,
+        *,
+        types: Iterable[str] | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Iterator[pa.Buffer]:
+        """Entities of one commit as JSON lines, some at a time, for whoever sends them on.
+
+        Args:
+            types (Iterable[str] | None): names of types; all by default.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            Iterator[pa.Buffer]: bytes of whole lines.
+
+        Raises:
+            InvalidRequestError: an unknown type.
+            NotFoundError: there is no such branch, commit or tag.
+        """
+        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        return exporting.lines(self._open(), snapshot, types=types)
 
     # -- closing ------------------------------------------------------------------------------------------------------
 
