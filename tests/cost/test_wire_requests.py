@@ -56,8 +56,8 @@ _ACTS: dict[str, tuple[_Act, dict[tuple[str, str], int], int]] = {
         _ENTRY | _VERSION | {("PUT", "data"): 1, ("PUT", "deletions"): 1},
         2,
     ),
-    "making a branch": (lambda graph, _: branches.create(graph, "new"), {("PUT", "log"): 2}, 1),
-    "deleting a branch": (lambda graph, _: branches.delete(graph, "new"), {("PUT", "log"): 3, ("DELETE", "log"): 1}, 1),
+    "making a branch": (lambda graph, _: branches.create(graph, "new"), {("PUT", "log"): 2}, 2),
+    "deleting a branch": (lambda graph, _: branches.delete(graph, "new"), {("PUT", "log"): 3, ("POST", "other"): 1}, 1),
     "looking at the head": (lambda graph, _: graph.log.live_head(MAIN), {}, 1),
     "a snapshot by branch and number": (lambda graph, _: graph.log.read(MAIN, 5), {}, 1),
 }

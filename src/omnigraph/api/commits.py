@@ -131,8 +131,11 @@ class Commits:
         )
         name = paths.branch_name(branch)
         asked = [name, actor, kind, wanted.since_us, wanted.until_us]
-        start = self._start(name, asked, page_token)
-        found = [Commit(each) for each in islice(commits(self._parts, start, wanted), limit and limit + 1)]
+        head = entry_at(self._parts, Point(branch=name))
+        start = head if page_token is None else self._start(asked, page_token)
+        newest = head if start.branch == head.branch else None
+        chain = commits(self._parts, start, wanted, head=newest)
+        found = [Commit(each) for each in islice(chain, limit and limit + 1)]
         shown = found if limit is None else found[:limit]
         if len(shown) == len(found):
             return Page(shown)
@@ -153,9 +156,7 @@ class Commits:
         """
         return Commit(of_commit(self._parts, commit))
 
-    def _start(self, branch: str, asked: object, page_token: str | None) -> Record:
-        if page_token is None:
-            return entry_at(self._parts, Point(branch=branch))
+    def _start(self, asked: object, page_token: str) -> Record:
         place = decode(Carried.COMMITS_PAGE, page_token, refuse=refused_token)
         if place.get("asked") != asked:
             raise refused_token("it belongs to a list of other commits")

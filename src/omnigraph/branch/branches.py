@@ -8,8 +8,8 @@ answer without reading them.
 from omnigraph import ids, limits
 from omnigraph.branch import marks
 from omnigraph.branch.marks import Mark
-from omnigraph.branch.points import HEAD_OF_MAIN, Point, entry_at
-from omnigraph.errors import AlreadyExistsError, ConflictError, InvalidRequestError
+from omnigraph.branch.points import HEAD_OF_MAIN, Point, check_held, entry_at
+from omnigraph.errors import AlreadyExistsError, ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.model.retention import NOTHING_PRUNED
@@ -42,7 +42,8 @@ def create(
     branch = paths.branch_name(name)
     if branch == MAIN:
         raise InvalidRequestError("cannot create branch 'main'")
-    origin = entry_at(parts, point if source is None else Point(branch=source))
+    point = point if source is None else Point(branch=source)
+    origin = entry_at(parts, point)
     before: Record | None = None  # a name never used before, as a rule: then nothing has to be read
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
         entry = _fork(parts, branch, origin, before, actor)
@@ -54,6 +55,7 @@ def create(
                 marks.settle(parts, branch, entry.number, Mark.LIVE)
                 if before is not None:
                     marks.withdraw(parts, branch, entry.number)
+                _keep_or_take_back(parts, entry, origin, point)
                 return entry
             case Refused():
                 head = parts.log.head(branch)
@@ -113,6 +115,19 @@ def exists(parts: Parts, name: str) -> bool:
 def names(parts: Parts) -> list[str]:
     """The branches there are, in order; one request for every thousand."""
     return marks.live_branches(parts)
+
+
+def _keep_or_take_back(parts: Parts, entry: Record, origin: Record, point: Point) -> None:
+    """See to it that what the new branch shows is kept: a prune may have passed its source before the fork was there.
+
+    From the fork on no sweep takes it, so one look is enough; and where it is too late, the fork is taken back.
+    """
+    try:
+        check_held(parts, origin, point)
+    except NotFoundError as gone:
+        delete(parts, entry.branch, actor=entry.actor)
+        gone.add_note(f"branch '{entry.branch}' was not made")
+        raise
 
 
 def _fork(parts: Parts, branch: str, origin: Record, before: Record | None, actor: str | None) -> Record:

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from omnigraph import limits
-from omnigraph.branch.lines import Line, lines, newest_at
+from omnigraph.branch.lines import Line, backwards, lines, newest_at
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.transaction.parts import Parts
 
@@ -33,24 +32,30 @@ class CommitFilter:
 EVERY_COMMIT = CommitFilter()
 
 
-def commits(parts: Parts, head: Record, wanted: CommitFilter = EVERY_COMMIT) -> Iterator[Record]:
+def commits(
+    parts: Parts, entry: Record, wanted: CommitFilter = EVERY_COMMIT, *, head: Record | None = None
+) -> Iterator[Record]:
     """The commits of the chain that ends at an entry, newest first, read as they are asked for.
 
-    Marks in the log (forks, prunes, barriers) are not commits. Times rise along the chain, so neither commits younger
-    than `until` nor those older than `since` are read, but for a few.
+    Marks in the log (forks, prunes, barriers) are not commits, and pruned commits are not shown. Times rise along the
+    chain, so neither commits younger than `until` nor those older than `since` are read, but for a few.
+
+    Args:
+        parts: of the graph.
+        entry: the last of the chain.
+        wanted: which.
+        head: the head of the entry's branch, where that was just read.
+
+    Yields:
+        Each commit's entry.
     """
-    for line in lines(parts, head):
+    for line in lines(parts, entry, head=head):
         last = _last_in_time(parts, line, wanted)
-        for entry in () if last is None else backwards(parts, line, last):
-            if wanted.since_us is not None and entry.created_at_us < wanted.since_us:
+        for each in () if last is None else backwards(parts, line, last):
+            if wanted.since_us is not None and each.created_at_us < wanted.since_us:
                 return
-            if entry.is_commit and wanted.takes(entry):
-                yield entry
-
-
-def backwards(parts: Parts, line: Line, last: int) -> Iterator[Record]:
-    """The entries of a line from `last` down, newest first, read as they are asked for."""
-    return parts.log.backwards(line.branch, start=last, first=line.first, step=limits.HISTORY_READ_AHEAD_ENTRIES)
+            if each.is_commit and wanted.takes(each):
+                yield each
 
 
 def _last_in_time(parts: Parts, line: Line, wanted: CommitFilter) -> int | None:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from omnigraph import limits
 from omnigraph.model.commit import CommitKind, Record
+from omnigraph.model.retention import NOTHING_PRUNED, Pruned
 from omnigraph.transaction.parts import Parts
 
 
@@ -15,40 +17,65 @@ class Line:
         branch: whose log.
         first: where it begins: with the entry that made the graph or forked this life of the branch.
         last: where it ends: at the head, or where the next line was forked off.
+        pruned: what prunes have marked in that log.
     """
 
     branch: str
     first: int
     last: int
+    pruned: Pruned = NOTHING_PRUNED
+
+    @property
+    def lowest(self) -> int:
+        """The first entry that is still there."""
+        return max(self.first, self.pruned.floor)
 
 
 def birth(parts: Parts, entry: Record) -> int:
     """Number of the entry with which this life of the branch began; the log is read where the record does not tell."""
     if entry.life is not None:
         return entry.life
-    for earlier in parts.log.backwards(entry.branch, start=entry.number - 1):
+    for earlier in parts.log.backwards(entry.branch, start=entry.number - 1, first=entry.pruned.floor):
         if earlier.life is not None:
             return earlier.life
-    return 1
+    return entry.pruned.floor
 
 
-def lines(parts: Parts, head: Record) -> Iterator[Line]:
-    """The chain that ends at an entry, newest line first; two reads for each fork in it."""
+def lines(parts: Parts, entry: Record, *, head: Record | None = None) -> Iterator[Line]:
+    """The chain that ends at an entry, newest line first; a few reads for each fork in it.
+
+    Args:
+        parts: of the graph.
+        entry: the last of the chain.
+        head: the head of its branch, where that was just read.
+
+    Yields:
+        Each run of entries. A line whose first entry was cut away is the last that can be found.
+    """
     while True:
-        line = Line(head.branch, birth(parts, head), head.number)
+        newest = head if head is not None else parts.log.head(entry.branch)
+        line = Line(
+            entry.branch, birth(parts, entry), entry.number, NOTHING_PRUNED if newest is None else newest.pruned
+        )
         yield line
-        fork = head if head.kind is CommitKind.FORK else parts.log.read(line.branch, line.first)
+        fork = entry if entry.kind is CommitKind.FORK else parts.log.read(line.branch, line.first)
         if fork is None or fork.fork_of is None or fork.fork_number is None:
             return
         origin = parts.log.read(fork.fork_of, fork.fork_number)
         if origin is None:
             return
-        head = origin
+        entry, head = origin, None
+
+
+def backwards(parts: Parts, line: Line, last: int) -> Iterator[Record]:
+    """The entries of a line that readers are shown, from `last` down, newest first, read as they are asked for."""
+    entries = parts.log.backwards(line.branch, start=last, first=line.lowest, step=limits.HISTORY_READ_AHEAD_ENTRIES)
+    return (entry for entry in entries if line.pruned.is_listed(entry.number))
 
 
 def newest_at(parts: Parts, line: Line, instant_us: int) -> Record | None:
     """The newest entry of a line that is not younger than an instant, by halving: times rise along a log."""
-    below, above = line.first - 1, line.last + 1
+    below, above = line.lowest - 1, line.last + 1
     found: Record | None = None
     while above - below > 1:
         middle = (below + above) // 2

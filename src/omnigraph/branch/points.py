@@ -11,6 +11,7 @@ from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage import paths
 from omnigraph.storage.instants import EPOCH
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.retention import check_kept, check_listed, reclaimed
 
 Instant = datetime | str
 
@@ -63,6 +64,8 @@ def entry_at(parts: Parts, point: Point) -> Record:
         return _at_time(parts, head, point.at)
     if point.number is None or point.number == head.number:
         return head
+    if point.number >= birth(parts, head):
+        check_listed(head, point.number)
     found = parts.log.read(name, point.number) if birth(parts, head) <= point.number < head.number else None
     if found is None:
         raise NotFoundError(
@@ -77,6 +80,7 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
 
     Raises:
         NotFoundError: no log has it.
+        ReclaimedError: it was pruned.
     """
     found = in_log(parts, near, commit)
     if found is not None:
@@ -90,11 +94,15 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
 
 
 def in_log(parts: Parts, branch: str, commit: str) -> Record | None:
-    """A commit in one log, by halving: ids rise along a log."""
+    """A commit in one log, by halving: ids rise along a log.
+
+    Raises:
+        ReclaimedError: it was pruned, and its entry is still there to tell.
+    """
     head = parts.log.head(branch)
     if head is None or commit > head.commit:
         return None
-    below, found = 0, head
+    below, found = head.pruned.floor - 1, head
     while found.commit != commit:
         if found.number - below <= 1:
             return None
@@ -105,7 +113,21 @@ def in_log(parts: Parts, branch: str, commit: str) -> Record | None:
             below = middle
         else:
             found = entry
-    return found if found.is_commit else None
+    if not found.is_commit:
+        return None
+    check_listed(head, found.number)
+    return found
+
+
+def check_held(parts: Parts, entry: Record, point: Point) -> None:
+    """See, once something that holds it is on the store, that the state a point names had not been given up before.
+
+    Raises:
+        ReclaimedError: a prune has passed it.
+        NotFoundError: its branch, or the tag that held it, is gone.
+    """
+    if point.tag is None or not tags.names_commit(parts, point.tag, entry.head_commit):
+        check_kept(parts, entry)
 
 
 def instant_us(at: Instant) -> int:
@@ -147,8 +169,10 @@ def _at_time(parts: Parts, head: Record, at: Instant) -> Record:
     instant = instant_us(at)
     if head.created_at_us <= instant:
         return head
-    for line in lines(parts, head):
+    for line in lines(parts, head, head=head):
         found = newest_at(parts, line, instant)
-        if found is not None:
+        if found is not None and line.pruned.is_listed(found.number):
             return found
+        if found is not None or line.lowest > line.first:
+            raise reclaimed(line.branch, line.lowest if found is None else found.number, floor=line.lowest)
     raise NotFoundError(f"branch '{head.branch}' has no commit as old as {at}", code="commit_not_found")

@@ -19,6 +19,7 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.retention import check_kept
 from omnigraph.transaction.settle import settled
 
 _TAG_FORMAT = 1
@@ -50,6 +51,8 @@ def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) 
 
     Raises:
         AlreadyExistsError: the name is taken.
+        ReclaimedError: a prune has passed the entry; the name stays free.
+        NotFoundError: the branch of the entry is gone; likewise.
     """
     parts.refuse_read_only()
     tag = Tag(tag_name(name), entry.head_commit, entry.branch, entry.number, actor, parts.clock.now_us())
@@ -58,6 +61,13 @@ def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) 
         raise AlreadyExistsError(f"tag '{tag.name}' already exists (commit {current.commit})", code="tag_exists")
     if not _put(parts, tag.name, number + 1, _document(tag)):
         raise AlreadyExistsError(f"tag '{tag.name}' was created meanwhile", code="tag_exists")
+    try:
+        # From here on no sweep takes what it names; a prune may have passed it before.
+        check_kept(parts, entry)
+    except NotFoundError as gone:
+        delete(parts, tag.name)
+        gone.add_note(f"tag '{tag.name}' was not made")
+        raise
     return tag
 
 
@@ -89,6 +99,12 @@ def read(parts: Parts, name: str) -> Tag:
     if current is None:
         raise NotFoundError(f"tag '{tag}' not found", code="tag_not_found")
     return current
+
+
+def names_commit(parts: Parts, name: str, commit: str) -> bool:
+    """Whether there is such a tag, and it names this commit."""
+    _, current = _newest(parts, tag_name(name))
+    return current is not None and current.commit == commit
 
 
 def names(parts: Parts) -> list[str]:
