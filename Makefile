@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 COMPILE := $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-  --no-emit-find-links --no-header
+  --no-emit-find-links --no-header --override requirements/overrides.in
 BENCHMARKS := $(filter-out __init__ report,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
 # Trust what the machine trusts, as pip does: company proxies have certificates of their own.

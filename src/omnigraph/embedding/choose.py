@@ -1,0 +1,100 @@
+"""The provider that the environment names."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.clock import Clock, SystemClock
+from omnigraph.embedding.gemini import GeminiProvider
+from omnigraph.embedding.http import Patience
+from omnigraph.embedding.local import LocalProvider
+from omnigraph.embedding.mock import MockProvider
+from omnigraph.embedding.openai import OpenAiProvider
+from omnigraph.embedding.provider import Provider
+from omnigraph.errors import InvalidRequestError
+
+_PREFIX = "OMNIGRAPH_EMBED_"
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    base_url: str
+    model: str
+    keys: tuple[str, ...]
+    make: type[OpenAiProvider] | type[GeminiProvider]
+
+
+_SERVICES = {
+    "openai-compatible": _Service(
+        "https://openrouter.ai/api/v1",
+        "openai/text-embedding-3-large",
+        ("OPENROUTER_API_KEY", "OPENAI_API_KEY"),
+        OpenAiProvider,
+    ),
+    "openai": _Service("https://api.openai.com/v1", "text-embedding-3-large", ("OPENAI_API_KEY",), OpenAiProvider),
+    "gemini": _Service(
+        "https://generativelanguage.googleapis.com/v1beta", "gemini-embedding-2", ("GEMINI_API_KEY",), GeminiProvider
+    ),
+}
+_DEFAULT = "openai-compatible"
+
+
+def chosen(environment: Mapping[str, str] | None = None, *, clock: Clock | None = None) -> Provider:
+    """The provider to use.
+
+    Args:
+        environment: variables; those of the process by default.
+        clock: the source of time.
+
+    Returns:
+        The provider.
+
+    Raises:
+        InvalidRequestError: there is no such provider, its key is missing, or a setting is no number.
+    """
+    given = os.environ if environment is None else environment
+    if given.get("OMNIGRAPH_EMBEDDINGS_MOCK", "").lower() in ("1", "true", "yes", "on"):
+        return MockProvider()
+    name = given.get(f"{_PREFIX}PROVIDER") or _DEFAULT
+    if name == "mock":
+        return MockProvider()
+    if name == "local":
+        return LocalProvider()
+    service = _SERVICES.get(name)
+    if service is None:
+        raise InvalidRequestError(
+            f"unknown embedding provider '{name}' (expected openai-compatible|openai|gemini|mock|local)"
+        )
+    key = next((given[each] for each in service.keys if given.get(each)), None)
+    if key is None:
+        raise InvalidRequestError(f"{' or '.join(service.keys)} is required for the {name} embedding provider")
+    return service.make(
+        given.get(f"{_PREFIX}BASE_URL") or service.base_url,
+        given.get(f"{_PREFIX}MODEL") or service.model,
+        key,
+        patience=_patience(given),
+        clock=clock or SystemClock(),
+    )
+
+
+def _patience(given: Mapping[str, str]) -> Patience:
+    default = Patience()
+    return Patience(
+        deadline_s=_number(given, "DEADLINE_MS", default.deadline_s * 1_000) / 1_000,
+        timeout_s=_number(given, "TIMEOUT_MS", default.timeout_s * 1_000) / 1_000,
+        attempts=max(1, int(_number(given, "RETRY_ATTEMPTS", default.attempts))),
+        backoff_s=_number(given, "RETRY_BACKOFF_MS", default.backoff_s * 1_000) / 1_000,
+    )
+
+
+def _number(given: Mapping[str, str], name: str, default: float) -> float:
+    text = given.get(_PREFIX + name)
+    if not text:
+        return default
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise InvalidRequestError(f"{_PREFIX}{name} must be a whole number that is not negative, not '{text}'")
+    return number
