@@ -23,7 +23,11 @@ def json_params(params: Mapping[str, object] | None) -> dict[str, Any] | None:
         return None
     if not isinstance(params, Mapping):
         raise InvalidRequestError("params must be a JSON object")
-    return {name: _json(value) for name, value in params.items()}
+    return {name: value if type(value) in _PLAIN else _json(value) for name, value in params.items()}
+
+
+# What JSON has as it is; looked at first, because nearly everything is one of these.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def _json(value: object) -> object:

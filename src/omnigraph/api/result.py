@@ -46,11 +46,7 @@ class Result:
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dictionaries of JSON values: dates and times are texts, nodes their ids, absent values None."""
-        names = self.columns
-        columns = [to_json(column) for column in self._table.columns]
-        if not columns:
-            return [{} for _ in range(self.row_count)]
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return [row for batch in self._table.to_batches() for row in _rows(batch)]
 
     def to_pandas(self) -> Any:  # noqa: ANN401  (pandas is imported only here)
         """The rows as a pandas data frame; pandas must be installed."""
@@ -108,6 +104,82 @@ class Result:
 
     def _values(self) -> Iterator[tuple[Any, ...]]:
         return zip(*(to_json(column) for column in self._table.columns), strict=True)
+
+
+class ResultStream:
+    """The rows of one query, found while they are asked for; they come once.
+
+    Iterating gives one dictionary per row, with JSON values; `batches` gives Arrow batches. Anything that understands
+    Arrow streams takes it as it is. All rows are of one commit, however long it takes to ask for them.
+
+    Attributes:
+        query_name: the query's name.
+        branch: whose head was read; None for a read at a commit.
+        commit: the commit that is read.
+    """
+
+    def __init__(
+        self,
+        columns: pa.Schema,
+        batches: Iterator[pa.RecordBatch],
+        *,
+        query_name: str,
+        branch: str | None,
+        commit: str,
+    ) -> None:
+        self._columns = columns
+        self._batches: Iterator[pa.RecordBatch] | None = batches
+        self.query_name = query_name
+        self.branch = branch
+        self.commit = commit
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self._columns.names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns with their Arrow types."""
+        return self._columns
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow batches; none is empty.
+
+        Raises:
+            InvalidRequestError: they were asked for before.
+        """
+        batches, self._batches = self._batches, None
+        if batches is None:
+            raise InvalidRequestError("the rows of a stream come once; ask the query again", code="stream_consumed")
+        return batches
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as Arrow's own reader of batches."""
+        return pa.RecordBatchReader.from_batches(self._columns, self.batches())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (row for batch in self.batches() for row in _rows(batch))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows through Arrow's C stream interface."""
+        reader: Any = self.to_reader()
+        stream: object = reader.__arrow_c_stream__(requested_schema)
+        return stream
+
+    def __repr__(self) -> str:
+        return f"<ResultStream of {self.query_name}: ({', '.join(self.columns)}) at commit {self.commit}>"
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    names = batch.schema.names
+    columns = [to_json(column) for column in batch.columns]
+    if len(columns) == 1:
+        [name], [values] = names, columns
+        return [{name: value} for value in values]
+    if not columns:
+        return [{} for _ in range(batch.num_rows)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _cell(value: object) -> str:

@@ -8,11 +8,12 @@ import pyarrow as pa
 
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
-from omnigraph.api.result import Result
+from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
-from omnigraph.language.query import bind_params, compile, explain
+from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
+from omnigraph.language.query.lifted import compile_lifted
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EntityType, Schema
 from omnigraph.storage.tables.lend import lend
@@ -91,11 +92,38 @@ class Snapshot:
             LimitError: it needs more memory than it may use.
         """
         at = self._open()
-        text, chosen = as_text(query, name)
-        compiled = compile(text, self.schema, name=chosen)
-        bound = bind_params(compiled, json_params(params))
-        rows = self._engine.run(at, compiled, bound, schema=self.schema, limits=limits)
-        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=self.commit)
+        compiled, bound = self._bound(query, params, name)
+        rows = self._engine.run(at, compiled, bound, schema=self._accepted.schema, limits=limits)
+        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
+
+    def stream(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+    ) -> ResultStream:
+        """Answer a query a batch at a time, so that memory does not follow the size of the result.
+
+        Args:
+            query (str | PreparedQuery): a text in the query language, or one prepared with `Graph.prepare`.
+            params (Mapping[str, object] | None): values of its parameters.
+            name (str | None): which query of the text; may be left out where there is only one.
+            limits (QueryLimits): what it may use; rows that were handed over do not count.
+
+        Returns:
+            ResultStream: the rows, found while they are asked for, all of them at this commit.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: the query writes, a parameter is missing, or a value does not fit.
+            LimitError: it needs more memory than it may use; also later, when rows are asked for.
+        """
+        at = self._open()
+        compiled, bound = self._bound(query, params, name)
+        columns, batches = self._engine.stream(at, compiled, bound, schema=self._accepted.schema, limits=limits)
+        return ResultStream(columns, batches, query_name=compiled.name, branch=self._head_of, commit=at.commit)
 
     def explain(self, query: str | PreparedQuery, *, name: str | None = None) -> str:
         """How a query or mutation would be carried out, as text for people.
@@ -177,6 +205,16 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self.branch} at commit {self.commit}>"
+
+    def _bound(
+        self, query: str | PreparedQuery, params: Mapping[str, object] | None, name: str | None
+    ) -> tuple[CompiledQuery, Params]:
+        """A query ready to run, and the values of this run."""
+        accepted = self._accepted
+        text, chosen = as_text(query, name)
+        compiled, lifted = compile_lifted(text, accepted.schema, name=chosen, schema_digest=accepted.digest)
+        bound = bind_params(compiled, json_params(params))
+        return compiled, Params({**bound.values, **lifted}) if lifted else bound
 
     def _table(self, type_name: str) -> Table:
         return self._open().table(self._entity(type_name).type_key)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import cast
 
 from omnigraph import limits
 from omnigraph.errors import GraphError, LimitError
@@ -148,8 +149,17 @@ class Adjacencies:
             case Direction.IN:
                 return self.whole(edges, sources, targets).incoming
             case Direction.BOTH:
-                key = ("undirected", edges.key, sources.key, targets.key)
+                key = _undirected_key(edges, sources, targets)
                 return self._cache.get(key, lambda: self.whole(edges, sources, targets).undirected())
+
+    def rows_in_memory(self, edges: Columns, sources: Columns, targets: Columns, direction: Direction) -> Csr | None:
+        """The same, if they are there already."""
+        if direction is Direction.BOTH:
+            return cast(Csr | None, self._cache.found(_undirected_key(edges, sources, targets)))
+        whole = cast(Adjacency | None, self._cache.found(_key(edges, sources, targets)))
+        if whole is None:
+            return None
+        return whole.outgoing if direction is Direction.OUT else whole.incoming
 
     def whole(self, edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
         """The adjacency of a version, in memory."""
@@ -272,3 +282,7 @@ def _usable(head: Head | None, edges: Columns, sources: Columns, targets: Column
 
 def _key(edges: Columns, sources: Columns, targets: Columns) -> tuple[object, ...]:
     return ("adjacency", edges.key, sources.key, targets.key)
+
+
+def _undirected_key(edges: Columns, sources: Columns, targets: Columns) -> tuple[object, ...]:
+    return ("undirected", edges.key, sources.key, targets.key)

@@ -58,8 +58,15 @@ class _Kept:
 class ByteCache:
     """A bounded cache, safe to use from several threads."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, *, evicted: Callable[[], None] | None = None) -> None:
+        """An empty cache.
+
+        Args:
+            bytes_max (int): how much may be kept.
+            evicted (Callable[[], None] | None): called whenever values had to go, so that others let go of them too.
+        """
         self.bytes_max = bytes_max
+        self._evicted = evicted
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._by_identity: dict[int, _Kept] = {}
@@ -70,6 +77,15 @@ class ByteCache:
         """The value, if it is kept; being looked at is no use."""
         kept = self._kept.get(key)
         return None if kept is None else kept.value
+
+    def found(self, key: Hashable) -> Sized | None:
+        """The value, if it is kept, which is a use of it."""
+        return self._found(key)
+
+    @property
+    def evictions(self) -> int:
+        """How many values had to go so far."""
+        return self._evictions
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key, made if it is not kept.
@@ -131,9 +147,12 @@ class ByteCache:
             self._remove(key)
             kept.keys += 1
             self._kept[key] = kept
+            before = self._evictions
             while self._bytes > self.bytes_max:
                 self._remove(next(iter(self._kept)))
                 self._evictions += 1
+            if self._evictions > before and self._evicted is not None:
+                self._evicted()
 
     def _remove(self, key: Hashable) -> None:
         kept = self._kept.pop(key, None)

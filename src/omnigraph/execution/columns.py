@@ -5,6 +5,7 @@ What is made for one version is never changed for another; versions share what t
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -12,9 +13,10 @@ import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.execution import column as one
-from omnigraph.execution.arrays import NO_ORDINALS, NONE, Ordinals, Values, joined, places_in, take
+from omnigraph.execution.arrays import NO_ORDINALS, NONE, Mask, Ordinals, Values, joined, places_in, take
 from omnigraph.execution.cache import ByteCache, Sized
 from omnigraph.execution.column import Coded, Column, Indexed
+from omnigraph.execution.id_index import IdIndex
 from omnigraph.execution.numbering import Numbering, number
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
@@ -29,6 +31,33 @@ _SECONDS_PER_LOOKUP, _SECONDS_PER_ROW_LOOKED_UP, _BYTES_PER_SECOND_READ = 4e-4, 
 _NUMBER_BYTES, _TEXT_BYTES = 8, 24
 # More ids are found faster in one pass, which makes a hash table of all ids, than one after the other.
 _IDS_ONE_BY_ONE_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class IdsInMemory:
+    """The ids of one version's rows, and what finds them.
+
+    Attributes:
+        array: by ordinal.
+        index: over them.
+        dead: which ordinals stand for no row; None if all stand for one.
+    """
+
+    array: Values
+    index: IdIndex
+    dead: Mask | None
+
+    def find(self, ids: Sequence[str]) -> Ordinals:
+        """The ordinals of the rows with these ids, each once; ids that no row has are passed over."""
+        ordinals = [ordinal for text in dict.fromkeys(ids) if (ordinal := self.find_one(text)) != NONE]
+        return np.array(ordinals, dtype=np.int32) if ordinals else NO_ORDINALS
+
+    def find_one(self, text: str) -> int:
+        """The ordinal of the row with this id; `NONE` if no row has it."""
+        for ordinal in self.index.candidates(text):
+            if (self.dead is None or not self.dead[ordinal]) and self.array[ordinal].as_py() == text:
+                return ordinal
+        return NONE
 
 
 class Columns:
@@ -94,14 +123,7 @@ class Columns:
         if len(ids) > limits.LOOKUP_ROWS_MAX:
             places = self.find_all(pa.array(list(dict.fromkeys(ids)), pa.string()))
             return cast(Ordinals, places[places != NONE])
-        array, index, dead = self.column(ID).array, self._versions.id_index(self).index, self.numbering.dead
-        ordinals = []
-        for text in dict.fromkeys(ids):
-            for ordinal in index.candidates(text):
-                if (dead is None or not dead[ordinal]) and array[ordinal].as_py() == text:
-                    ordinals.append(ordinal)
-                    break
-        return np.array(ordinals, dtype=np.int32) if ordinals else NO_ORDINALS
+        return IdsInMemory(self.column(ID).array, self._versions.id_index(self).index, self.numbering.dead).find(ids)
 
     def locate(self, ids: "Values | pa.ChunkedArray[Any]") -> Ordinals:
         """The ordinal of the row with each of these ids, `NONE` where no row has it."""
@@ -166,6 +188,21 @@ class Versions:
     def id_index(self, columns: Columns) -> Indexed:
         """The index over the ids of a version."""
         return self._made("index", columns, ID, lambda before: one.index(columns.column(ID), before))
+
+    def in_memory(self, pin: Pin) -> Columns | None:
+        """A version, if it is open."""
+        return cast(Columns | None, self._cache.found(("rows", pin.table, pin.version)))
+
+    def column_in_memory(self, columns: Columns, name: str) -> Column | None:
+        """All values of a column of a version, if they were read."""
+        pin = columns.pin
+        return cast(Column | None, self._cache.found(("column", pin.table, pin.version, columns.numbers[name])))
+
+    def ids_in_memory(self, columns: Columns) -> IdsInMemory | None:
+        """The ids of a version and their index, if both are there."""
+        pin, ids = columns.pin, self.column_in_memory(columns, ID)
+        indexed = cast(Indexed | None, self._cache.found(("index", pin.table, pin.version, columns.numbers[ID])))
+        return None if ids is None or indexed is None else IdsInMemory(ids.array, indexed.index, columns.numbering.dead)
 
     def is_worth_reading(self, columns: Columns, name: str, rows: int) -> bool:
         """Whether to read a whole column for the sake of some rows; true if it is read already.

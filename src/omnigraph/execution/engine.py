@@ -20,12 +20,15 @@ from omnigraph.execution.budget import Budget
 from omnigraph.execution.cache import ByteCache, CacheStats
 from omnigraph.execution.columns import Versions
 from omnigraph.execution.lower import Lowered, lower
+from omnigraph.execution.resident import Resident
 from omnigraph.execution.results import Results
 from omnigraph.execution.run import Run
+from omnigraph.execution.walks import BoundWalk, Walk, bind_walk
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query.compile import CompiledQuery, bind_params
 from omnigraph.language.query.params import Params
+from omnigraph.model.commit import Record
 from omnigraph.model.schema import Schema
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import Tables
@@ -56,11 +59,13 @@ class EngineStats:
         cache: columns, codes, indexes over ids and adjacency together.
         adjacency: where adjacency came from.
         plans: how many plans are ready to run.
+        walks: how many queries were answered by a walk over arrays in memory.
     """
 
     cache: CacheStats
     adjacency: AdjacencyStats
     plans: int
+    walks: int
 
 
 class QueryEngine:
@@ -86,7 +91,11 @@ class QueryEngine:
             cache_bytes (int): how much may be kept in memory.
             form (ExpandForm): how edges are followed; by cost, unless a test wants it one way.
         """
-        self._cache = ByteCache(cache_bytes)
+        # Walks bound to arrays, by the identity of their plan. They keep what they are bound to alive: when the cache
+        # has to let go of anything, so do they.
+        self._bound: dict[int, tuple[Lowered, Record, BoundWalk]] = {}
+        self._walks = 0
+        self._cache = ByteCache(cache_bytes, evicted=self._bound.clear)
         self._versions = Versions(tables, self._cache)
         files = None if store is None else AdjacencyFiles(store, read_only=read_only)
         self._adjacencies = Adjacencies(self._cache, self._versions, files, form=form)
@@ -121,7 +130,12 @@ class QueryEngine:
             LimitError: it needs more memory than it may use.
         """
         lowered = self._lowered_of(compiled, schema)
-        run = self._run(snapshot, compiled, params, limits)
+        bound = params if isinstance(params, Params) else bind_params(compiled, params)
+        if lowered.walk is not None:
+            walked = self._walked(snapshot.record, lowered, lowered.walk, bound.values, limits)
+            if walked is not None:
+                return pa.Table.from_batches([walked], lowered.columns)
+        run = self._run(snapshot, bound.values, limits)
         batches = []
         for results in lowered.rows.batches(run, None):
             batch = _batch(results, lowered.columns)
@@ -145,22 +159,39 @@ class QueryEngine:
                 for rows that were handed over, so memory does not follow the size of the result.
         """
         lowered = self._lowered_of(compiled, schema)
-        run = self._run(snapshot, compiled, params, limits)
+        bound = params if isinstance(params, Params) else bind_params(compiled, params)
+        run = self._run(snapshot, bound.values, limits)
         return lowered.columns, (_batch(results, lowered.columns) for results in lowered.rows.batches(run, None))
 
     def stats(self) -> EngineStats:
         """What the engine holds and has done."""
-        return EngineStats(self._cache.stats(), self._adjacencies.stats(), len(self._lowered))
+        return EngineStats(self._cache.stats(), self._adjacencies.stats(), len(self._lowered), self._walks)
 
-    def _run(
-        self,
-        snapshot: Snapshot,
-        compiled: CompiledQuery,
-        params: Params | Mapping[str, object] | None,
-        limits: QueryLimits,
-    ) -> Run:
-        bound = params if isinstance(params, Params) else bind_params(compiled, params)
-        values: Mapping[str, Value] = bound.values
+    def _walked(
+        self, record: Record, lowered: Lowered, walk: Walk, values: Mapping[str, Value], limits: QueryLimits
+    ) -> pa.RecordBatch | None:
+        """The result of a walk over arrays in memory; None where the plan's operators have to do it."""
+        found = self._bound.get(id(lowered))
+        if found is not None and found[0] is lowered and found[1] is record:
+            bound = found[2]
+        else:
+            evictions = self._cache.evictions
+            fresh = bind_walk(walk, lowered.columns, Resident(record, self._versions, self._adjacencies))
+            if fresh is None:
+                self._bound.pop(id(lowered), None)
+                return None
+            bound = fresh
+            self._bound[id(lowered)] = (lowered, record, bound)
+            if evictions != self._cache.evictions:
+                # Something went meanwhile; perhaps what this walk is bound to.
+                self._bound.clear()
+        batch = bound.answer(values, bytes_max=limits.memory_bytes)
+        if batch is not None:
+            with self._lock:
+                self._walks += 1
+        return batch
+
+    def _run(self, snapshot: Snapshot, values: Mapping[str, Value], limits: QueryLimits) -> Run:
         return Run(
             snapshot,
             values,
@@ -182,7 +213,8 @@ class QueryEngine:
             # The entry keeps the query, so that its identity stays its own.
             self._lowered[id(compiled)] = (compiled, lowered)
             while len(self._lowered) > _PLANS_MAX:
-                self._lowered.popitem(last=False)
+                _, (_, gone) = self._lowered.popitem(last=False)
+                self._bound.pop(id(gone), None)
         return lowered
 
 

@@ -1,11 +1,9 @@
 """Nodes that a condition names by their key: found by id instead of by looking at all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from omnigraph.execution.operators.scan import Lookup
-from omnigraph.execution.run import Run
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression, SingleValue, Value
 from omnigraph.language.plan.walk import conjunction, conjuncts
@@ -13,8 +11,10 @@ from omnigraph.model.keys import canonical_text, derived_id
 from omnigraph.model.schema import NodeType
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_SCALARS, PropertyType
 
-# The values a property must have one of.
-Choices = Callable[[Run], tuple[SingleValue, ...]]
+# The values a property must have one of, given those of the parameters.
+Choices = Callable[[Mapping[str, Value]], tuple[SingleValue, ...]]
+# The ids among which nodes are, given the values of the parameters; None where these are no keys.
+Choosing = Callable[[Mapping[str, Value]], Sequence[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class KeyLookup:
         left: what must still be judged on the nodes found.
     """
 
-    ids: Lookup
+    ids: Choosing
     left: Expression | None
 
 
@@ -60,8 +60,10 @@ def lookup_for(node: NodeType, variable: str, condition: Expression | None) -> K
         return None
     if len(keys) == 1:
         choices, of = fixed[keys[0].name], keys[0].type
-        return KeyLookup(lambda run: _texts(choices(run), of), conjunction(left))
-    return KeyLookup(lambda run: _composite(node, {key.name: fixed[key.name](run) for key in keys}), conjunction(left))
+        return KeyLookup(lambda values: _texts(choices(values), of), conjunction(left))
+    return KeyLookup(
+        lambda values: _composite(node, {key.name: fixed[key.name](values) for key in keys}), conjunction(left)
+    )
 
 
 def _fixed(condition: Expression, variable: str) -> tuple[str, Choices] | None:
@@ -82,7 +84,7 @@ def _fixed(condition: Expression, variable: str) -> tuple[str, Choices] | None:
             choices = _choices(value)
             return name, lambda _: choices
         case ex.Parameter(name=parameter):
-            return name, lambda run: _choices(run.parameter(parameter))
+            return name, lambda values: _choices(values[parameter])
         case _:
             return None
 

@@ -20,6 +20,7 @@ from omnigraph.execution.operators.order import Order
 from omnigraph.execution.operators.project import Project
 from omnigraph.execution.results import all_results
 from omnigraph.execution.tallies import counts_nodes
+from omnigraph.execution.walks import Walk, walk_of
 from omnigraph.execution.windows import at_most, counted, sort_keys
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
@@ -35,10 +36,12 @@ class Lowered:
     Attributes:
         rows: its last operator.
         columns: the columns of its result.
+        walk: the whole plan as a walk, if it is one.
     """
 
     rows: ResultRows
     columns: pa.Schema
+    walk: Walk | None
 
 
 def lower(plan: steps.ReadPlan, schema: Schema) -> Lowered:
@@ -70,7 +73,7 @@ def lower(plan: steps.ReadPlan, schema: Schema) -> Lowered:
     for step in later:
         rows = _later(rows, step, columns=len(last.columns))
     fields = [pa.field(column.name, result_type(column.type)) for column in plan.columns]
-    return Lowered(rows, pa.schema(fields))
+    return Lowered(rows, pa.schema(fields), walk_of(plan, schema))
 
 
 def _pattern(pattern: Sequence[Step], demand: Demand, schema: Schema) -> Frames:

@@ -18,13 +18,13 @@ class Run:
         "_adjacencies",
         "_columns",
         "_in_memory",
-        "_params",
         "_snapshot",
         "_versions",
         "batch_rows",
         "budget",
         "kept",
         "now_ms",
+        "params",
     )
 
     def __init__(
@@ -44,7 +44,7 @@ class Run:
         # What operators computed once for all their batches, by the operator.
         self.kept: dict[object, object] = {}
         self._snapshot = snapshot
-        self._params = params
+        self.params = params
         self._versions = versions
         self._adjacencies = adjacencies
         self._columns: dict[str, Columns] = {}
@@ -52,7 +52,7 @@ class Run:
 
     def parameter(self, name: str) -> Value:
         """The value of a parameter."""
-        return self._params[name]
+        return self.params[name]
 
     def nodes(self, type_name: str) -> Columns:
         """The nodes of a type."""

@@ -1,17 +1,16 @@
 """The nodes of a type."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.expressions import Computation, holds
 from omnigraph.execution.frame import Bound, Frame
+from omnigraph.execution.keys import Choosing
 from omnigraph.execution.operators.operator import Operator
 from omnigraph.execution.run import Run
 
-# The ids among which the nodes are, where the condition tells; None where it does not.
-Lookup = Callable[[Run], Sequence[str] | None]
 Count = Callable[[Run], int]
 
 
@@ -27,7 +26,7 @@ class Scan(Operator[Frame]):
         type_name: str,
         *,
         condition: Computation | None = None,
-        lookup: Lookup | None = None,
+        lookup: Choosing | None = None,
         left: Computation | None = None,
         at_most: Count | None = None,
     ) -> None:
@@ -57,7 +56,7 @@ class Scan(Operator[Frame]):
             yield frame
 
     def _looked_up(self, run: Run, nodes: Columns) -> Iterator[Frame] | None:
-        ids = None if self._lookup is None else self._lookup(run)
+        ids = None if self._lookup is None else self._lookup(run.params)
         if ids is None:
             return None
         found = nodes.find(ids)

@@ -19,6 +19,22 @@ class CompileCache(Generic[Compiled]):
         self._entries: OrderedDict[Hashable, Compiled] = OrderedDict()
         self._lock = threading.Lock()
 
+    def get(self, key: Hashable) -> Compiled | None:
+        """What is remembered under the key, if anything."""
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, made: Compiled) -> None:
+        """Remember something under the key, in the place of what was there."""
+        with self._lock:
+            self._entries[key] = made
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._entries_max:
+                self._entries.popitem(last=False)
+
     def get_or_make(self, key: Hashable, make: Callable[[], Compiled]) -> Compiled:
         """What is remembered under the key, else what `make` returns, remembered from now on.
 
@@ -29,18 +45,11 @@ class CompileCache(Generic[Compiled]):
         Returns:
             The result.
         """
-        with self._lock:
-            found = self._entries.get(key)
-            if found is not None:
-                self._entries.move_to_end(key)
-                return found
-        made = make()
-        with self._lock:
-            self._entries[key] = made
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._entries_max:
-                self._entries.popitem(last=False)
-        return made
+        found = self.get(key)
+        if found is None:
+            found = make()
+            self.put(key, found)
+        return found
 
     def __len__(self) -> int:
         return len(self._entries)

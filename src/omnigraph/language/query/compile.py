@@ -35,6 +35,7 @@ class CompiledQuery:
         operation: what it returns, reads and writes, for tools.
         bound: the typed query the plan was made from.
         schema_digest: of the schema it was compiled against.
+        counts: the parameters that say how many rows to return or to skip.
     """
 
     name: str
@@ -45,11 +46,7 @@ class CompiledQuery:
     operation: Operation
     bound: BoundQuery
     schema_digest: str
-
-    @property
-    def counts(self) -> frozenset[str]:
-        """The parameters that say how many rows to return or to skip."""
-        return frozenset(_counts(self.bound))
+    counts: frozenset[str]
 
 
 def _counts(bound: BoundQuery) -> Iterator[str]:
@@ -63,13 +60,16 @@ _compiled: CompileCache[CompiledQuery] = CompileCache(limits.COMPILED_QUERIES_MA
 _digests: CompileCache[tuple[Schema, str]] = CompileCache(limits.SCHEMA_DIGESTS_MAX)
 
 
-def compile(text: str | bytes, schema: Schema, *, name: str | None = None) -> CompiledQuery:
+def compile(
+    text: str | bytes, schema: Schema, *, name: str | None = None, schema_digest: str | None = None
+) -> CompiledQuery:
     """Compile one query of a text against a schema.
 
     Args:
         text: a query file.
         schema: what it is about.
         name: which query; may be left out where there is only one.
+        schema_digest: of the schema, from who knows it; worked out otherwise.
 
     Returns:
         The compiled query, from memory if this text was compiled against this schema before.
@@ -79,8 +79,13 @@ def compile(text: str | bytes, schema: Schema, *, name: str | None = None) -> Co
         InvalidRequestError: there is no such query, or a mutation mixes what must not be mixed.
         LimitError: the text is too long.
     """
-    schema_digest = _digest_of(schema)
-    return _compiled.get_or_make((text, name, schema_digest), lambda: compile_anew(text, schema, name, schema_digest))
+    known = schema_digest if schema_digest is not None else _digest_of(schema)
+    return _compiled.get_or_make((text, name, known), lambda: compile_anew(text, schema, name, known))
+
+
+def compiled_before(text: str | bytes, name: str | None, schema_digest: str) -> CompiledQuery | None:
+    """The compiled query, if this very text was compiled against this schema before and is still remembered."""
+    return _compiled.get((text, name, schema_digest))
 
 
 def _digest_of(schema: Schema) -> str:
@@ -113,6 +118,7 @@ def compile_query(query: syntax.Query, schema: Schema, source: Source, schema_di
         describe(bound, schema),
         bound,
         schema_digest,
+        frozenset(_counts(bound)),
     )
 
 
