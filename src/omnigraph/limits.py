@@ -54,6 +54,8 @@ STAGED_EFFECTS_MAX = 256
 STAGED_EFFECT_ROWS_MAX = 20_000
 # What a write did to rows is handed on, for those who keep track of them, if it is no more than this.
 WRITTEN_ROWS_MAX = 1_024
+# Rows that a write looks up one by one, with whoever keeps track of them; more are found by a pass over the table.
+FOUND_ROWS_MAX = 256
 # A large fragment is rewritten once this share of its rows is deleted.
 FRAGMENT_DEAD_SHARE_MAX = 0.5
 # Fewer vectors than this are compared one by one; a code book cannot be learnt from fewer.
@@ -113,6 +115,12 @@ READ_WHOLE_ROWS_MAX = 100_000
 LOOKUP_ROWS_MAX = 10_000
 # Parts of an index over ids; more are made into one.
 ID_INDEX_PARTS_MAX = 8
+# Where rows are, for small writes: rows that came and went since a version in memory; such versions of one table, and
+# tables; and the part of the memory for columns that one column may take for this.
+FINDER_CHANGES_MAX = 4_096
+FINDER_LINES_MAX = 4
+FINDER_TABLES_MAX = 1_024
+FINDER_COLUMN_SHARE_MAX = 0.25
 # Adjacency: a change that touches more nodes than this is worked in by sorting all edges anew.
 CSR_SPLICED_NODES_MAX = 4_096
 # Marks of nodes seen, one byte for each node and start of a search.
@@ -143,6 +151,9 @@ SPARK_SHUFFLE_PARTITIONS_MIN = 8
 EXPORT_SORT_BYTES_MAX = 256 * 1024**2
 EXPORT_BATCH_BYTES = 16 * 1024**2
 EXPORT_BATCH_ROWS_MAX = 65_536
+# Tasks on Spark: graphs whose tables one worker keeps open; rows that one task reads of a table.
+PLACES_OPEN_MAX = 8
+SPARK_TASK_ROWS = 1_000_000
 
 # History: marks of branches that one listing tidies away; entries read ahead where a log is walked down.
 BRANCH_MARKS_TIDIED_MAX = 64
@@ -186,3 +197,19 @@ PRUNED_AGES_MAX = 16
 PRUNED_SINGLE_MAX = 256
 # A head that keeps vanishing under whoever looks for it.
 HEAD_LOOKS_MAX = 16
+
+# Loading files. A task reads about one piece of a file, in blocks; lines and their commas and brackets have bounds.
+LOAD_PIECE_BYTES = 32 * 1024**2
+LOAD_BLOCK_BYTES = 8 * 1024**2
+LOAD_TABLE_ROWS = 131_072
+LOAD_REMOTE_READ_BYTES = 1024**2
+LOAD_LINE_BYTES_MAX = 32 * 1024**2
+LOAD_LINE_SLOTS_MAX = 131_072
+# Rows held before they are written, of one type in one task.
+LOAD_FLUSH_BYTES = 64 * 1024**2
+# Lines that are read one by one where some of them are not as they should be; more are halved first.
+LOAD_LINES_ONE_BY_ONE_MAX = 64
+# Records put aside in one load.
+LOAD_REJECTS_MAX = 1_000_000
+# Ids of one type's changes that are written down; of more, only their number.
+LOAD_CHANGED_IDS_MAX = 32_000_000

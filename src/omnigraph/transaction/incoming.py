@@ -24,7 +24,7 @@ pc: Any = pyarrow.compute
 _TEXT = PropertyType(Scalar.STRING)
 _TEXT_OR_NOTHING = PropertyType(Scalar.STRING, nullable=True)
 _FROM, _TO = "from", "to"
-_RESERVED = frozenset(
+RESERVED_COLUMNS = frozenset(
     {"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version", "_tombstone"}
 )
 
@@ -73,6 +73,20 @@ class Frame:
     def names(self) -> list[str]:
         """The names of the columns."""
         return list(self._columns)
+
+    def has_nulls(self, name: str) -> bool:
+        """Whether a row has no value in a column.
+
+        Args:
+            name (str): the column; one that is not there has no values at all.
+
+        Returns:
+            bool: False where there are no rows.
+        """
+        found = self._columns.get(name)
+        if found is None:
+            return self.count > 0
+        return any(each is None for each in found) if isinstance(found, list) else bool(found.null_count)
 
     def column(self, name: str, of: PropertyType) -> "pa.Array[Any]":
         """A column in the type of its property; nulls where there is none.
@@ -178,7 +192,7 @@ def _check_names(frame: Frame, entity: EntityType, beside: set[str]) -> None:
     for name in frame.names:
         if name in beside or entity.property_named(name) is not None:
             continue
-        if name in _RESERVED:
+        if name in RESERVED_COLUMNS:
             raise InvalidRequestError(f"input field '{name}' is reserved physical state")
         raise InvalidRequestError(f"unknown input field '{name}' for '{entity.type_key}'")
 

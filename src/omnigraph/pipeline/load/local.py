@@ -1,0 +1,237 @@
+"""A load in this process: for what fits into memory, such as the body of a request."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+from omnigraph import limits
+from omnigraph.errors import ConflictError, GraphError
+from omnigraph.model.schema import ID, SRC, EntityType
+from omnigraph.pipeline.load.blocks import pieces_of
+from omnigraph.pipeline.load.breaches import repeated, shared, there_already
+from omnigraph.pipeline.load.problems import Phase, Problem
+from omnigraph.pipeline.load.reading import Reading, rows_of
+from omnigraph.pipeline.load.request import Loaded, LoadRequest, Progress, operation, refuse_or_keep
+from omnigraph.pipeline.load.typed import TypedRows
+from omnigraph.transaction import constraints
+from omnigraph.transaction.accepted import Accepted, refuse_other_schema
+from omnigraph.transaction.constraint_rules.rules import Rules
+from omnigraph.transaction.constraints import Breach, RuleKind
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write_rows import Mode
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+Mask = npt.NDArray[np.bool_]
+_PHASES = {RuleKind.UNIQUE: Phase.UNIQUE, RuleKind.END: Phase.END, RuleKind.DEGREE: Phase.DEGREE}
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """All rows of one type.
+
+    Attributes:
+        entity: the type.
+        rows: in the order of their records.
+        sources: in which file each record is.
+        positions: and where there.
+        ids_are_fresh: whether every id was made here.
+    """
+
+    entity: EntityType
+    rows: pa.Table
+    sources: "npt.NDArray[np.int64]"
+    positions: "npt.NDArray[np.int64]"
+    ids_are_fresh: bool
+
+    def problem(self, row: int, phase: Phase, error: GraphError, rank: int) -> Problem:
+        """What to say of the record of a row."""
+        return Problem(phase, int(self.sources[row]), int(self.positions[row]), error, rank)
+
+    def only(self, kept: Mask) -> "_Gathered":
+        """Some of them."""
+        return replace(
+            self, rows=self.rows.filter(pa.array(kept)), sources=self.sources[kept], positions=self.positions[kept]
+        )
+
+    def last_with_id(self, entity_id: str) -> int:
+        """The row with an id; of several, the last."""
+        return int(np.flatnonzero(pc.equal(self.rows.column(ID), entity_id).to_numpy(zero_copy_only=False))[-1])
+
+
+class LocalLoad:
+    """One load. The files are read when it is made; its operation may run any number of times."""
+
+    def __init__(self, accepted: Accepted, request: LoadRequest, reading: Reading) -> None:
+        self._accepted = accepted
+        self._request = request
+        self._ranks = {key: number for number, key in enumerate(accepted.rules.types)}
+        found, problems = _read(request, reading)
+        for each in list(found.values()):
+            found[each.entity.type_key] = self._without_repeated(each, problems)
+        self._found = found
+        self._problems = problems
+        self._rejects = refuse_or_keep(request, problems)
+        self.loaded = Loaded()
+
+    @property
+    def operation(self) -> Operation:
+        """The write."""
+        named = () if self._request.columns is None else (self._request.columns.entity.type_key,)
+        return operation(self._request, frozenset((*self._found, *named)), self.run)
+
+    def run(self, staging: Staging) -> None:
+        """Put the rows into a write, as far as they break no rule.
+
+        Args:
+            staging (Staging): the write.
+
+        Raises:
+            GraphError: a record breaks a rule, and nothing may be put aside.
+        """
+        refuse_other_schema(self._accepted, staging)
+        found, problems = dict(self._found), list(self._problems)
+        while True:
+            trial = Staging(staging.snapshot)
+            more = self._stage(trial, found)
+            if not more:
+                breaches: Iterable[Breach] = constraints.breaches(trial, self._accepted.rules)
+                more = list(self._blamed(breaches, found))
+            if not more:
+                break
+            problems += [problem for _, _, problem in more]
+            rejects = refuse_or_keep(self._request, problems)
+            self._rejects = rejects
+            found = _without(found, more)
+        if self._stage(staging, found):
+            raise ConflictError("entities appeared while the load was judged", code="key_conflict")
+        constraints.check(staging, self._accepted.rules)
+        counts = {key: each.rows.num_rows for key, each in found.items()}
+        self.loaded.counts, self.loaded.rejects = counts, refuse_or_keep(self._request, problems)
+
+    def _stage(self, staging: Staging, found: dict[str, _Gathered]) -> list[tuple[str, int, Problem]]:
+        refused: list[tuple[str, int, Problem]] = []
+        named = self._request.columns
+        if named is not None and named.entity.type_key not in found and self._request.mode is Mode.OVERWRITE:
+            empty = self._accepted.columns[named.entity.type_key].empty_table()
+            staging.overwrite(named.entity.type_key, empty)
+        for key, each in found.items():
+            match self._request.mode:
+                case Mode.OVERWRITE:
+                    staging.overwrite(key, each.rows)
+                case _ if each.ids_are_fresh:
+                    staging.insert(key, each.rows, fresh_ids=True)
+                case Mode.MERGE:
+                    staging.upsert(key, each.rows)
+                case Mode.APPEND:
+                    try:
+                        staging.insert(key, each.rows)
+                    except ConflictError as conflict:
+                        refused += self._there_already(key, each, conflict)
+        return refused
+
+    def _there_already(self, key: str, found: _Gathered, conflict: ConflictError) -> Iterator[tuple[str, int, Problem]]:
+        for each in conflict.conflicts:
+            row = found.last_with_id(each.entity_id)
+            yield key, row, found.problem(row, Phase.IDENTITY, there_already(key, each.entity_id), self._ranks[key])
+
+    def _blamed(self, breaches: Iterable[Breach], found: dict[str, _Gathered]) -> Iterator[tuple[str, int, Problem]]:
+        """The rows that breaches are about; a breach that is about no row of the load is raised."""
+        seen: set[tuple[str, int]] = set()
+        for breach in breaches:
+            mine = found.get(breach.type_key)
+            rows = [] if mine is None else list(_rows_of_breach(breach, mine, self._accepted.rules))
+            if mine is None or not rows:
+                raise breach.error
+            for row in rows:
+                if (breach.type_key, row) not in seen:
+                    seen.add((breach.type_key, row))
+                    phase, rank = _PHASES[breach.kind], self._ranks[breach.type_key]
+                    yield breach.type_key, row, mine.problem(row, phase, breach.error, rank)
+
+    def _without_repeated(self, given: _Gathered, problems: list[Problem]) -> _Gathered:
+        """The rows without those whose id an earlier one has, where the last may not simply win."""
+        if given.ids_are_fresh:
+            return given
+        key = given.entity.type_key
+        ids = given.rows.column(ID).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        first = np.unique(ids, return_index=True)[1]
+        if len(first) == len(ids):
+            return given
+        rule = self._accepted.rules.types[key].key
+        if rule is None and self._request.mode is Mode.MERGE:
+            return given
+        kept = np.zeros(len(ids), bool)
+        kept[first] = True
+        for row in np.flatnonzero(~kept).tolist():
+            text = str(given.rows.column(ID)[row].as_py())
+            error: GraphError
+            if rule is None:
+                error = repeated(key, text)
+                problems.append(given.problem(row, Phase.IDENTITY, error, self._ranks[key]))
+            else:
+                one = given.rows.slice(row, 1)
+                error = shared(rule, one, text, text)
+                problems.append(given.problem(row, Phase.UNIQUE, error, self._ranks[key]))
+        return given.only(kept)
+
+
+def _read(request: LoadRequest, reading: Reading) -> tuple[dict[str, _Gathered], list[Problem]]:
+    problems: list[Problem] = []
+    parts: dict[str, list[tuple[int, TypedRows]]] = {}
+    rows = 0
+    for piece in pieces_of(request.sources, piece_bytes=limits.LOAD_PIECE_BYTES):
+        for block in rows_of(piece, reading):
+            for each in block:
+                if isinstance(each, Problem):
+                    problems.append(each)
+                else:
+                    parts.setdefault(each.entity.type_key, []).append((piece.source.index, each))
+                    rows += len(each.positions)
+            request.watch(Progress("reading", rows, bytes_total=request.bytes))
+    return {key: _together(some) for key, some in sorted(parts.items())}, problems
+
+
+def _together(parts: list[tuple[int, TypedRows]]) -> _Gathered:
+    return _Gathered(
+        parts[0][1].entity,
+        pa.concat_tables([each.rows for _, each in parts]),
+        np.concatenate([np.full(len(each.positions), source, np.int64) for source, each in parts]),
+        np.concatenate([each.positions for _, each in parts]),
+        all(each.ids_are_fresh for _, each in parts),
+    )
+
+
+def _rows_of_breach(breach: Breach, found: _Gathered, rules: Rules) -> Iterator[int]:
+    """The rows to blame: of two that share a tuple the later, of too many edges those above the bound."""
+    details = breach.error.details
+    match breach.kind:
+        case RuleKind.UNIQUE:
+            ids = pa.array([str(each) for each in details["ids"]], pa.string())
+            mine = np.flatnonzero(pc.is_in(found.rows.column(ID), value_set=ids).to_numpy(zero_copy_only=False))
+            yield from mine[-1:].tolist()
+        case RuleKind.END:
+            mine = np.flatnonzero(pc.equal(found.rows.column(ID), details["entity"]).to_numpy(zero_copy_only=False))
+            yield from mine[-1:].tolist()
+        case RuleKind.DEGREE:
+            degree = rules.types[breach.type_key].degree
+            surplus = 0 if degree is None or degree.most is None else int(details["count"]) - degree.most
+            mine = np.flatnonzero(pc.equal(found.rows.column(SRC), details["id"]).to_numpy(zero_copy_only=False))
+            if 0 < surplus <= len(mine):
+                yield from mine[-surplus:].tolist()
+        case RuleKind.VALUE:
+            return
+
+
+def _without(found: dict[str, _Gathered], blamed: list[tuple[str, int, Problem]]) -> dict[str, _Gathered]:
+    masks: dict[str, Mask] = {}
+    for key, row, _ in blamed:
+        masks.setdefault(key, np.ones(len(found[key].positions), bool))[row] = False
+    return found | {key: found[key].only(mask) for key, mask in masks.items()}

@@ -1,0 +1,176 @@
+"""What a caller asks for, and what comes of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from omnigraph import limits
+from omnigraph.errors import GraphError, InvalidRequestError, LimitError
+from omnigraph.model.commit import CommitKind
+from omnigraph.model.schema import DST, SRC, Schema
+from omnigraph.pipeline.load.problems import Located, Problem, located
+from omnigraph.pipeline.load.sources import Source
+from omnigraph.pipeline.load.tabular import Columns
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write_rows import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a load is.
+
+    Attributes:
+        stage: what is being done, in one word.
+        rows: records read so far.
+        bytes: of the files, so far.
+        bytes_total: of the files, in all.
+    """
+
+    stage: str
+    rows: int = 0
+    bytes: int = 0
+    bytes_total: int = 0
+
+
+Watch = Callable[[Progress], None]
+
+
+def nobody(_: Progress) -> None:
+    """Whom progress is told when nobody asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """A load, decided in all its parts.
+
+    Attributes:
+        sources: the files.
+        mode: what to do about entities that are there already.
+        columns: whose rows files with columns hold.
+        keeps_rejects: put records aside that cannot be loaded, and load the others.
+        max_rejects: how many at most; None for any number.
+        watch: whom to tell how far it is.
+    """
+
+    sources: tuple[Source, ...]
+    mode: Mode
+    columns: Columns | None = None
+    keeps_rejects: bool = False
+    max_rejects: int | None = None
+    watch: Watch = nobody
+
+    @property
+    def bytes(self) -> int:
+        """How large the files are together."""
+        return sum(source.size for source in self.sources)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What a load will bring; complete once its operation has run.
+
+    Attributes:
+        counts: by type key, how many records.
+        rejects: records put aside.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    rejects: tuple[Located, ...] = ()
+
+
+def columns_of(
+    schema: Schema,
+    sources: tuple[Source, ...],
+    *,
+    type_name: str | None,
+    edge: str | None,
+    from_column: str | None,
+    to_column: str | None,
+) -> Columns | None:
+    """Whose rows the files hold, where the caller has to say so.
+
+    Args:
+        schema (Schema): the types there are.
+        sources (tuple[Source, ...]): the files.
+        type_name (str | None): a node type.
+        edge (str | None): an edge type.
+        from_column (str | None): of edges, the column with the ids of the nodes they leave.
+        to_column (str | None): of edges, the column with the ids of the nodes they reach.
+
+    Returns:
+        Columns | None: None for records that name their types themselves.
+
+    Raises:
+        InvalidRequestError: the type is missing, or named where it must not be, or there is none such.
+    """
+    if {source.is_json for source in sources} == {True, False}:
+        raise InvalidRequestError("JSON lines and files with columns cannot be loaded together")
+    if sources[0].is_json:
+        if type_name is not None or edge is not None:
+            raise InvalidRequestError("records in JSON name their types themselves: leave out the type")
+        return None
+    if (type_name is None) == (edge is None):
+        raise InvalidRequestError("a file with columns holds rows of one type: name a node type or an edge type")
+    if type_name is not None:
+        node = schema.node(type_name)
+        if node is None:
+            raise InvalidRequestError(f"unknown node type '{type_name}'")
+        if from_column is not None or to_column is not None:
+            raise InvalidRequestError("only edges have a column for the node they leave or reach")
+        return Columns(node, {})
+    found = schema.edge(edge or "")
+    if found is None:
+        raise InvalidRequestError(f"unknown edge type '{edge}'")
+    ends = {end: column for end, column in ((SRC, from_column), (DST, to_column)) if column is not None}
+    return Columns(found, ends)
+
+
+def operation(request: LoadRequest, type_keys: frozenset[str], run: Callable[[Staging], None]) -> Operation:
+    """The write that a load is."""
+    return Operation(
+        kind=CommitKind.LOAD,
+        type_keys=type_keys,
+        run=run,
+        # Content that was replaced whole was replaced on sight of what was there: the caller decides again.
+        redoable=request.mode is not Mode.OVERWRITE,
+        publishes_nothing_too=True,
+    )
+
+
+def refuse_or_keep(request: LoadRequest, problems: list[Problem]) -> tuple[Located, ...]:
+    """What became of records that cannot be loaded: put aside, where the caller wants that.
+
+    Args:
+        request (LoadRequest): what was asked for.
+        problems (list[Problem]): what was found.
+
+    Returns:
+        tuple[Located, ...]: the records put aside.
+
+    Raises:
+        GraphError: the first of them, where nothing may be put aside.
+        TooManyRejectsError: there are more than may be.
+    """
+    if not problems:
+        return ()
+    if not request.keeps_rejects:
+        raise located([min(problems, key=lambda each: each.order)], request.sources)[0].error
+    most = limits.LOAD_REJECTS_MAX if request.max_rejects is None else request.max_rejects
+    found = tuple(located(problems[: limits.LOAD_REJECTS_MAX], request.sources))
+    if len(problems) > most:
+        raise TooManyRejectsError(len(problems), most, found)
+    return found
+
+
+class TooManyRejectsError(LimitError):
+    """More records had to be put aside than may be."""
+
+    def __init__(self, count: int, most: int, rejects: tuple[Located, ...]) -> None:
+        first: GraphError = rejects[0].error
+        super().__init__(
+            f"{count} records cannot be loaded, more than the {most} that may be put aside; the first: {first.message}",
+            code="too_many_rejects",
+            actual=count,
+            limit=most,
+        )
+        self.rejects = rejects

@@ -1,0 +1,191 @@
+"""Which files a load reads: one, many, a folder, a pattern, or an address in an object store; and in which form."""
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
+
+from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.storage.input_files import is_remote, local_path, remote_files, remote_size
+
+Data = "str | os.PathLike[str] | bytes | BinaryIO | Sequence[str | os.PathLike[str]]"
+
+
+class Format(StrEnum):
+    """What is in a file."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+class Packing(StrEnum):
+    """How its bytes are packed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    ZSTD = "zstd"
+
+
+_FORMATS = {
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".json": Format.JSONL,
+    ".csv": Format.CSV,
+    ".parquet": Format.PARQUET,
+    ".pq": Format.PARQUET,
+}
+_PACKINGS = {".gz": Packing.GZIP, ".gzip": Packing.GZIP, ".zst": Packing.ZSTD, ".zstd": Packing.ZSTD}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of a load.
+
+    Attributes:
+        index: its number among them.
+        name: what messages call it.
+        uri: a path or an address; empty where the bytes are here.
+        size: how many bytes it has, packed as it is.
+        format: what is in it.
+        packing: how it is packed.
+        body: the bytes themselves, where they came without a file.
+        strict: one JSON object per line and nothing else; otherwise a stream of JSON values.
+    """
+
+    index: int
+    name: str
+    uri: str
+    size: int
+    format: Format
+    packing: Packing = Packing.NONE
+    body: bytes | None = None
+    strict: bool = True
+
+    @property
+    def named(self) -> bool:
+        """Whether there is a file to name."""
+        return self.body is None
+
+    @property
+    def is_json(self) -> bool:
+        """Whether records name their types themselves."""
+        return self.format is Format.JSONL
+
+    @property
+    def is_lines(self) -> bool:
+        """Whether every record is a line."""
+        return self.is_json and self.strict
+
+    @property
+    def can_be_split(self) -> bool:
+        """Whether parts of it can be read by themselves."""
+        return self.is_lines and self.packing is Packing.NONE and self.body is None
+
+
+def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Source, ...]:
+    """The files that a caller means, in the order they are read.
+
+    Args:
+        data (object): a path, folder, pattern or address, several of them, the bytes themselves, or an open file.
+        format (str | None): what is in them; by their names' endings by default.
+        strict (bool): whether JSON comes one object per line.
+
+    Returns:
+        tuple[Source, ...]: at least one.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidRequestError: what is in a file cannot be told, or nobody can read it.
+    """
+    chosen = _chosen(format)
+    if isinstance(data, bytes | bytearray | memoryview):
+        return (_held(bytes(data), chosen, strict=strict),)
+    if hasattr(data, "read"):
+        return (_held(_all_of(cast(BinaryIO, data)), chosen, strict=strict),)
+    named = [data] if isinstance(data, str | os.PathLike) else data
+    if not isinstance(named, Sequence) or not named:
+        raise InvalidRequestError(f"a load reads files or bytes, got {type(data).__name__}")
+    found = [each for one in named for each in _files(os.fspath(one), chosen)]
+    return tuple(
+        Source(number, name, uri, size, *_form(name, chosen), strict=strict)
+        for number, (name, uri, size) in enumerate(found)
+    )
+
+
+def _chosen(format: str | None) -> Format | None:
+    if format is None:
+        return None
+    try:
+        return Format({"ndjson": "jsonl", "json": "jsonl"}.get(format, format))
+    except ValueError:
+        raise InvalidRequestError(f"unknown format '{format}'; one of {', '.join(Format)}") from None
+
+
+def _held(body: bytes, chosen: Format | None, *, strict: bool) -> Source:
+    return Source(0, "the data given", "", len(body), chosen or Format.JSONL, body=body, strict=strict)
+
+
+def _all_of(file: BinaryIO) -> bytes:
+    body = file.read()
+    return body.encode() if isinstance(body, str) else body
+
+
+def _files(where: str, chosen: Format | None) -> Iterator[tuple[str, str, int]]:
+    if is_remote(where):
+        folder = where.endswith("/")
+        if not folder and not glob.has_magic(where):
+            size = remote_size(where)
+            if size is not None:
+                yield PurePosixPath(where).name, where, size
+                return
+        yield from _some(where, [each for each in remote_files(where) if _is_input(each[0], chosen)])
+        return
+    path = Path(local_path(where)).expanduser()
+    if path.is_file():
+        yield path.name, str(path.absolute()), path.stat().st_size
+        return
+    if path.is_dir():
+        below = sorted(each for each in path.rglob("*") if each.is_file())
+    else:
+        below = sorted(
+            Path(each)
+            for each in glob.glob(str(path), recursive=True)  # noqa: PTH207  (any path)
+            if Path(each).is_file()
+        )
+    found = [each for each in below if _is_input(str(each.relative_to(path) if path.is_dir() else each.name), chosen)]
+    yield from _some(where, [(each.name, str(each.absolute()), each.stat().st_size) for each in found])
+
+
+def _some(where: str, found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+    if not found:
+        raise NotFoundError(f"no file to load at {where}", code="data_not_found")
+    return found
+
+
+def _is_input(name: str, chosen: Format | None) -> bool:
+    """Whether a file found in a folder is meant: hidden ones, and what other programs leave beside theirs, are not."""
+    if any(part.startswith((".", "_")) for part in PurePosixPath(name).parts):
+        return False
+    return chosen is not None or _by_ending(name)[0] is not None
+
+
+def _by_ending(name: str) -> tuple[Format | None, Packing]:
+    path = PurePosixPath(name.lower())
+    packing = _PACKINGS.get(path.suffix, Packing.NONE)
+    if packing is not Packing.NONE:
+        path = path.with_suffix("")
+    return _FORMATS.get(path.suffix), packing
+
+
+def _form(name: str, chosen: Format | None) -> tuple[Format, Packing]:
+    found, packing = _by_ending(name)
+    form = chosen or found
+    if form is None:
+        raise InvalidRequestError(
+            f"what is in {name} cannot be told by its name: say the format, one of {', '.join(Format)}"
+        )
+    return form, packing

@@ -1,0 +1,153 @@
+"""Files that somebody else wrote, to be read only: on local disk, or in an object store with the environment's keys."""
+
+import fnmatch
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+from urllib.parse import unquote
+
+import obstore
+from obstore.store import from_url
+
+from omnigraph import limits
+from omnigraph.errors import NotFoundError, UnavailableError
+from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
+from omnigraph.storage.object_stores.s3 import S3Options
+
+_MAGIC = "*?["
+
+
+def is_remote(where: str) -> bool:
+    """Whether an address is one of an object store."""
+    return "://" in where and not where.startswith("file://")
+
+
+def local_path(where: str) -> str:
+    """The path that an address on local disk means."""
+    return unquote(where.removeprefix("file://").removeprefix("localhost")) if where.startswith("file://") else where
+
+
+def remote_size(uri: str) -> int | None:
+    """How many bytes an object has.
+
+    Args:
+        uri (str): its address.
+
+    Returns:
+        int | None: None where there is none.
+
+    Raises:
+        UnavailableError: the store does not answer.
+    """
+    store, path = _place(uri)
+    try:
+        return int(obstore.head(store, path)["size"])
+    except FileNotFoundError:
+        return None
+    except FOREIGN_ERRORS as error:
+        raise UnavailableError(f"cannot read {uri}: {reason(error)}") from error
+
+
+def remote_files(where: str) -> list[tuple[str, str, int]]:
+    """The objects below a folder, or those that fit a pattern.
+
+    Args:
+        where (str): an address; with `*`, `?` or `[…]` in it, a pattern.
+
+    Returns:
+        list[tuple[str, str, int]]: path below the folder, address and size of each, in order.
+
+    Raises:
+        UnavailableError: the store does not answer.
+    """
+    plain = where[: min((where.find(each) for each in _MAGIC if each in where), default=len(where))]
+    folder = plain if plain.endswith("/") or plain == where else plain[: plain.rfind("/") + 1]
+    store, prefix = _place(folder.rstrip("/") + "/")
+    root = where[: len(where) - len(_place(where)[1])]
+    try:
+        found = [each for page in obstore.list(store, prefix.rstrip("/") + "/" if prefix else None) for each in page]
+    except FOREIGN_ERRORS as error:
+        raise UnavailableError(f"cannot list {where}: {reason(error)}") from error
+    named = [(each["path"], int(each["size"])) for each in found]
+    if plain != where:
+        named = [each for each in named if fnmatch.fnmatchcase(root + each[0], where)]
+    return [(path.removeprefix(prefix).lstrip("/"), root + path, size) for path, size in sorted(named)]
+
+
+@contextmanager
+def opened(uri: str, size: int) -> Iterator[IO[bytes]]:
+    """A file, open for reading anywhere in it.
+
+    Args:
+        uri (str): a path or an address.
+        size (int): how many bytes it has.
+
+    Yields:
+        IO[bytes]: at its beginning.
+
+    Raises:
+        NotFoundError: it is not there.
+        UnavailableError: the store does not answer.
+    """
+    if is_remote(uri):
+        with io.BufferedReader(_Remote(uri, size), buffer_size=limits.LOAD_REMOTE_READ_BYTES) as remote:
+            yield remote
+        return
+    try:
+        file = open(uri, "rb")  # noqa: PTH123, SIM115  (a path as any other, closed below)
+    except FileNotFoundError:
+        raise NotFoundError(f"no file to load at {uri}", code="data_not_found") from None
+    with file:
+        yield file
+
+
+class _Remote(io.RawIOBase):
+    """An object, a range at a time."""
+
+    def __init__(self, uri: str, size: int) -> None:
+        self._store, self._path = _place(uri)
+        self._uri = uri
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  (whatever can be written into)
+        into = memoryview(buffer).cast("B")
+        stop = min(self._at + len(into), self._size)
+        if stop <= self._at:
+            return 0
+        try:
+            found = memoryview(obstore.get_range(self._store, self._path, start=self._at, end=stop))
+        except FOREIGN_ERRORS as error:
+            raise UnavailableError(f"cannot read {self._uri}: {reason(error)}") from error
+        into[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+
+def _place(uri: str) -> tuple[Any, str]:
+    """The store an address is in, and the path there."""
+    scheme, _, rest = uri.partition("://")
+    bucket, _, path = rest.partition("/")
+    options: dict[str, Any] = {}
+    if scheme == "s3":
+        s3 = S3Options.from_environment()
+        config = {name: value for name, value in s3.as_storage_options().items() if name != "allow_http"}
+        options = {"config": config, "client_options": {"allow_http": s3.allow_http}}
+    try:
+        return from_url(f"{scheme}://{bucket}", **options), path
+    except FOREIGN_ERRORS as error:
+        raise UnavailableError(f"cannot use {uri}: {reason(error)}") from error
