@@ -6,9 +6,13 @@
     │   └── ConstraintError           names the rows
     ├── NotFoundError                 name something that exists    404   (also LookupError)
     │   └── ReclaimedError            it was pruned: name a newer   410
+    │       └── ChangeGapError        begin anew from a baseline    410
     ├── AlreadyExistsError            choose another name           409
     ├── ConflictError                 retry on a fresh base,        409
     │                                 or resolve; has conflicts
+    │   ├── MergeConflictError        has all of a merge's conflicts
+    │   ├── RevertConflictError       has all that is in the way
+    │   └── ChangeRefusedError        begin anew from a baseline
     ├── PreconditionError             look again, then decide       412
     ├── OutcomeUnknownError           reopen and look               503
     ├── LimitError                    ask for less                  413
@@ -81,6 +85,12 @@ class ReclaimedError(NotFoundError):
     code = "version_reclaimed"
 
 
+class ChangeGapError(ReclaimedError):
+    """The change feed cannot go on: the next commit was pruned. Its details name the commit."""
+
+    code = "change_feed_gap"
+
+
 class AlreadyExistsError(GraphError):
     """A name is taken."""
 
@@ -95,6 +105,35 @@ class ConflictError(GraphError):
     def __init__(self, message: str, *, conflicts: tuple[Any, ...] = (), code: str | None = None) -> None:
         super().__init__(message, code=code)
         self.conflicts = conflicts
+
+
+class MergeConflictError(ConflictError):
+    """Two branches did what cannot both stand; `conflicts` lists all of it. Nothing was published."""
+
+    code = "merge_conflicts"
+
+
+class RevertConflictError(ConflictError):
+    """A commit cannot be undone; `conflicts` lists all that is in the way. Nothing was published."""
+
+    code = "revert_conflicts"
+
+
+class ChangeRefusedError(ConflictError):
+    """What a commit changed cannot be told entity by entity; `reason` says why.
+
+    Attributes:
+        reason: `parentless_commit` or `schema_boundary`.
+    """
+
+    code = "change_diff_refusal"
+
+    def __init__(self, message: str, *, reason: str = "", commit: str = "", type_name: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.details = {"reason": reason, "graph_commit_id": commit}
+        if type_name is not None:
+            self.details["type_name"] = type_name
 
 
 class PreconditionError(GraphError):

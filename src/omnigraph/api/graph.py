@@ -1,14 +1,18 @@
 """A graph: everything under one root, all its branches."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.api import evolving, exporting
+from omnigraph.api import evolving, exporting, loading, merging
 from omnigraph.api.branches import Branches
 from omnigraph.api.commits import Commits
 from omnigraph.api.evolving import SchemaApplied
+from omnigraph.api.loading import LoadOptions, LoadResult
+from omnigraph.api.merging import MergeResult, Resolutions
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
@@ -17,6 +21,8 @@ from omnigraph.api.result import Result
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Reading, Snapshot
 from omnigraph.api.tags import Tags
+from omnigraph.api.tail_compaction import TailCompaction
+from omnigraph.api.upkeep import OptimizeReport, report_of, type_keys_of
 from omnigraph.branch.points import Instant, Point, entry_at
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
@@ -25,9 +31,11 @@ from omnigraph.language.query import bind_params, compile
 from omnigraph.model.schema import Schema
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.pipeline.export.run import Destination, Exported
+from omnigraph.pipeline.load.request import Progress
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame
+from omnigraph.transaction.optimize import optimize
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import Receipt, WriteOptions, write
 from omnigraph.transaction.write_rows import Mode, RowsToWrite, rows_to_write
@@ -42,9 +50,13 @@ class Graph:
     """
 
     def __init__(self, parts: Parts, schemas: Schemas) -> None:
-        self._parts = parts
-        self._schemas = schemas
+        self._tails: TailCompaction | None = None
+        if parts.settings.auto_compact and not parts.read_only:
+            self._tails = TailCompaction(parts, lambda digest: schemas.of(digest).schema)
+            parts = replace(parts, published=self._tails.noticed)
         engine = QueryEngine(parts.tables, parts.store, read_only=parts.read_only, clock=parts.clock)
+        self._parts = parts = replace(parts, finder=engine.finder)
+        self._schemas = schemas
         self._reading = Reading(parts, schemas, engine)
         self._closed = False
 
@@ -540,11 +552,190 @@ class Graph:
         snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
         return exporting.lines(self._open(), snapshot, types=types)
 
+    # -- upkeep -------------------------------------------------------------------------------------------------------
+
+    def optimize(
+        self,
+        branch: str = MAIN_BRANCH,
+        *,
+        types: Sequence[str] | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> OptimizeReport:
+        """Make reads cheaper without changing any answer: compact tables, build and extend indexes, fold the log.
+
+        All of it is one commit, or none where nothing was due. Writers do not wait for it, nor it for them.
+
+        Args:
+            branch (str): whose tables.
+            types (Sequence[str] | None): only these types, by name or type key.
+            actor (str | None): who.
+            message (str | None): why.
+
+        Returns:
+            OptimizeReport: what was done to each table, and which declared indexes cannot be built yet.
+
+        Raises:
+            NotFoundError: there is no such branch or type.
+            ConflictError: others kept laying out the same tables anew.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        parts = self._open()
+        parts.refuse_read_only()
+        name = paths.branch_name(branch)
+        chosen = None if types is None else type_keys_of(self.schema(branch=name), types)
+        done = optimize(
+            parts,
+            name,
+            lambda digest: self._schemas.of(digest).schema,
+            type_keys=chosen,
+            options=WriteOptions(actor=actor, message=message),
+        )
+        return report_of(done, uri=self.uri, branch=name)
+
+    # -- loading files -------------------------------------------------------------------------------------------------
+
+    def load(
+        self,
+        data: object,
+        *,
+        mode: Mode | str,
+        branch: str = MAIN_BRANCH,
+        from_branch: str | None = None,
+        type_name: str | None = None,
+        edge: str | None = None,
+        from_column: str | None = None,
+        to_column: str | None = None,
+        format: str | None = None,
+        strict: bool = True,
+        engine: str = "spark",
+        rejects: "str | os.PathLike[str] | None" = None,
+        max_rejects: int | None = None,
+        dry_run: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        spark: object = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> LoadResult:
+        """Load files, of any size and over any number of types, as one commit, or leave no trace.
+
+        Args:
+            data (object): a file, folder, pattern or address in an object store, a sequence of these, bytes, or an
+                open file. JSON lines name the types of their records; CSV and Parquet hold rows of one type.
+            mode (Mode | str): `append` refuses entities that exist; `merge` puts the new row in the place of the old;
+                `overwrite` makes the records the whole content of the types they are of.
+            branch (str): where.
+            from_branch (str | None): make the branch from this one, where it is not there yet.
+            type_name (str | None): of files with columns, the node type.
+            edge (str | None): of files with columns, the edge type.
+            from_column (str | None): of edges, the column with the id of the node they leave; `from` by default.
+            to_column (str | None): of edges, the column with the id of the node they reach; `to` by default.
+            format (str | None): `jsonl`, `csv` or `parquet`; by the files' names by default.
+            strict (bool): False reads a stream of JSON values and forgives, as scripts of old expect.
+            engine (str): `spark`, or `local` for what fits into this process's memory.
+            rejects (str | os.PathLike[str] | None): a folder; records that cannot be loaded are written there with
+                reason and place, and the others are loaded.
+            max_rejects (int | None): how many of them at most.
+            dry_run (bool): check everything and write nothing.
+            actor (str | None): who.
+            message (str | None): why.
+            if_commit (str | None): only if this is the head commit of the branch.
+            idempotency_key (str | None): the same key again does nothing and returns the first commit.
+            spark (object): a Spark session, or `SparkSettings` to make one with.
+            progress (Callable[[Progress], None] | None): told how far the load is.
+
+        Returns:
+            LoadResult: counts by type, and the commit.
+
+        Raises:
+            InvalidRequestError: a record is wrong; the message says which and why.
+            ConstraintError: a rule of the schema would be broken.
+            ConflictError: an entity exists already (`key_conflict`), or others changed what the load had read.
+            LimitError: more records would have to be put aside than may be (`too_many_rejects`).
+            NotFoundError: there is no such file, branch or type.
+            PreconditionError: the head is not `if_commit`.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        options = LoadOptions(
+            mode=mode,
+            branch=branch,
+            from_branch=from_branch,
+            type_name=type_name,
+            edge=edge,
+            from_column=from_column,
+            to_column=to_column,
+            format=format,
+            strict=strict,
+            engine=engine,
+            rejects=rejects,
+            max_rejects=max_rejects,
+            dry_run=dry_run,
+            spark=spark,
+            progress=progress,
+        )
+        said = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        return loading.load(self._open(), self._schemas, data, options, said)
+
+    # -- merging ------------------------------------------------------------------------------------------------------
+
+    def merge(
+        self,
+        source: str,
+        *,
+        into: str = MAIN_BRANCH,
+        by: str = "row",
+        prefer: str | None = None,
+        resolutions: Resolutions | None = None,
+        preview: bool = False,
+        delete_branch: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Bring what one branch did since it parted from another into that other one, as one commit.
+
+        Args:
+            source (str): the branch brought in; it does not change.
+            into (str): the branch changed.
+            by (str): `row`: a row that both sides changed, differently, is a conflict; `property`: only where both
+                changed one of its properties.
+            prefer (str | None): `source` or `target`: whose row to take where both changed it.
+            resolutions (Resolutions | None): by type and id, `"source"`, `"target"`, a row, or None to delete; or a
+                JSON file that says so.
+            preview (bool): work it out and write nothing; conflicts are returned.
+            delete_branch (bool): delete the source afterwards. That this fails is told, and the merge stands.
+            actor (str | None): who.
+            message (str | None): why.
+
+        Returns:
+            MergeResult: the outcome and the commit.
+
+        Raises:
+            MergeConflictError: the branches did what cannot both stand; `conflicts` lists all of it. Nothing changed.
+            NotFoundError: there is no such branch.
+            InvalidRequestError: both are one branch, or a choice means nothing.
+            ConflictError: the target keeps moving, or its schema was changed meanwhile.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        return merging.merge(
+            self._open(),
+            self._schemas,
+            source,
+            into,
+            choices=merging.choices_of(by, prefer, resolutions),
+            preview=preview,
+            delete_branch=delete_branch,
+            options=WriteOptions(actor=actor, message=message),
+        )
+
     # -- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Refuse further calls. Everything acknowledged is on the store already."""
+        """Refuse further calls. Everything acknowledged is on the store already; a compaction under way is ended."""
         self._closed = True
+        if self._tails is not None:
+            self._tails.close()
 
     def __enter__(self) -> "Graph":
         return self

@@ -1,6 +1,8 @@
-"""Why a write was refused, as values that name type, expected and actual."""
+"""Why a write was refused, as values that name type, expected and actual; and what stands in the way of a merge."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +39,49 @@ class DeclaredDead:
     by_commit: str
 
 
-Conflict = ExpectedVersionMismatch | ReadSetChanged | KeyConflict | DeclaredDead
+@dataclass(frozen=True, slots=True)
+class BasePruned:
+    """The commit this write started from was pruned while it ran; running it again on a fresh one is safe."""
+
+    branch: str
+    base_number: int
+    floor: int
+
+
+Conflict = ExpectedVersionMismatch | ReadSetChanged | KeyConflict | DeclaredDead | BasePruned
+
+
+class MergeConflictKind(StrEnum):
+    """Why a merge cannot decide by itself."""
+
+    DIVERGENT_INSERT = "divergent_insert"
+    DIVERGENT_UPDATE = "divergent_update"
+    DELETE_VS_UPDATE = "delete_vs_update"
+    ORPHAN_EDGE = "orphan_edge"
+    UNIQUE_VIOLATION = "unique_violation"
+    CARDINALITY_VIOLATION = "cardinality_violation"
+    VALUE_CONSTRAINT_VIOLATION = "value_constraint_violation"
+    DIVERGENT_SCHEMA = "divergent_schema"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeConflict:
+    """Something two branches did that cannot both stand.
+
+    Attributes:
+        kind: which sort.
+        type_key: the type it is about, like `node:Person`; `schema` where it is about all of them.
+        entity_id: the entity; None where it is about more than one.
+        message: what it is, for people.
+        base: the entity at the common ancestor, as JSON shows its values; None where it was not there.
+        source: the entity on the branch brought in; None where it is not there.
+        target: the entity on the branch changed; None where it is not there.
+    """
+
+    kind: MergeConflictKind
+    type_key: str
+    entity_id: str | None
+    message: str
+    base: Mapping[str, object] | None = None
+    source: Mapping[str, object] | None = None
+    target: Mapping[str, object] | None = None

@@ -17,8 +17,9 @@ from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.footprint import TokenKind, TypeFootprint
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.filtering import filter_rows
-from omnigraph.storage.tables.tables import StagedTable, Table
-from omnigraph.transaction.lookup import rows_with
+from omnigraph.storage.tables.tables import RowsToStage, StagedTable, Table
+from omnigraph.transaction.committed import CommittedRows
+from omnigraph.transaction.finding import Finder
 from omnigraph.transaction.pending import ID, Pending
 from omnigraph.transaction.snapshot import Snapshot
 from omnigraph.transaction.tokens import tokens
@@ -33,7 +34,7 @@ def chained(first: Rework, then: Rework) -> Rework:
     def both(base: Pin) -> StagedTable:
         before = first(base)
         after = then(before.pin)
-        return replace(after, base=base, files=before.files + after.files)
+        return replace(after, base=base, files=before.files + after.files, written=None)
 
     return both
 
@@ -68,8 +69,9 @@ class _Touched:
 class Staging:
     """The changes of one attempt of one write."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, finder: Finder | None = None) -> None:
         self.snapshot = snapshot
+        self._committed = CommittedRows(finder)
         self.notes: dict[str, object] = {}
         self._pending: dict[str, Pending] = {}
         self._reworks: dict[str, Rework] = {}
@@ -135,7 +137,7 @@ class Staging:
         if type_key in self._added or (pending is not None and pending.replaces):
             committed = self._no_rows(type_key, wanted)
         else:
-            committed = rows_with(self._table(type_key), column, values, columns=wanted)
+            committed = self._committed.rows_where(self._table(type_key), column, values, wanted)
         if pending is None:
             return committed
         here = pending.rows.filter(pc.is_in(pending.rows[column], value_set=values))
@@ -149,14 +151,17 @@ class Staging:
             return self._no_rows(type_key, wanted)
         if pending.replaces:
             return self._table(type_key).scan(columns=wanted)
-        ids = pending.maybe_in_base
-        if not len(ids):
+        ids = [str(each) for each in pending.maybe_in_base.to_pylist()]
+        if not ids:
             return self._no_rows(type_key, wanted)
-        found = self._table(type_key).rows_with_ids(ids, columns=wanted)
+        found = self._committed.rows(self._table(type_key), ids, wanted)
         # Staging need not look for the others again.
-        absent = ids.filter(pc.invert(pc.is_in(ids, value_set=found[ID].combine_chunks())))
-        pending.note_absent(str(each) for each in absent.to_pylist())
+        pending.note_absent(set(ids).difference(found[ID].to_pylist()))
         return found
+
+    def read_whole(self, type_key: str) -> None:
+        """Note that the write's validity rests on every entity of a type being as it is."""
+        self._touch(type_key).reads_whole = True
 
     def read_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:
         """Note that the write's validity rests on these (unique values, the edges of a node, …)."""
@@ -202,6 +207,10 @@ class Staging:
         gone = list(ids)
         self._touch(type_key).reads |= tokens(TokenKind.ID, gone)
         self._pending_for(type_key).delete(gone)
+
+    def withdraw(self, type_key: str) -> None:
+        """Forget what is pending of a type; what was read for its sake stays noted."""
+        self._pending.pop(type_key, None)
 
     def overwrite(self, type_key: str, rows: pa.Table) -> None:
         """Make these rows the type's whole content."""
@@ -322,6 +331,16 @@ class Staging:
         adopted = self._adopted.get(type_key)
         return adopted.pin if adopted is not None else self.base_pin(type_key)
 
+    def effect(self, type_key: str) -> RowsToStage:
+        """The pending rows of a type as one effect, with what is known of where the rows lie that they concern."""
+        pending = self._pending[type_key]
+        ids = () if pending.replaces or type_key in self._added else pending.maybe_in_base.to_pylist()
+        if not ids:
+            return pending.effect()
+        places, absent = self._committed.places(self._table(type_key), [str(each) for each in ids])
+        pending.note_absent(absent.intersection(ids))
+        return pending.effect(places)
+
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _touch(self, type_key: str) -> _Touched:
@@ -362,7 +381,7 @@ class Staging:
     def _committed_rows(self, type_key: str, ids: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
         if type_key in self._added:
             return self._no_rows(type_key, columns)
-        return self._table(type_key).rows_with_ids(ids, columns=columns)
+        return self._committed.rows(self._table(type_key), ids, columns)
 
     def _no_rows(self, type_key: str, columns: Sequence[str] | None) -> pa.Table:
         empty = self._table_schema(type_key).empty_table()

@@ -17,6 +17,7 @@ from omnigraph.model.commit import Record
 
 
 class _Seen(IntFlag):
+    NOWHERE = 0
     FROM_SOURCE = 1
     FROM_TARGET = 2
     BELOW_COMMON = 4
@@ -28,7 +29,7 @@ _FAR = 2**62
 
 @dataclass(slots=True)
 class _Found:
-    seen: _Seen = _Seen(0)
+    seen: _Seen = _Seen.NOWHERE
     from_source: int = _FAR
     from_target: int = _FAR
 

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
+from omnigraph import limits
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.addresses import open_fragments
+from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, as_addresses, at, by_fragment, open_fragments
 from omnigraph.storage.tables.effect import effect_between
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.handles import Handle
-from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.table import ADDRESS, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,30 @@ def difference(older: Handle, newer: Handle, columns: Sequence[str] | None) -> D
             fragments=open_fragments(newer.dataset, effect.added),
             filter=None if effect.added else "false",
         ).to_table()
-    removed = _table(older).rows_at(effect.removed.tolist(), columns=columns)
-    returned = _table(newer).rows_at(effect.returned.tolist(), columns=columns)
-    return Difference(removed, pa.concat_tables([fresh, returned]))
+    returned = _rows_at(newer, effect.returned, columns)
+    return Difference(_rows_at(older, effect.removed, columns), pa.concat_tables([fresh, returned]))
+
+
+def _rows_at(handle: Handle, addresses: Addresses, columns: Sequence[str] | None) -> pa.Table:
+    """Rows where they lie. Of a fragment that loses many, as all do in a compaction, all are read and some are kept."""
+    fragments = {fragment.id: fragment for fragment in handle.fragments()}
+    few, many = [NO_ADDRESSES], []
+    for fragment_id, offsets in by_fragment(addresses):
+        if len(offsets) > fragments[fragment_id].num_rows * limits.TAKEN_ROWS_SHARE_MAX:
+            many.append(fragment_id)
+        else:
+            few.append(at(fragment_id, offsets))
+    found = [_table(handle).rows_at(np.concatenate(few).tolist(), columns=columns)]
+    if many:
+        with mapped(handle.table, handle.version):
+            scanned = handle.dataset.scanner(
+                columns=None if columns is None else list(columns),
+                fragments=open_fragments(handle.dataset, [fragments[each] for each in many]),
+                with_row_address=True,
+            ).to_table()
+        wanted = np.isin(as_addresses(scanned.column(ADDRESS)), addresses)
+        found.append(scanned.drop_columns([ADDRESS]).filter(pa.array(wanted)))
+    return pa.concat_tables(found)
 
 
 def _table(handle: Handle) -> Table:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from lance.fragment import FragmentMetadata
 
-from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, at, live_offsets
+from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Offsets, at, live_offsets
 from omnigraph.storage.tables.handles import Handle
 
 FragmentKey = tuple[str, ...]
@@ -71,14 +71,22 @@ def effect_between(older: Handle, newer: Handle) -> Effect:
             continue
         lived = live_offsets(older.dataset, before)
         lives = live_offsets(newer.dataset, after) if after is not None else lived[:0]
-        removed.append(at(before.id, np.setdiff1d(lived, lives, assume_unique=True)))
+        removed.append(at(before.id, _without(lived, lives, before.physical_rows)))
         if after is not None:
-            returned.append(at(after.id, np.setdiff1d(lives, lived, assume_unique=True)))
+            returned.append(at(after.id, _without(lives, lived, before.physical_rows)))
     return Effect(
         added=tuple(fragment for key, fragment in new.items() if key not in old),
         removed=np.concatenate(removed),
         returned=np.concatenate(returned),
     )
+
+
+def _without(some: Offsets, others: Offsets, rows: int) -> Offsets:
+    """The offsets that are not among others; one mark for each row of the fragment, and nothing is sorted."""
+    left = np.zeros(rows, np.bool_)
+    left[some] = True
+    left[others] = False
+    return np.flatnonzero(left).astype(np.uint64)
 
 
 def same_content(one: Handle, other: Handle) -> bool:

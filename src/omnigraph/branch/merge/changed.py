@@ -1,0 +1,101 @@
+"""What each side of a merge did since the base, read when somebody asks, and once.
+
+Ids come from the records where these tell; rows come from the tables, of which only fragments that differ are read.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from omnigraph.branch.merge.net import net_changes
+from omnigraph.branch.merge.sides import Lineage, Side, Sides, columns_from, fitted
+from omnigraph.branch.row_changes import RowChanges, row_changes
+from omnigraph.model.commit import Pin, Record
+from omnigraph.storage.records.change_file import ChangedIds
+from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.parts import Parts
+
+SchemaOf = Callable[[str], Accepted]
+NOTHING = ChangedIds((), (), ())
+
+
+@dataclass(slots=True)
+class Changed:
+    """The changes of both sides.
+
+    Attributes:
+        parts: of the graph.
+        schema_of: the accepted schema of a digest.
+        base: a record of the base's state.
+        records: the record of each side.
+        chains: of each side, the commits since the base; None where they are not known.
+        sides: how the sides go together.
+    """
+
+    parts: Parts
+    schema_of: SchemaOf
+    base: Record
+    records: Mapping[Side, Record]
+    chains: Callable[[Side], list[Record] | None]
+    sides: Sides
+    _nets: dict[Side, dict[str, ChangedIds] | None] = field(default_factory=dict)
+    _rows: dict[tuple[Side, str], RowChanges] = field(default_factory=dict)
+
+    def pin(self, lineage: Lineage, side: Side) -> Pin | None:
+        """The version that a side has of a type."""
+        return lineage.ground if side is self.sides.ground else lineage.delta
+
+    def differs(self, lineage: Lineage, side: Side) -> bool:
+        """Whether a side has another version than the base."""
+        return lineage.ground_changed if side is self.sides.ground else lineage.delta_changed
+
+    def ids(self, lineage: Lineage, side: Side) -> ChangedIds:
+        """Which entities a side changed, net of what cancels out."""
+        if not self.differs(lineage, side):
+            return NOTHING
+        net = self._net(side)
+        if net is not None and lineage.base_key is not None:
+            return net.get(lineage.base_key, NOTHING)
+        return self.rows(lineage, side).changed_ids
+
+    def rows(self, lineage: Lineage, side: Side) -> RowChanges:
+        """Which rows a side changed, before and after, in the columns that the result has."""
+        known = self._rows.get((side, lineage.key))
+        if known is None:
+            known = self._rows[side, lineage.key] = self._read(lineage, side)
+        return known
+
+    def rows_of(self, lineage: Lineage, pin: Pin, schema: str, ids: list[str]) -> pa.Table:
+        """Entities of a version, in the columns that the result has."""
+        found = self.parts.tables.open(pin).rows_with_ids(ids)
+        return self._fitted(lineage, found, schema)
+
+    def _net(self, side: Side) -> dict[str, ChangedIds] | None:
+        if side not in self._nets:
+            self._nets[side] = net_changes(self.parts, self.chains(side), self.base.schema)
+        return self._nets[side]
+
+    def _read(self, lineage: Lineage, side: Side) -> RowChanges:
+        pin, schema = self.pin(lineage, side), self.records[side].schema
+        layout = self.schema_of(self.sides.schema).columns[lineage.key]
+        if pin is None or not self.differs(lineage, side):
+            return row_changes(layout.empty_table(), layout.empty_table())
+        if lineage.base is None:
+            return row_changes(layout.empty_table(), self._fitted(lineage, self.parts.tables.open(pin).scan(), schema))
+        difference = self.parts.tables.difference(lineage.base, pin)
+        return row_changes(
+            self._fitted(lineage, difference.removed, self.base.schema),
+            self._fitted(lineage, difference.added, schema),
+        )
+
+    def _fitted(self, lineage: Lineage, rows: pa.Table, schema: str) -> pa.Table:
+        """Rows that were written under a schema, in the columns of the type in the result."""
+        result = self.schema_of(self.sides.schema)
+        names = {name: name for name in rows.column_names}
+        if schema != result.digest and lineage.base_key is not None:
+            before = self.schema_of(schema).schema.entity(lineage.base_key)
+            after = result.schema.entity(lineage.key)
+            if before is not None and after is not None:
+                names = columns_from(before, after)
+        return fitted(rows, names, result.columns[lineage.key])

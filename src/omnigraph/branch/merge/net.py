@@ -1,0 +1,66 @@
+"""What a line of commits did to the entities of each type in all, told by the records alone: no table is opened."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from omnigraph.model.change import TypeChange
+from omnigraph.model.commit import Record
+from omnigraph.storage import paths
+from omnigraph.storage.records.change_file import ChangedIds, read_change_file
+from omnigraph.transaction.parts import Parts
+
+
+@dataclass(slots=True)
+class Net:
+    """The ids of one type's changes, one commit on top of the other; what cancels out is not among them."""
+
+    inserted: set[str] = field(default_factory=set)
+    updated: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+
+    def then(self, inserted: Iterable[str], updated: Iterable[str], deleted: Iterable[str]) -> None:
+        """Add what the next commit did."""
+        came, changed, went = set(inserted), set(updated), set(deleted)
+        returned = came & self.deleted
+        self.deleted -= returned
+        self.updated |= returned
+        self.inserted |= came - returned
+        self.updated |= changed - self.inserted
+        vanished = went & self.inserted
+        self.inserted -= vanished
+        self.updated -= went
+        self.deleted |= went - vanished
+
+    @property
+    def ids(self) -> ChangedIds:
+        """By what happened, each in order."""
+        return ChangedIds(sorted(self.inserted), sorted(self.updated), sorted(self.deleted))
+
+
+def net_changes(parts: Parts, chain: Sequence[Record] | None, schema: str) -> dict[str, ChangedIds] | None:
+    """What a chain of commits did in all.
+
+    Args:
+        parts: of the graph.
+        chain: the commits, oldest first; None where they are not known.
+        schema: the schema before the first of them.
+
+    Returns:
+        By type key; None where the records do not tell: the schema changed on the way, or a change set is gone.
+    """
+    if chain is None or any(entry.schema != schema for entry in chain):
+        return None
+    found: dict[str, Net] = {}
+    for entry in chain:
+        for key, each in _ids_of(parts, entry).items():
+            if each.inserted_ids is None or each.updated_ids is None or each.deleted_ids is None:
+                return None
+            found.setdefault(key, Net()).then(each.inserted_ids, each.updated_ids, each.deleted_ids)
+    return {key: net.ids for key, net in found.items()}
+
+
+def _ids_of(parts: Parts, entry: Record) -> dict[str, TypeChange]:
+    path = entry.changes.file
+    if path is None:
+        return entry.changes.types
+    return read_change_file(parts.store.get(path), path=paths.absolute(parts.store, path))

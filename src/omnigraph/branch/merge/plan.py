@@ -1,0 +1,298 @@
+"""What a merge will do, worked out on a staging: versions taken over, rows written, and every conflict there is.
+
+A type that one side changed is taken over as it is: nobody reads a row of it, unless what the other side did to types
+it is joined with could break a rule. A type that both changed is put together row by row. Then the result, not the
+inputs, is checked against every rule that what was written can break.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from omnigraph.branch.merge.ancestry import Ancestry
+from omnigraph.branch.merge.base import Base, merge_base
+from omnigraph.branch.merge.changed import NOTHING, Changed, SchemaOf
+from omnigraph.branch.merge.combine import Combining, Resolved, Writes, relative_to, shown
+from omnigraph.branch.merge.resolve import Choices, Resolution, by_type_key
+from omnigraph.branch.merge.sides import Lineage, Side, Sides, sides_of
+from omnigraph.branch.row_changes import ids_of
+from omnigraph.model.commit import Pin, Record
+from omnigraph.model.conflict import MergeConflict, MergeConflictKind
+from omnigraph.model.footprint import TokenKind
+from omnigraph.model.schema import ID
+from omnigraph.storage.records.change_file import ChangedIds
+from omnigraph.transaction import constraints
+from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.constraints import RuleKind
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.staging import Staging
+
+_BROKEN = {
+    RuleKind.VALUE: MergeConflictKind.VALUE_CONSTRAINT_VIOLATION,
+    RuleKind.UNIQUE: MergeConflictKind.UNIQUE_VIOLATION,
+    RuleKind.END: MergeConflictKind.ORPHAN_EDGE,
+    RuleKind.DEGREE: MergeConflictKind.CARDINALITY_VIOLATION,
+}
+
+
+class Outcome(StrEnum):
+    """How a merge ends."""
+
+    ALREADY_UP_TO_DATE = "already_up_to_date"  # the target has everything; no commit
+    FAST_FORWARD = "fast_forward"  # only the source has moved
+    MERGED = "merged"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a merge comes to.
+
+    Attributes:
+        outcome: how it ends, if there are no conflicts.
+        base: the common ancestor; None where the heads are the same.
+        conflicts: everything that cannot both stand.
+        changed: by type key, the entities that change on the target.
+        resolved: what the caller decided.
+    """
+
+    outcome: Outcome
+    base: str | None
+    conflicts: tuple[MergeConflict, ...] = ()
+    changed: Mapping[str, ChangedIds] = field(default_factory=dict)
+    resolved: tuple[Resolved, ...] = ()
+
+
+def plan_merge(parts: Parts, schema_of: SchemaOf, staging: Staging, source: Record, choices: Choices) -> Planned:
+    """Work out a merge on a staging of the target's head.
+
+    Args:
+        parts: of the graph.
+        schema_of: the accepted schema of a digest.
+        staging: a fresh one; afterwards it holds the merge, unless there are conflicts.
+        source: the entry brought in.
+        choices: how to decide.
+
+    Returns:
+        What it comes to.
+
+    Raises:
+        ConflictError: the two have nothing in common (`no_common_history`).
+        InvalidRequestError: a resolution does not fit.
+    """
+    target = staging.snapshot.record
+    if source.head_commit == target.head_commit:
+        return Planned(Outcome.ALREADY_UP_TO_DATE, None)
+    ancestry = Ancestry(parts)
+    base = merge_base(ancestry, source, target)
+    if base.commit == source.head_commit:
+        return Planned(Outcome.ALREADY_UP_TO_DATE, base.commit)
+    outcome = Outcome.FAST_FORWARD if base.commit == target.head_commit else Outcome.MERGED
+    sides = sides_of(base.state, source, target)
+    if sides.conflicts:
+        return Planned(outcome, base.commit, sides.conflicts)
+    records = {Side.SOURCE: source, Side.TARGET: target}
+    changed = Changed(
+        parts,
+        schema_of,
+        base.state,
+        records,
+        lambda side: ancestry.chain(records[side].head_commit, base.commit),
+        sides,
+    )
+    work = _Work(parts, staging, sides, changed, schema_of(sides.schema), choices)
+    conflicts = work.carry_out(base)
+    return Planned(outcome, base.commit, tuple(conflicts), work.against_target, tuple(work.resolved))
+
+
+@dataclass(slots=True)
+class _Work:
+    """One merge while it is worked out."""
+
+    parts: Parts
+    staging: Staging
+    sides: Sides
+    changed: Changed
+    accepted: Accepted
+    choices: Choices
+    against_target: dict[str, ChangedIds] = field(default_factory=dict)
+    resolved: list[Resolved] = field(default_factory=list)
+
+    def carry_out(self, base: Base) -> list[MergeConflict]:
+        resolutions = by_type_key(self.choices.resolutions, self.accepted.schema)
+        self._carry_schema()
+        taken: list[Lineage] = []
+        both: list[Lineage] = []
+        for lineage in self.sides.types:
+            if lineage.key in resolutions or (lineage.delta_changed and lineage.ground_changed and not lineage.is_same):
+                both.append(lineage)
+            elif lineage.delta_changed and not lineage.is_same and any(self.changed.ids(lineage, self._delta)):
+                taken.append(lineage)
+            else:
+                self._use(lineage, self.sides.ground)
+        with_rows = [each for each in taken if self._needs_rows(each)]
+        for lineage in taken:
+            if lineage not in with_rows:
+                self._use(lineage, self._delta)
+                self._note_joined(lineage)
+        conflicts = [conflict for each in both for conflict in self._combine(each, resolutions.get(each.key, {}))]
+        for lineage in with_rows:
+            self._lay_over(lineage)
+        conflicts += self._broken_rules(base, conflicts)
+        for lineage in with_rows:
+            # They were laid over the ground only to be looked at: the version that has them is there.
+            self.staging.withdraw(lineage.key)
+            self._use(lineage, self._delta)
+        return conflicts
+
+    @property
+    def _delta(self) -> Side:
+        return self.sides.ground.other
+
+    # -- whole versions -----------------------------------------------------------------------------------------------
+
+    def _carry_schema(self) -> None:
+        if self.sides.schema == self.staging.schema:
+            return
+        self.staging.accept_schema(self.sides.schema)
+        for type_key in self.staging.snapshot.type_keys:
+            # Written under the old schema, whatever comes meanwhile does not fit the new one.
+            self.staging.read_whole(type_key)
+        for type_key in self.sides.dropped:
+            self.staging.remove_table(type_key)
+
+    def _use(self, lineage: Lineage, side: Side) -> None:
+        """Let the result have a side's version."""
+        pin = self.changed.pin(lineage, side)
+        if pin is None or _is_at(self.staging.snapshot.record, lineage.key, pin):
+            return
+        changed = self.changed.ids(lineage, side) if side is Side.SOURCE else NOTHING
+        self._adopt(lineage.key, pin, changed)
+
+    def _adopt(self, type_key: str, pin: Pin, changed: ChangedIds) -> None:
+        self.staging.adopt(type_key, pin, changed)
+        if any(changed):
+            self.against_target[type_key] = changed
+
+    def _needs_rows(self, lineage: Lineage) -> bool:
+        """Whether what the ground did could break a rule together with what this type brings."""
+        if len({self.changed.base.schema, *(each.schema for each in self.changed.records.values())}) > 1:
+            return True
+        ground = self.sides.ground
+        if any(self.changed.ids(node, ground).deleted for node in self._ends(lineage)):
+            return True
+        gone = self.changed.ids(lineage, self._delta).deleted
+        return bool(gone) and any(self.changed.differs(edge, ground) for edge in self._arrivals(lineage))
+
+    def _note_joined(self, lineage: Lineage) -> None:
+        """Nobody looked at rows, so the verdict rests on all that the type is joined with being as it is."""
+        for joined in (*self._ends(lineage), *self._arrivals(lineage)):
+            if joined.key in self.staging.snapshot.record.tables:
+                self.staging.read_whole(joined.key)
+
+    def _ends(self, lineage: Lineage) -> Iterator[Lineage]:
+        """Of an edge type, the node types it joins."""
+        keys = {end.node_key for end in self.accepted.rules.types[lineage.key].ends}
+        return (each for each in self.sides.types if each.key in keys)
+
+    def _arrivals(self, lineage: Lineage) -> Iterator[Lineage]:
+        """Of a node type, the edge types that join it."""
+        keys = {end.type_key for end in self.accepted.rules.arrivals.get(lineage.key, ())}
+        return (each for each in self.sides.types if each.key in keys)
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def _lay_over(self, lineage: Lineage) -> None:
+        rows = self.changed.rows(lineage, self._delta)
+        for some in (rows.inserted, rows.after):
+            if some.num_rows:
+                self.staging.upsert(lineage.key, some)
+        if rows.deleted.num_rows:
+            self.staging.delete(lineage.key, ids_of(rows.deleted))
+
+    def _combine(self, lineage: Lineage, resolutions: Mapping[str, Resolution]) -> list[MergeConflict]:
+        delta, ground = (self.changed.rows(lineage, side) for side in (self._delta, self.sides.ground))
+        combining = Combining(self.sides.ground, self.accepted, self.choices, self.parts.ids)
+        writes = combining.combine(lineage, delta, ground, resolutions)
+        changed = self._against_target(lineage, writes)
+        if not _is_at(self.staging.snapshot.record, lineage.key, lineage.ground):
+            self._adopt(lineage.key, lineage.ground, changed)
+        for rows in (*writes.upserts, *writes.undecided):
+            if rows.num_rows:
+                self.staging.upsert(lineage.key, rows)
+        if writes.deletes:
+            self.staging.delete(lineage.key, writes.deletes)
+        if lineage.key in self.staging.snapshot.record.tables:
+            self.staging.read_tokens(lineage.key, TokenKind.ID, writes.met)
+        if any(changed):
+            self.against_target[lineage.key] = changed
+        self.resolved += writes.resolved
+        return writes.conflicts
+
+    def _against_target(self, lineage: Lineage, writes: Writes) -> ChangedIds:
+        source, target = (self.changed.rows(lineage, side) for side in (Side.SOURCE, Side.TARGET))
+        present, absent = set(writes.upserted_ids), set(writes.deletes)
+        if self.sides.ground is Side.SOURCE:
+            # The rows to write are the target's own. What changes there is what the source did, less what gave way.
+            given = {took: {each.entity_id for each in writes.resolved if each.took == took} for took in _TOOK}
+            kept = writes.same | given["target"]
+            own = set(ids_of(source.inserted)) | set(ids_of(source.after)), set(ids_of(source.deleted))
+            present = own[0] - kept - absent | given["row"]
+            absent = own[1] - kept - set(writes.upserted_ids) | given["deleted"]
+        return relative_to(target, source, present, absent)
+
+    # -- rules --------------------------------------------------------------------------------------------------------
+
+    def _broken_rules(self, base: Base, found: Sequence[MergeConflict]) -> list[MergeConflict]:
+        known = {(each.kind, each.type_key, each.entity_id) for each in found}
+        broken: dict[tuple[MergeConflictKind, str, str | None, str], None] = {}
+        for breach in constraints.breaches(self.staging, self.accepted.rules):
+            kind = _BROKEN[breach.kind]
+            entity = _entity(breach.kind, breach.error.details)
+            if entity is not None and (kind, breach.type_key, entity) in known:
+                continue  # an edge that lost both its nodes is one orphan
+            known.add((kind, breach.type_key, entity))
+            broken[kind, breach.type_key, entity, breach.error.message] = None
+        images = self._images(base, {(type_key, entity) for _, type_key, entity, _ in broken if entity is not None})
+        return [
+            MergeConflict(kind, type_key, entity, message, *(image.get((type_key, entity)) for image in images))
+            for kind, type_key, entity, message in broken
+        ]
+
+    def _images(
+        self, base: Base, wanted: set[tuple[str, str]]
+    ) -> tuple[dict[tuple[str, str | None], dict[str, object]], ...]:
+        """Entities at the base, on the source and on the target."""
+        found: tuple[dict[tuple[str, str | None], dict[str, object]], ...] = ({}, {}, {})
+        for lineage in self.sides.types:
+            ids = sorted(entity for type_key, entity in wanted if type_key == lineage.key)
+            if not ids:
+                continue
+            states = (
+                (lineage.base, base.state.schema),
+                *((self.changed.pin(lineage, side), self.changed.records[side].schema) for side in Side),
+            )
+            for image, (pin, schema) in zip(found, states, strict=True):
+                if pin is not None:
+                    rows = shown(self.changed.rows_of(lineage, pin, schema, ids))
+                    image.update({(lineage.key, str(row[ID])): row for row in rows})
+        return found
+
+
+_TOOK = ("target", "row", "deleted")
+
+
+def _is_at(record: Record, type_key: str, pin: Pin) -> bool:
+    known = record.tables.get(type_key)
+    return known is not None and (known.table, known.version) == (pin.table, pin.version)
+
+
+def _entity(kind: RuleKind, details: Mapping[str, object]) -> str | None:
+    """The one entity a breach is about; None where it is about a value or a number of edges."""
+    match kind:
+        case RuleKind.UNIQUE:
+            ids = details.get("ids")
+            return str(ids[1]) if isinstance(ids, tuple) else None
+        case RuleKind.END:
+            return str(details["entity"])
+        case RuleKind.VALUE | RuleKind.DEGREE:
+            return None

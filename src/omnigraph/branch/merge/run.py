@@ -1,0 +1,134 @@
+"""The one write that publishes a merge: captured source, fresh target, all of it or nothing."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph import limits
+from omnigraph.branch import adoption
+from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
+from omnigraph.branch.merge.changed import SchemaOf
+from omnigraph.branch.merge.plan import Outcome, Planned, plan_merge
+from omnigraph.branch.merge.resolve import Choices
+from omnigraph.errors import InvalidRequestError, MergeConflictError
+from omnigraph.model.commit import CommitKind, Record
+from omnigraph.model.conflict import MergeConflict
+from omnigraph.storage import paths
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
+
+_TOLD_AT_MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What came of a merge.
+
+    Attributes:
+        planned: what it was worked out to be, when it last ran.
+        source: the entry brought in.
+        head: the target's head: the merge itself, or where nothing was published the one it was worked out on.
+        receipt: of the write; None where nothing was published.
+    """
+
+    planned: Planned
+    source: Record
+    head: Record
+    receipt: Receipt | None = None
+
+
+class _UpToDateError(Exception):
+    """There is nothing to bring in. Never leaves this module."""
+
+    def __init__(self, planned: Planned, head: Record) -> None:
+        super().__init__(planned.outcome)
+        self.planned = planned
+        self.head = head
+
+
+def preview(parts: Parts, schema_of: SchemaOf, source: str, target: str, choices: Choices) -> Merged:
+    """What a merge would come to now. Nothing is written.
+
+    Raises:
+        NotFoundError: there is no such branch.
+        InvalidRequestError: both are the same branch, or a resolution does not fit.
+    """
+    entry, head = _heads(parts, source, target)
+    planned = plan_merge(parts, schema_of, Staging(parts.snapshot(head)), entry, choices)
+    return Merged(planned, entry, head)
+
+
+def merge(
+    parts: Parts, schema_of: SchemaOf, source: str, target: str, *, choices: Choices, options: WriteOptions
+) -> Merged:
+    """Bring what the source did into the target, as one commit, or change nothing.
+
+    The source is its head as it is now: what is committed there later is neither brought in nor a reason to fail. The
+    target may move: then the merge is rebased or worked out again.
+
+    Raises:
+        MergeConflictError: the two branches did what cannot both stand; it lists everything.
+        NotFoundError: there is no such branch.
+        InvalidRequestError: both are the same branch, or a resolution does not fit.
+        ConflictError: the target keeps moving, or its schema changed meanwhile.
+    """
+    parts.refuse_read_only()
+    entry, head = _heads(parts, source, target)
+    worked_out: list[Planned] = []
+
+    def run(staging: Staging) -> None:
+        planned = plan_merge(parts, schema_of, staging, entry, choices)
+        worked_out.append(planned)
+        if planned.conflicts:
+            raise MergeConflictError(told(planned.conflicts), conflicts=planned.conflicts)
+        if planned.outcome is Outcome.ALREADY_UP_TO_DATE:
+            raise _UpToDateError(planned, staging.snapshot.record)
+        staging.notes[MERGE_NOTE] = _note(planned, entry, choices)
+
+    operation = Operation(
+        kind=CommitKind.MERGE,
+        type_keys=frozenset(entry.tables) | frozenset(head.tables),
+        run=run,
+        redoable=True,
+        # That the source was merged is news by itself: without a commit it would be brought in again.
+        publishes_nothing_too=True,
+        noted=True,
+        merged_parent=entry.head_commit,
+        adopts=(entry.head_commit,),
+        confirm=adoption.kept_still(parts, entry),
+    )
+    try:
+        receipt = write(parts, target, operation, options)
+    except _UpToDateError as nothing:
+        return Merged(nothing.planned, entry, nothing.head)
+    return Merged(worked_out[-1], entry, receipt.head, receipt)
+
+
+def told(conflicts: tuple[MergeConflict, ...]) -> str:
+    """Conflicts in a sentence: the first few, and how many more there are."""
+    first = "; ".join(f"{each.type_key}: {each.message}" for each in conflicts[:_TOLD_AT_MOST])
+    more = len(conflicts) - _TOLD_AT_MOST
+    return f"merge conflicts: {first}" + (f"; +{more} more" if more > 0 else "")
+
+
+def _heads(parts: Parts, source: str, target: str) -> tuple[Record, Record]:
+    source, target = paths.branch_name(source), paths.branch_name(target)
+    if source == target:
+        raise InvalidRequestError("branch_merge requires distinct source and target branches")
+    return parts.log.live_head(source), parts.log.live_head(target)
+
+
+def _note(planned: Planned, source: Record, choices: Choices) -> dict[str, Any]:
+    listed = planned.resolved[: limits.MERGE_RESOLUTIONS_LISTED_MAX]
+    note: dict[str, Any] = {
+        SOURCE_BRANCH: source.branch,
+        SOURCE_NUMBER: source.number,
+        "base": planned.base,
+        "outcome": planned.outcome.value,
+        "by": choices.by,
+    }
+    if planned.resolved:
+        note["prefer"] = None if choices.prefer is None else choices.prefer.value
+        note["resolved_count"] = len(planned.resolved)
+        note["resolved"] = [{"type": each.type_key, "id": each.entity_id, "took": each.took} for each in listed]
+    return note
