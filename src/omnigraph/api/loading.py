@@ -1,0 +1,273 @@
+"""Loading files into a branch: what a caller says, brought together; here or on Spark."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from omnigraph.api.documents import commit_document
+from omnigraph.api.schemas import Schemas
+from omnigraph.branch import branches
+from omnigraph.errors import InternalError, InvalidRequestError, NotFoundError
+from omnigraph.model.commit import Record
+from omnigraph.pipeline.load.local import LocalLoad
+from omnigraph.pipeline.load.problems import Located
+from omnigraph.pipeline.load.reading import Reading
+from omnigraph.pipeline.load.request import Loaded, LoadRequest, Progress, TooManyRejectsError, columns_of, nobody
+from omnigraph.pipeline.load.sources import sources_of
+from omnigraph.storage import paths
+from omnigraph.transaction import idempotency
+from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
+from omnigraph.transaction.write_rows import Mode
+
+SPARK, LOCAL = "spark", "local"
+
+
+class _Load(Protocol):
+    """One load, its files read."""
+
+    loaded: Loaded
+
+    @property
+    def operation(self) -> Operation: ...
+
+    def run(self, staging: Staging) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """What a caller may say about a load besides the data; see `Graph.load`."""
+
+    mode: Mode | str
+    branch: str
+    from_branch: str | None = None
+    type_name: str | None = None
+    edge: str | None = None
+    from_column: str | None = None
+    to_column: str | None = None
+    format: str | None = None
+    strict: bool = True
+    engine: str = SPARK
+    rejects: "str | os.PathLike[str] | None" = None
+    max_rejects: int | None = None
+    dry_run: bool = False
+    spark: object = None
+    progress: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """What came of a load. It makes a commit, even where nothing changes; a dry run makes none.
+
+    Attributes:
+        uri: of the graph.
+        branch: where.
+        mode: how.
+        nodes: how many nodes of each type.
+        edges: how many edges of each type.
+        commit: the id of the commit; None of a dry run.
+        entry: the same, whole.
+        base_branch: the branch to start from that the caller named.
+        branch_created: whether the branch was made by this load.
+        rejects: records put aside, with reason and place.
+        rejects_file: where they are written.
+        replayed: an earlier call with the same idempotency key had made the commit.
+        attempts: how often the write ran; more than once where others changed what it had read.
+        warnings: what did not go well and needs nobody.
+    """
+
+    uri: str
+    branch: str
+    mode: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    commit: str | None
+    entry: Record | None = field(default=None, repr=False)
+    base_branch: str | None = None
+    branch_created: bool = False
+    rejects: tuple[Located, ...] = ()
+    rejects_file: str | None = None
+    replayed: bool = False
+    attempts: int = 1
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def total_entities(self) -> int:
+        """How many nodes and edges in all."""
+        return sum(self.nodes.values()) + sum(self.edges.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it: lists by name, only types that were touched."""
+        document: dict[str, Any] = {"uri": self.uri, "branch": self.branch, "mode": self.mode}
+        if self.base_branch is not None:
+            document["base_branch"] = self.base_branch
+        document |= {
+            "branch_created": self.branch_created,
+            "nodes": _counted(self.nodes),
+            "edges": _counted(self.edges),
+            "total_entities": self.total_entities,
+            "commit": None if self.entry is None else commit_document(self.entry),
+        }
+        if self.rejects_file is not None:
+            document |= {"rejected": len(self.rejects), "rejects": self.rejects_file}
+        return document
+
+
+def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions) -> LoadResult:
+    """Load files as one commit, or leave no trace; see `Graph.load`."""
+    mode = _mode(options.mode)
+    if options.engine not in (SPARK, LOCAL):
+        raise InvalidRequestError(f"unknown engine '{options.engine}'; one of {SPARK}, {LOCAL}")
+    branch = paths.branch_name(options.branch)
+    if not options.dry_run:
+        parts.refuse_read_only()
+    start, missing = _start(parts, branch, options.from_branch)
+    if not missing and write_options.idempotency_key is not None and not options.dry_run:
+        # Found out by the write as well; but here before hours of work.
+        earlier = idempotency.earlier_use(parts, branch, write_options.idempotency_key, parts.log.live_head(branch))
+        if earlier is not None:
+            return _result(parts, options, Loaded(), Receipt(earlier, earlier, replayed=True), created=False)
+    sources = sources_of(data, format=options.format, strict=options.strict)
+
+    def request_for(accepted: Accepted) -> LoadRequest:
+        columns = columns_of(
+            accepted.schema,
+            sources,
+            type_name=options.type_name,
+            edge=options.edge,
+            from_column=options.from_column,
+            to_column=options.to_column,
+        )
+        return LoadRequest(
+            sources,
+            mode,
+            columns,
+            keeps_rejects=options.rejects is not None,
+            max_rejects=options.max_rejects,
+            watch=options.progress or nobody,
+        )
+
+    def under(accepted: Accepted) -> tuple[Loaded, Receipt | None, bool]:
+        with _begun(parts, accepted, request_for(accepted), options, start, write_options) as begun:
+            if options.dry_run:
+                begun.run(Staging(parts.snapshot(parts.log.live_head(start))))
+                return begun.loaded, None, False
+            with _branch_made(parts, branch, start if missing else None, write_options.actor) as created:
+                receipt = write(parts, branch, begun.operation, write_options)
+            return begun.loaded, receipt, created
+
+    try:
+        loaded, receipt, created = schemas.under_the_branch_schema(start, under)
+    except TooManyRejectsError as error:
+        _write_rejects(options.rejects, error.rejects, parts.ids.new())
+        raise
+    return _result(parts, options, loaded, receipt, created=created)
+
+
+@contextmanager
+def _begun(
+    parts: Parts, accepted: Accepted, request: LoadRequest, options: LoadOptions, start: str, said: WriteOptions
+) -> Iterator[_Load]:
+    reading = Reading(accepted, parts.ids.new(), request.columns)
+    if options.engine == LOCAL:
+        yield LocalLoad(accepted, request, reading)
+        return
+    # Imported here: Spark's package takes its time, and most who open a graph load nothing.
+    spark = import_module("omnigraph.pipeline.load.spark")
+    with spark.spark_load(
+        parts,
+        accepted,
+        request,
+        reading,
+        branch=start,
+        actor=said.actor,
+        writes=not options.dry_run,
+        spark=options.spark,
+    ) as begun:
+        yield begun
+
+
+def _mode(mode: Mode | str) -> Mode:
+    try:
+        return Mode(mode)
+    except ValueError:
+        raise InvalidRequestError(f"unknown mode '{mode}'; one of {', '.join(Mode)}") from None
+
+
+def _start(parts: Parts, branch: str, from_branch: str | None) -> tuple[str, bool]:
+    """The branch whose state the load starts from, and whether the target is still to be made."""
+    if branches.exists(parts, branch):
+        return branch, False
+    if from_branch is None:
+        raise NotFoundError(f"branch '{branch}' not found", code="branch_not_found", branch=branch)
+    start = paths.branch_name(from_branch)
+    if not branches.exists(parts, start):
+        raise NotFoundError(f"branch '{start}' not found", code="branch_not_found", branch=start)
+    return start, True
+
+
+@contextmanager
+def _branch_made(parts: Parts, branch: str, start: str | None, actor: str | None) -> Iterator[bool]:
+    """The branch, made where it is not there; taken back if what it was made for fails."""
+    if start is None or branches.exists(parts, branch):
+        yield False
+        return
+    branches.create(parts, branch, source=start, actor=actor)
+    try:
+        yield True
+    except BaseException:
+        branches.delete(parts, branch, actor=actor)
+        raise
+
+
+def _result(
+    parts: Parts, options: LoadOptions, loaded: Loaded, receipt: Receipt | None, *, created: bool
+) -> LoadResult:
+    entry = None if receipt is None else receipt.entry
+    if receipt is not None and entry is None:
+        raise InternalError("a load made no commit")
+    name = parts.ids.new() if entry is None else entry.commit
+    return LoadResult(
+        uri=parts.store.uri,
+        branch=paths.branch_name(options.branch),
+        mode=_mode(options.mode).value,
+        nodes=_of_kind(loaded.counts, "node"),
+        edges=_of_kind(loaded.counts, "edge"),
+        commit=None if entry is None else entry.commit,
+        entry=entry,
+        base_branch=options.from_branch,
+        branch_created=created,
+        rejects=loaded.rejects,
+        rejects_file=_write_rejects(options.rejects, loaded.rejects, name),
+        replayed=receipt is not None and receipt.replayed,
+        attempts=1 if receipt is None else receipt.attempts,
+        warnings=() if receipt is None else receipt.warnings,
+    )
+
+
+def _of_kind(counts: Mapping[str, int], kind: str) -> dict[str, int]:
+    named = ((key.partition(":"), count) for key, count in sorted(counts.items()))
+    return {name: count for (own, _, name), count in named if own == kind}
+
+
+def _counted(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [{"name": name, "entities_loaded": count} for name, count in sorted(counts.items())]
+
+
+def _write_rejects(folder: "str | os.PathLike[str] | None", rejects: tuple[Located, ...], name: str) -> str | None:
+    """Write down what was put aside, one JSON object per line."""
+    if folder is None:
+        return None
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    file = path / f"rejects-{name}.jsonl"
+    lines = (json.dumps(each.to_dict(), ensure_ascii=False) + "\n" for each in rejects)
+    file.write_text("".join(lines), encoding="utf-8")
+    return str(file)
