@@ -58,7 +58,7 @@ def init(
         store,
         table_schemas(accepted),
         schema=digest,
-        settings=Settings(durability=options.durability),
+        settings=_settings(options),
         actor=actor,
         clock=clock,
         ids=ids,
@@ -94,11 +94,19 @@ def open(
     parts = root.open_root(
         _store(uri, options, read_only=read_only),
         read_only=read_only,
-        settings=Settings(durability=options.durability),
+        settings=_settings(options),
         clock=clock,
         ids=ids,
     )
     return Graph(parts, Schemas(parts))
+
+
+def _settings(options: OpenOptions) -> Settings:
+    return Settings(
+        durability=options.durability,
+        auto_compact=options.auto_compact,
+        tail_fragments_max=options.tail_fragments_max,
+    )
 
 
 def _store(uri: "str | os.PathLike[str] | ObjectStore", options: OpenOptions, *, read_only: bool) -> ObjectStore:

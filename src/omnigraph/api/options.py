@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from omnigraph import limits
 from omnigraph.storage.external_store import ExternalStore
 from omnigraph.storage.object_stores.s3 import S3Options
 
@@ -20,8 +21,13 @@ class OpenOptions:
         s3: how to reach a bucket; by default what the AWS_* variables say.
         external: for a store without conditional puts, what decides races instead, or its address. Everybody who writes
             must name the same one.
+        auto_compact: compact the newest fragments of a table, in a thread of the open graph, once small writes have
+            left many.
+        tail_fragments_max: how many are not yet many.
     """
 
     durability: str = "power"
     s3: S3Options | None = None
     external: ExternalStore | str | None = None
+    auto_compact: bool = True
+    tail_fragments_max: int = limits.TAIL_FRAGMENTS_MAX

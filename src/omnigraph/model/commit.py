@@ -26,12 +26,15 @@ class CommitKind(StrEnum):
     DELETE = "delete"
 
 
+# Commits that change how rows lie, and none of them.
+_LAYOUTS = frozenset({CommitKind.INDEX, CommitKind.COMPACT})
 # Entries that mark a place in the log but make no new state of the graph.
 _NOT_COMMITS = frozenset({CommitKind.PRUNE, CommitKind.BARRIER, CommitKind.FORK, CommitKind.DELETE})
 # Entries with which a life of a branch begins.
 _BEGINNINGS = frozenset({CommitKind.INIT, CommitKind.FORK})
 
 RECOVERY_ACTOR = "omnigraph:recovery"
+UPKEEP_ACTOR = "omnigraph:upkeep"
 MAIN = "main"
 UNKNOWN = -1
 """Instead of a size that an old record did not write down."""
@@ -142,6 +145,13 @@ class Record:
     def head_commit(self) -> str:
         """The commit whose state this entry shows: its own, or for a mark the one before."""
         return self.commit if self.is_commit or self.parent is None else self.parent
+
+    def has_content_of(self, commit: str) -> bool:
+        """Whether a reader of this entry sees what a reader of `commit` sees, as far as this entry alone tells.
+
+        Whoever has read a commit shall not be told that it changed because its tables were compacted since.
+        """
+        return commit == self.head_commit or (self.kind in _LAYOUTS and commit == self.parent)
 
     @property
     def is_live(self) -> bool:

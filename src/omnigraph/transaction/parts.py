@@ -1,5 +1,6 @@
 """What a transaction works with: the opened parts of one graph."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnigraph import limits
@@ -29,6 +30,8 @@ class Settings:
         log_cut_s: how long a log entry must have been there before a sweep cuts it away. Whatever a process concludes
             about a log rests on it: every process that opens a graph must have the same. With 0, every look at a head
             and every put of an entry looks at the floor, too.
+        auto_compact: compact the newest fragments of a table, beside the writers, once there are many.
+        tail_fragments_max: how many small fragments of a table are not yet many.
         external: address of the external store that decides races (`sqlite://…`, `postgresql://…`), for object stores
             without conditional put; every writer of a graph must name the same one.
     """
@@ -41,6 +44,8 @@ class Settings:
     stage_without_intent_s: float = limits.STAGE_WITHOUT_INTENT_S
     protection_s: float = limits.PROTECTION_WINDOW_S
     log_cut_s: float = limits.LOG_CUT_S
+    auto_compact: bool = True
+    tail_fragments_max: int = limits.TAIL_FRAGMENTS_MAX
     external: str | None = None
 
 
@@ -58,6 +63,7 @@ class Parts:
         ids: the source of identifiers.
         settings: what was chosen when the graph was opened.
         read_only: whether writes are refused.
+        published: told of every commit that a write of this process has made; None where nobody wants to know.
         graph: the graph's own id.
     """
 
@@ -71,6 +77,7 @@ class Parts:
     settings: Settings
     read_only: bool
     graph: str = ""
+    published: Callable[[Record], None] | None = None
 
     def refuse_read_only(self) -> None:
         """Stop a write on a graph that was opened for reading.

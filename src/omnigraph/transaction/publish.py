@@ -165,7 +165,7 @@ def check_preconditions(draft: Draft, head: Record) -> None:
         PreconditionError: `if_commit` is not the head commit.
         ConflictError: a table is not at its expected version.
     """
-    if draft.if_commit is not None and draft.if_commit != head.head_commit:
+    if draft.if_commit is not None and not head.has_content_of(draft.if_commit):
         raise PreconditionError(
             f"branch '{draft.branch}' is at commit {head.head_commit}, not at {draft.if_commit} as the write requires",
             branch=draft.branch,

@@ -110,7 +110,7 @@ def verdict(facts: Facts) -> Verdict:
 def _broken_condition(completed: Completed, base: Record, newer: Sequence[Record]) -> str | None:
     """Which condition of the caller's no longer holds: of two requests one was to win, and the other has."""
     head = newer[-1] if newer else base
-    if completed.if_commit is not None and completed.if_commit != head.head_commit:
+    if completed.if_commit is not None and not head.has_content_of(completed.if_commit):
         return "the head is not the commit its caller named"
     if mismatches(completed.expected_table_versions, head):
         return "a table is not at the version its caller expected"

@@ -140,6 +140,8 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
                 last = lost
                 parts.clock.sleep(backoff_s(attempt))
             else:
+                if parts.published is not None and receipt.entry is not None and not receipt.replayed:
+                    parts.published(receipt.entry)
                 return replace(receipt, attempts=attempt, warnings=warnings + receipt.warnings)
     raise ConflictError(
         f"branch '{name}' is too busy: the write ran {limits.REDO_ATTEMPTS_MAX} times and each time lost the race "

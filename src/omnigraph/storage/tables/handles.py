@@ -125,6 +125,11 @@ class Handles:
             )
         return self.keep(Handle(pin.table, dataset))
 
+    def known(self, pin: Pin) -> Handle | None:
+        """The handle of a pinned version, if it is open."""
+        with self._lock:
+            return self._open.get((pin.table, pin.version))
+
     def keep(self, handle: Handle) -> Handle:
         """Remember an open handle, so that who wants it next opens nothing."""
         key = (handle.table, handle.version)

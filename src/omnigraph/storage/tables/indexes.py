@@ -161,6 +161,19 @@ def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
     return SegmentChange((_committed(folded),), tuple(segments))
 
 
+def is_due(handle: Handle, spec: IndexSpec) -> bool:
+    """Whether refreshing an index would change anything; reads no more than how many rows have a vector."""
+    segments = segments_of(handle, spec.name)
+    live = {fragment.id for fragment in handle.fragments()}
+    alive = [segment for segment in segments if not live.isdisjoint(segment.fragment_ids)]
+    if len(alive) < len(segments) or len(alive) > limits.INDEX_SEGMENTS_MAX:
+        return True
+    missing = live.difference(*(segment.fragment_ids for segment in alive))
+    if not missing or not spec.kind.is_vector:
+        return bool(missing)
+    return rows_with_value(handle, spec.column, missing) >= limits.VECTOR_INDEX_ROWS_MIN
+
+
 def adds_a_segment(handle: Handle, spec: IndexSpec, rewritten: set[int]) -> bool:
     """Whether refreshing an index adds a segment once the rows of some fragments were rewritten, and some are left.
 
@@ -178,7 +191,7 @@ def adds_a_segment(handle: Handle, spec: IndexSpec, rewritten: set[int]) -> bool
     live = {fragment.id for fragment in handle.fragments()}
     everything = len(alive) + 1 > limits.INDEX_SEGMENTS_MAX
     covered = set[int]() if everything else set().union(*(one.fragment_ids for one in alive)) - rewritten
-    return _rows_with_value(handle, spec.column, live - covered) >= limits.VECTOR_INDEX_ROWS_MIN
+    return rows_with_value(handle, spec.column, live - covered) >= limits.VECTOR_INDEX_ROWS_MIN
 
 
 def as_built(handle: Handle, spec: IndexSpec) -> IndexSpec:
@@ -225,6 +238,13 @@ def segment_files(changes: Iterable[SegmentChange]) -> set[str]:
     }
 
 
+def rows_with_value(handle: Handle, column: str, fragments: Iterable[int]) -> int:
+    """How many rows of some fragments have a value in a column."""
+    chosen = set(fragments)
+    opened = [one for one in handle.dataset.get_fragments() if one.fragment_id in chosen]
+    return int(handle.dataset.scanner(columns=[], filter=f"`{column}` IS NOT NULL", fragments=opened).count_rows())
+
+
 def segments_of(handle: Handle, name: str) -> list[Index]:
     """The segments of an index, in the form in which they can be removed or folded."""
     return [
@@ -254,7 +274,7 @@ def _build(handle: Handle, spec: IndexSpec, fragments: list[int]) -> Index | Non
         return None
     options: dict[str, str | int | float | bool] = dict(spec.options)
     if spec.kind.is_vector:
-        rows = _rows_with_value(handle, spec.column, fragments)
+        rows = rows_with_value(handle, spec.column, fragments)
         if rows < limits.VECTOR_INDEX_ROWS_MIN:
             return None
         options = {**_vector_options(handle, spec, rows), **options}
@@ -279,12 +299,6 @@ def _committed(segment: Index) -> Index:
     detached versions are random, so all are given the first.
     """
     return dataclasses.replace(segment, dataset_version=1)
-
-
-def _rows_with_value(handle: Handle, column: str, fragments: Iterable[int]) -> int:
-    chosen = set(fragments)
-    opened = [one for one in handle.dataset.get_fragments() if one.fragment_id in chosen]
-    return int(handle.dataset.scanner(columns=[], filter=f"`{column}` IS NOT NULL", fragments=opened).count_rows())
 
 
 def _vector_options(handle: Handle, spec: IndexSpec, rows: int) -> dict[str, str | int | float | bool]:

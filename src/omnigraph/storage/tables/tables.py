@@ -227,6 +227,18 @@ class Tables:
         made, files = keep_up(handle, indexes, choose(handle.fragments()))
         return as_staged(base, self._handles.keep(made), files)
 
+    def fragments_known(self, pin: Pin) -> int:
+        """How many fragments a version has, if it is open; 0 if it is not: nothing is asked for it.
+
+        Args:
+            pin (Pin): which version.
+
+        Returns:
+            int: large ones and small ones.
+        """
+        handle = self._handles.known(pin)
+        return 0 if handle is None else len(handle.dataset.fragment_ids())
+
     def stage_many(self, work: Mapping[str, Callable[[], StagedTable]]) -> dict[str, StagedTable]:
         """Stage several tables at once.
 

@@ -1,0 +1,107 @@
+"""Compacting the newest fragments of hot tables beside the writers, so that many small commits stay cheap to read.
+
+Every small write leaves a fragment, and every lookup and manifest grows with their number. Once a write has left a table
+with many, a thread of the open graph makes few of them, as a commit of its own. It is no part of the write: that is
+acknowledged before, waits for nothing, and never fails for it. A thread ends when there is nothing left to do; the graph
+waits for it when it is closed, and so does the end of the process.
+"""
+
+import threading
+
+from omnigraph.errors import GraphError
+from omnigraph.model.commit import CommitKind, Record
+from omnigraph.transaction.optimize import SchemaOf, compact_tail
+from omnigraph.transaction.parts import Parts
+
+_Table = tuple[str, str]  # a branch and a type key
+
+
+class TailCompaction:
+    """The tails of one open graph. Safe to use from several threads."""
+
+    def __init__(self, parts: Parts, schema_of: SchemaOf) -> None:
+        self._parts = parts
+        self._schema_of = schema_of
+        self._most = parts.settings.tail_fragments_max
+        self._lock = threading.Lock()
+        self._due: set[_Table] = set()
+        self._running: _Table | None = None
+        self._left: dict[_Table, int] = {}
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._last_failure: GraphError | None = None
+
+    @property
+    def last_failure(self) -> GraphError | None:
+        """Why the last compaction came to nothing, if it did; writers are never told."""
+        return self._last_failure
+
+    def noticed(self, entry: Record) -> None:
+        """Look at what a write has left; costs a few microseconds and no request.
+
+        Args:
+            entry (Record): the commit it made.
+        """
+        if entry.kind in (CommitKind.COMPACT, CommitKind.INDEX):
+            return
+        for type_key in entry.changes.types:
+            pin = entry.tables.get(type_key)
+            if pin is None:
+                continue
+            if self._parts.tables.fragments_known(pin) - self._left_of(entry.branch, type_key) >= self._most:
+                self._begin((entry.branch, type_key))
+
+    def drain(self) -> None:
+        """Wait until nothing is due."""
+        while (thread := self._thread) is not None:
+            thread.join()
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for what is under way."""
+        with self._lock:
+            self._closed = True
+            self._due.clear()
+        self.drain()
+
+    def _left_of(self, branch: str, type_key: str) -> int:
+        """How many fragments the last compaction has left: large ones, which need none."""
+        return self._left.get((branch, type_key), 0)
+
+    def _begin(self, table: _Table) -> None:
+        with self._lock:
+            if self._closed or table == self._running:
+                return
+            self._due.add(table)
+            if self._thread is None:
+                # No daemon: the process ends after it.
+                self._thread = threading.Thread(target=self._run, name="omnigraph-tail-compaction")
+                self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while (table := self._next()) is not None:
+                self._compact(*table)
+        except BaseException:
+            with self._lock:
+                self._thread = None  # nobody waits for a thread that is dead
+            raise
+
+    def _next(self) -> _Table | None:
+        with self._lock:
+            self._running = self._due.pop() if self._due else None
+            if self._running is None:
+                self._thread = None
+            return self._running
+
+    def _compact(self, branch: str, type_key: str) -> None:
+        try:
+            entry = compact_tail(self._parts, branch, frozenset({type_key}), self._schema_of)
+            head = entry if entry is not None else self._parts.log.live_head(branch)
+            pin = head.tables.get(type_key)
+            left = 0 if pin is None else self._parts.tables.fragments_known(pin)
+        except GraphError as fault:
+            # It is nobody's loss: the next write that leaves a fragment tries again, a while later.
+            self._last_failure = fault
+            self._left[branch, type_key] = self._left_of(branch, type_key) + self._most
+        else:
+            self._left[branch, type_key] = left

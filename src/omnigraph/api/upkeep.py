@@ -1,0 +1,94 @@
+"""Upkeep of a graph: what `Graph.optimize` reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import NotFoundError
+from omnigraph.model.schema import Schema
+from omnigraph.storage.tables.upkeep import PendingIndex
+from omnigraph.transaction.optimize import Optimized, OptimizedTable
+
+LOG = "__manifest"
+"""What a report calls the branch's own log."""
+
+__all__ = ["LOG", "OptimizeReport", "OptimizedTable", "PendingIndex", "report_of", "type_keys_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizeReport:
+    """What one call of `Graph.optimize` did.
+
+    Attributes:
+        uri: of the graph.
+        branch: whose tables.
+        commit: the commit it made; None where nothing was due.
+        tables: every table looked at.
+        checkpoints: how many blocks of old log entries were folded into one file each.
+        attempts: how often it was planned.
+    """
+
+    uri: str
+    branch: str
+    commit: str | None
+    tables: tuple[OptimizedTable, ...]
+    checkpoints: int = 0
+    attempts: int = 1
+
+    @property
+    def pending(self) -> dict[str, tuple[PendingIndex, ...]]:
+        """The indexes that are declared and cannot be built yet, by type key."""
+        return {table.type_key: table.pending for table in self.tables if table.pending}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as the document that scripts read.
+
+        Returns:
+            dict[str, Any]: plain JSON values. No table moves on by itself, so none is ever skipped, and the newest
+                version of each is the published one.
+        """
+        datasets: list[dict[str, Any]] = [
+            {
+                "type_key": table.type_key,
+                "fragments_removed": table.fragments_removed,
+                "fragments_added": table.fragments_added,
+                "committed": table.changed,
+                "skipped": None,
+                "published_dataset_version": table.version,
+                "lance_head_version": table.version,
+                "pending_indexes": [{"property": each.property, "reason": each.reason} for each in table.pending],
+            }
+            for table in self.tables
+        ]
+        log = {
+            "type_key": LOG,
+            "fragments_removed": 0,
+            "fragments_added": self.checkpoints,
+            "committed": False,
+            "skipped": None,
+            "published_dataset_version": None,
+            "lance_head_version": None,
+            "pending_indexes": [],
+        }
+        return {"uri": self.uri, "datasets": [*datasets, log]}
+
+
+def report_of(done: Optimized, *, uri: str, branch: str) -> OptimizeReport:
+    """The report of a call."""
+    commit = None if done.entry is None else done.entry.commit
+    return OptimizeReport(uri, branch, commit, done.tables, done.checkpoints, done.attempts)
+
+
+def type_keys_of(schema: Schema, names: Sequence[str]) -> list[str]:
+    """The type keys behind names of types.
+
+    Raises:
+        NotFoundError: there is no such type.
+    """
+    found = []
+    for name in names:
+        entity = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
+        if entity is None:
+            raise NotFoundError(f"there is no type '{name}'", code="type_not_found", type=name)
+        found.append(entity.type_key)
+    return found

@@ -1,0 +1,82 @@
+"""What upkeep of a table version would do, and what it cannot do: told from the manifest, before anything is staged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph import limits
+from omnigraph.storage.tables.compact import tail_to_rewrite, to_rewrite
+from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.indexes import IndexSpec, as_built, is_due, rows_with_value, segments_of
+from omnigraph.storage.tables.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class PendingIndex:
+    """An index that is declared and cannot be built yet.
+
+    Attributes:
+        property: what it is to be on.
+        reason: why not yet.
+    """
+
+    property: str
+    reason: str
+
+
+def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool = False) -> bool:
+    """Whether upkeep would change anything.
+
+    Args:
+        table (Table): the version.
+        indexes (Sequence[IndexSpec]): the indexes it is to have.
+        tail_only (bool): ask for the newest fragments only; indexes alone are then no reason.
+
+    Returns:
+        bool: False for a version that upkeep has made, and for an empty table.
+    """
+    handle = table._handle
+    with mapped(table.pin.table, table.pin.version):
+        if tail_only:
+            return bool(tail_to_rewrite(handle.fragments()))
+        return bool(to_rewrite(handle.fragments())) or any(is_due(handle, as_built(handle, spec)) for spec in indexes)
+
+
+def pending_indexes(table: Table, indexes: Sequence[IndexSpec]) -> tuple[PendingIndex, ...]:
+    """The indexes that a version does not have because they cannot be built.
+
+    Args:
+        table (Table): the version.
+        indexes (Sequence[IndexSpec]): the indexes it is to have.
+
+    Returns:
+        tuple[PendingIndex, ...]: with reasons.
+    """
+    handle = table._handle
+    found = []
+    with mapped(table.pin.table, table.pin.version):
+        fragments = [fragment.id for fragment in handle.fragments()]
+        for spec in indexes:
+            if segments_of(handle, as_built(handle, spec).name):
+                continue
+            if not fragments:
+                found.append(PendingIndex(spec.column, "the table is empty"))
+            elif spec.kind.is_vector:
+                rows = rows_with_value(handle, spec.column, fragments)
+                reason = f"{rows} vectors are too few to learn from; {limits.VECTOR_INDEX_ROWS_MIN} are enough"
+                found.append(PendingIndex(spec.column, reason))
+    return tuple(dict.fromkeys(found))
+
+
+def existing_indexes(table: Table, indexes: Sequence[IndexSpec]) -> tuple[IndexSpec, ...]:
+    """Those of some indexes that a version has, be it of a part of its rows.
+
+    Args:
+        table (Table): the version.
+        indexes (Sequence[IndexSpec]): which to look for.
+
+    Returns:
+        tuple[IndexSpec, ...]: in their order.
+    """
+    handle = table._handle
+    with mapped(table.pin.table, table.pin.version):
+        return tuple(spec for spec in indexes if segments_of(handle, as_built(handle, spec).name))

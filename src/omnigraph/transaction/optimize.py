@@ -1,0 +1,206 @@
+"""Upkeep of a branch's tables: fewer fragments, indexes that reach every row. No answer changes.
+
+One call is at most one commit. It queues for nothing: writers do not wait for it, nor it for them. Rows written while
+it works are no hindrance, it is published on top of them (`storage/tables/rewriting.py`); only where others laid out the
+same table anew, or replaced its content, it is planned again.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from omnigraph.errors import NotFoundError
+from omnigraph.model.commit import UPKEEP_ACTOR, CommitKind, Pin, Record
+from omnigraph.model.schema import EntityType, Schema
+from omnigraph.storage import paths
+from omnigraph.storage.tables.declared import declared_indexes, system_indexes
+from omnigraph.storage.tables.fragments import stored_fragments
+from omnigraph.storage.tables.indexes import IndexSpec
+from omnigraph.storage.tables.tables import StagedTable, Table
+from omnigraph.storage.tables.upkeep import PendingIndex, existing_indexes, pending_indexes, upkeep_is_due
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write import Operation, WriteOptions, write
+
+SchemaOf = Callable[[str], Schema]
+"""The schema that entries name by a digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizedTable:
+    """What upkeep did to one table.
+
+    Attributes:
+        type_key: whose table.
+        fragments_removed: how many fragments are gone.
+        fragments_added: how many there are instead.
+        indexes: the indexes that were built or changed, by their names.
+        changed: whether the table has a new version.
+        version: the version it has now.
+        pending: indexes that are declared and cannot be built yet.
+    """
+
+    type_key: str
+    fragments_removed: int
+    fragments_added: int
+    indexes: tuple[str, ...]
+    changed: bool
+    version: int
+    pending: tuple[PendingIndex, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """What one call did.
+
+    Attributes:
+        entry: its commit; None where there was nothing to do.
+        tables: every table of the branch, or those asked for.
+        checkpoints: how many blocks of old log entries were folded into one file each.
+        attempts: how often it was planned.
+    """
+
+    entry: Record | None
+    tables: tuple[OptimizedTable, ...]
+    checkpoints: int
+    attempts: int
+
+
+def optimize(
+    parts: Parts,
+    branch: str,
+    schema_of: SchemaOf,
+    *,
+    type_keys: Iterable[str] | None = None,
+    options: WriteOptions | None = None,
+) -> Optimized:
+    """Compact the tables of a branch, build, extend and fold their indexes, and fold its log.
+
+    Args:
+        parts (Parts): of the graph.
+        branch (str): which branch.
+        schema_of (SchemaOf): finds the schema of an entry.
+        type_keys (Iterable[str] | None): only these tables.
+        options (WriteOptions | None): who, and why.
+
+    Returns:
+        Optimized: what was done; nothing is published where nothing was due.
+
+    Raises:
+        NotFoundError: there is no such branch or type.
+        ConflictError: others kept laying out the same tables anew.
+        PermissionDeniedError: the graph was opened read-only.
+    """
+    parts.refuse_read_only()
+    name = paths.branch_name(branch)
+    work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys))
+    receipt = write(parts, name, work.operation(parts.log.live_head(name)), options)
+    after = receipt.entry if receipt.entry is not None else receipt.head
+    return Optimized(
+        entry=receipt.entry,
+        tables=tuple(work.report(key, after.tables[key]) for key in sorted(work.planned) if key in after.tables),
+        checkpoints=parts.log.fold(name),
+        attempts=receipt.attempts,
+    )
+
+
+def compact_tail(parts: Parts, branch: str, type_keys: frozenset[str], schema_of: SchemaOf) -> Record | None:
+    """Compact the newest fragments of some tables, with the indexes they have and those that every table has.
+
+    Args:
+        parts (Parts): of the graph.
+        branch (str): which branch.
+        type_keys (frozenset[str]): which tables; those that are gone are passed over.
+        schema_of (SchemaOf): finds the schema of an entry.
+
+    Returns:
+        Record | None: the commit; None where nothing was due.
+    """
+    work = _Work(parts, schema_of, type_keys, tail_only=True)
+    options = WriteOptions(actor=UPKEEP_ACTOR)
+    return write(parts, paths.branch_name(branch), work.operation(None), options).entry
+
+
+class _Work:
+    """One call: what was planned, and what came of it, of the last attempt."""
+
+    def __init__(
+        self, parts: Parts, schema_of: SchemaOf, type_keys: frozenset[str] | None, *, tail_only: bool = False
+    ) -> None:
+        self._parts = parts
+        self._schema_of = schema_of
+        self._type_keys = type_keys
+        self._tail_only = tail_only
+        self._staged: dict[str, StagedTable] = {}
+        self.planned: dict[str, tuple[IndexSpec, ...]] = {}
+
+    def operation(self, head: Record | None) -> Operation:
+        """The whole call as one write; it is called after what is due at `head`."""
+        compacts = head is None or any(
+            upkeep_is_due(self._parts.tables.open(head.tables[key]), ()) for key in self._chosen(head)
+        )
+        return Operation(
+            kind=CommitKind.COMPACT if compacts else CommitKind.INDEX,
+            type_keys=frozenset(),
+            run=self._run,
+            redoable=True,
+            queued=False,
+            light=self._tail_only,
+        )
+
+    def report(self, type_key: str, now: Pin) -> OptimizedTable:
+        """What became of a table; asks the store nothing, both versions are open."""
+        table = self._parts.tables.open(now)
+        staged = self._staged.get(type_key)
+        before = self._parts.tables.open(now if staged is None else staged.base)
+        after = before if staged is None else self._parts.tables.open(staged.pin)
+        old, new = ({each.key for each in stored_fragments(one)} for one in (before, after))
+        return OptimizedTable(
+            type_key=type_key,
+            fragments_removed=len(old - new),
+            fragments_added=len(new - old),
+            indexes=_changed_indexes(before, after),
+            changed=staged is not None and not staged.is_unchanged,
+            version=now.version,
+            pending=pending_indexes(table, self.planned[type_key]),
+        )
+
+    def _run(self, staging: Staging) -> None:
+        record = staging.snapshot.record
+        schema = self._schema_of(record.schema)
+        self.planned, self._staged = {}, {}
+        for type_key in self._chosen(record):
+            entity = schema.entity(type_key)
+            if entity is None:
+                continue
+            table = staging.snapshot.table(type_key)
+            specs = self._indexes(entity, table)
+            self.planned[type_key] = specs
+            if upkeep_is_due(table, specs, tail_only=self._tail_only):
+                staging.rework(type_key, partial(self._rework, type_key), keeps_content=True)
+
+    def _chosen(self, record: Record) -> list[str]:
+        if self._type_keys is None:
+            return sorted(record.tables)
+        missing = sorted(self._type_keys - record.tables.keys())
+        if missing and not self._tail_only:
+            raise NotFoundError(f"there is no {missing[0]}", code="type_not_found", type_key=missing[0])
+        return sorted(self._type_keys & record.tables.keys())
+
+    def _indexes(self, entity: EntityType, table: Table) -> tuple[IndexSpec, ...]:
+        declared = declared_indexes(entity)
+        if not self._tail_only:
+            return declared
+        # What was never built is left to a call for it; it may take long.
+        system = system_indexes(entity)
+        return (*system, *existing_indexes(table, [spec for spec in declared if spec not in system]))
+
+    def _rework(self, type_key: str, base: Pin) -> StagedTable:
+        staged = self._parts.tables.stage_upkeep(base, self.planned[type_key], tail_only=self._tail_only)
+        self._staged[type_key] = staged
+        return staged
+
+
+def _changed_indexes(before: Table, after: Table) -> tuple[str, ...]:
+    known = {replace(each, rows_missing=0) for each in before.indexes()}
+    return tuple(each.name for each in after.indexes() if replace(each, rows_missing=0) not in known)
