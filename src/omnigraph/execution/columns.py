@@ -187,7 +187,11 @@ class Versions:
 
     def id_index(self, columns: Columns) -> Indexed:
         """The index over the ids of a version."""
-        return self._made("index", columns, ID, lambda before: one.index(columns.column(ID), before))
+        return self.text_index(columns, ID)
+
+    def text_index(self, columns: Columns, name: str) -> Indexed:
+        """The index over a column of texts of a version."""
+        return self._made("index", columns, name, lambda before: one.index(columns.column(name), before))
 
     def in_memory(self, pin: Pin) -> Columns | None:
         """A version, if it is open."""

@@ -19,6 +19,7 @@ from omnigraph.execution.adjacency_files import AdjacencyFiles
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.cache import ByteCache, CacheStats
 from omnigraph.execution.columns import Versions
+from omnigraph.execution.finding import RowFinder
 from omnigraph.execution.lower import Lowered, lower
 from omnigraph.execution.resident import Resident
 from omnigraph.execution.results import Results
@@ -97,6 +98,7 @@ class QueryEngine:
         self._walks = 0
         self._cache = ByteCache(cache_bytes, evicted=self._bound.clear)
         self._versions = Versions(tables, self._cache)
+        self.finder = RowFinder(self._versions, bytes_max=int(cache_bytes * _FINDER_SHARE))
         files = None if store is None else AdjacencyFiles(store, read_only=read_only)
         self._adjacencies = Adjacencies(self._cache, self._versions, files, form=form)
         self._clock = clock or SystemClock()
@@ -219,6 +221,7 @@ class QueryEngine:
 
 
 _PLANS_MAX = limits.COMPILED_QUERIES_MAX
+_FINDER_SHARE = limits.FINDER_COLUMN_SHARE_MAX
 
 
 def _batch(results: Results, columns: pa.Schema) -> pa.RecordBatch:

@@ -100,6 +100,16 @@ class IdIndex:
                 place += 1
         return found
 
+    def ordinals(self, text: str) -> Ordinals:
+        """The ordinals of texts with the hash of this one, however many there are."""
+        wanted = np.uint64(hash_of(text))
+        return np.concatenate(
+            [
+                part.ordinals[part.hashes.searchsorted(wanted) : part.hashes.searchsorted(wanted, side="right")]
+                for part in self.parts
+            ]
+        )
+
     def extended(self, ids: Values, *, parts_max: int) -> "IdIndex":
         """The index of more rows.
 

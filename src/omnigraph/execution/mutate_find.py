@@ -5,6 +5,7 @@ Every other rests on the whole type: anything written to it meanwhile might have
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from omnigraph.language.plan import walk
 from omnigraph.language.plan.expressions import End, Expression
 from omnigraph.model.footprint import TokenKind
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
-from omnigraph.model.types import INTEGER_BOUNDS, PropertyType, Scalar
+from omnigraph.model.types import FLOAT_SCALARS, INTEGER_BOUNDS, PropertyType, Scalar
 from omnigraph.storage.conform import from_arrow
 from omnigraph.transaction.lookup import identifier, literal
 from omnigraph.transaction.node_ids import derived_ids
@@ -40,36 +41,60 @@ def matching_rows(
     Returns:
         The rows.
     """
-    narrowed = (
-        _by_key(staging, entity, condition, execution)
-        if isinstance(entity, NodeType)
-        else _by_end(staging, entity, condition, execution)
-    )
-    if narrowed is not None:
-        return execution.on(narrowed).matching(condition)
     columns = [ID, *dict.fromkeys(_columns(condition))]
+    if isinstance(entity, NodeType):
+        named = _by_key(entity, condition, execution)
+        if named is not None:
+            # What the key alone decides needs no look at the rows.
+            left = condition if whole or named.left is not None else None
+            read = None if whole else columns if left is not None else [ID]
+            rows = staging.rows(entity.type_key, named.ids, columns=read)
+            return rows if left is None else execution.on(rows).matching(left)
+    else:
+        narrowed = _by_end(staging, entity, condition, execution)
+        if narrowed is not None:
+            return execution.on(narrowed).matching(condition)
     scanned = staging.scan(entity.type_key, columns=columns, filter=_filter(condition, execution))
     found = execution.on(scanned).matching(condition)
     return staging.rows(entity.type_key, [str(each) for each in found.column(ID).to_pylist()]) if whole else found
 
 
-def _by_key(staging: Staging, node: NodeType, condition: Expression, execution: Execution) -> pa.Table | None:
-    """The one row a condition can be true of, where it fixes the whole key; None where it does not."""
-    fixed = {left.name: value for left, value in _equalities(condition) if isinstance(left, ex.Property)}
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The nodes a condition can be true of, where it fixes the whole key.
+
+    Attributes:
+        ids: one, or none where no key can be equal.
+        left: what the condition says besides; None where it says nothing else.
+    """
+
+    ids: list[str]
+    left: Expression | None
+
+
+def _by_key(node: NodeType, condition: Expression, execution: Execution) -> _Named | None:
+    """The one node a condition can be true of, where it fixes the whole key; None where it does not."""
+    fixed: dict[str, Expression] = {}
+    left: list[Expression] = []
+    # Floats of two widths can have one text and differ.
+    exact = {each.name for each in node.key if each.type.scalar not in FLOAT_SCALARS}
+    for each in walk.conjuncts(condition):
+        names = {one.name: value for one, value in _equalities(each) if isinstance(one, ex.Property)}
+        if not names or not exact.issuperset(names) or not fixed.keys().isdisjoint(names):
+            left.append(each)
+        fixed = names | fixed
     if not node.is_keyed or not all(each.name in fixed for each in node.key):
         return None
     try:
         key = {each.name: from_arrow(execution.value(fixed[each.name]), each.type, each.name) for each in node.key}
     except InvalidRequestError:
-        ids = []  # null, or a number the key's type does not have: no key equals it
-    else:
-        ids = [str(each) for each in derived_ids(node, key).to_pylist()]
-    return staging.rows(node.type_key, ids)
+        return _Named([], None)  # null, or a number the key's type does not have: no key equals it
+    return _Named([str(each) for each in derived_ids(node, key).to_pylist()], walk.conjunction(left))
 
 
 def _by_end(staging: Staging, edge: EdgeType, condition: Expression, execution: Execution) -> pa.Table | None:
     """The edges at the node a condition names; None where it names none."""
-    for left, value in _equalities(condition):
+    for left, value in (pair for each in walk.conjuncts(condition) for pair in _equalities(each)):
         if isinstance(left, ex.Endpoint):
             column, kind = _ENDS[left.end]
             nodes = execution.value(value)
@@ -80,11 +105,10 @@ def _by_end(staging: Staging, edge: EdgeType, condition: Expression, execution: 
 
 def _equalities(condition: Expression) -> Iterator[tuple[ex.Property | ex.Endpoint, Expression]]:
     """What a condition says must equal something that depends on no row."""
-    for each in walk.conjuncts(condition):
-        if isinstance(each, ex.Compare) and each.op is ex.CompareOp.EQUAL:
-            for left, right in ((each.left, each.right), (each.right, each.left)):
-                if isinstance(left, ex.Property | ex.Endpoint) and not walk.variables(right):
-                    yield left, right
+    if isinstance(condition, ex.Compare) and condition.op is ex.CompareOp.EQUAL:
+        for left, right in ((condition.left, condition.right), (condition.right, condition.left)):
+            if isinstance(left, ex.Property | ex.Endpoint) and not walk.variables(right):
+                yield left, right
 
 
 def _columns(condition: Expression) -> Iterator[str]:

@@ -9,11 +9,18 @@ import pyarrow.compute as pc
 
 from omnigraph import limits
 from omnigraph.storage.instants import milliseconds
-from omnigraph.storage.tables.table import quoted
+from omnigraph.storage.tables.table import ADDRESS, quoted
 from omnigraph.storage.tables.tables import Table
 
 
-def rows_with(table: Table, column: str, values: "pa.Array[Any]", *, columns: Sequence[str] | None = None) -> pa.Table:
+def rows_with(
+    table: Table,
+    column: str,
+    values: "pa.Array[Any]",
+    *,
+    columns: Sequence[str] | None = None,
+    with_addresses: bool = False,
+) -> pa.Table:
     """The rows that have one of these values in a column; null is no value, and both zeros are one.
 
     Few values are looked up, through the index where there is one; many are found in one pass over the table.
@@ -23,6 +30,7 @@ def rows_with(table: Table, column: str, values: "pa.Array[Any]", *, columns: Se
         column: the column.
         values: of the column's own type.
         columns: which columns to return; all by default.
+        with_addresses: add the column `_rowaddr`.
 
     Returns:
         The rows, in no promised order.
@@ -34,14 +42,18 @@ def rows_with(table: Table, column: str, values: "pa.Array[Any]", *, columns: Se
         literals = [literal(each) for each in wanted.to_pylist()]
         if all(each is not None for each in literals):
             listed = ", ".join(each for each in literals if each is not None)
-            return table.scan(columns=columns, filter=f"{identifier(column)} IN ({listed})" if listed else "false")
+            condition = f"{identifier(column)} IN ({listed})" if listed else "false"
+            return table.scan(columns=columns, filter=condition, with_addresses=with_addresses)
     names = table.schema.names if columns is None else list(columns)
     read = names if column in names else [*names, column]
+    returned = [*names, ADDRESS] if with_addresses else names
     found = [
-        batch.filter(pc.is_in(batch.column(column), value_set=wanted)).select(names)
-        for batch in table.batches(columns=read)
+        batch.filter(pc.is_in(batch.column(column), value_set=wanted)).select(returned)
+        for batch in table.batches(columns=read, with_addresses=with_addresses)
     ]
-    return pa.Table.from_batches(found) if found else table.schema.empty_table().select(names)
+    if found:
+        return pa.Table.from_batches(found)
+    return table.scan(columns=names, filter="false", with_addresses=with_addresses)
 
 
 def identifier(column: str) -> str:

@@ -10,6 +10,7 @@ from omnigraph.ids import IdSource
 from omnigraph.model.commit import Record
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import Tables
+from omnigraph.transaction.finding import Finder
 from omnigraph.transaction.intent import Intents
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.snapshot import Snapshot
@@ -65,6 +66,7 @@ class Parts:
         read_only: whether writes are refused.
         published: told of every commit that a write of this process has made; None where nobody wants to know.
         graph: the graph's own id.
+        finder: who keeps track of where rows are; None where nobody does.
     """
 
     store: ObjectStore
@@ -78,6 +80,7 @@ class Parts:
     read_only: bool
     graph: str = ""
     published: Callable[[Record], None] | None = None
+    finder: Finder | None = None
 
     def refuse_read_only(self) -> None:
         """Stop a write on a graph that was opened for reading.

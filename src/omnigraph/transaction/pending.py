@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.tables.tables import RowsToStage
+from omnigraph.storage.tables.tables import Places, RowsToStage
 
 ID = "id"
 
@@ -87,18 +87,21 @@ class Pending:
         self._rows = self._schema.empty_table()
         self.put(rows, known_new=False)
 
-    def effect(self) -> RowsToStage:
-        """What is to be staged, as one effect."""
+    def effect(self, places: Places | None = None) -> RowsToStage:
+        """What is to be staged, as one effect; with where the rows it concerns are known to lie."""
         if self._replaces:
             return RowsToStage(upserts=self._rows, replaces=True)
         deleted = tuple(sorted(self._deleted))
         if not self._known_new:
-            return RowsToStage(upserts=self._rows, deleted_ids=deleted)
+            return RowsToStage(upserts=self._rows, deleted_ids=deleted, places=places)
         if len(self._known_new) == self._rows.num_rows:
-            return RowsToStage(appends=self._rows, deleted_ids=deleted)
+            return RowsToStage(appends=self._rows, deleted_ids=deleted, places=places)
         new = pc.is_in(self._rows[ID], value_set=pa.array(sorted(self._known_new), pa.string()))
         return RowsToStage(
-            appends=self._rows.filter(new), upserts=self._rows.filter(pc.invert(new)), deleted_ids=deleted
+            appends=self._rows.filter(new),
+            upserts=self._rows.filter(pc.invert(new)),
+            deleted_ids=deleted,
+            places=places,
         )
 
 

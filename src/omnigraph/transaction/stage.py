@@ -67,7 +67,7 @@ def stage(parts: Parts, staging: Staging) -> Staged:
     """Stage every touched table. Nothing is visible afterwards; what fails leaves unreferenced files at most."""
     staged_at = parts.clock.monotonic()
     restage: dict[str, Callable[[Pin], StagedTable]] = {
-        key: partial(parts.tables.stage_rows, rows=pending.effect()) for key, pending in staging.pending.items()
+        key: partial(parts.tables.stage_rows, rows=staging.effect(key)) for key in staging.pending
     }
     for key, rework in staging.reworks.items():
         # First the columns, then the rows that use them.
@@ -75,6 +75,9 @@ def stage(parts: Parts, staging: Staging) -> Staged:
     tables = parts.tables.stage_many(
         {key: partial(_one, each, staging.start_pin(key)) for key, each in restage.items()}
     )
+    if parts.finder is not None:
+        for table in tables.values():
+            parts.finder.learn(table)
     # Rows that can be staged again elsewhere without running anything; a rework has to be planned anew.
     again = {key: each for key, each in restage.items() if key not in staging.reworks and key not in staging.adopted}
     for key, each in staging.adopted.items():

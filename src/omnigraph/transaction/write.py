@@ -164,7 +164,7 @@ def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held
         if earlier is not None:
             return Receipt(earlier, base, replayed=True)
     check_preconditions(draft, base)
-    staging = Staging(parts.snapshot(base))
+    staging = Staging(parts.snapshot(base), parts.finder)
     operation.run(staging)
     if operation.queued:
         held.covers(staging.touched)

@@ -1,0 +1,223 @@
+"""Where rows are, from memory: what small writes ask instead of searching tables.
+
+Of each table, a *line*: one version whose columns are in memory as queries have them, the anchor, and what writes of
+this process have done since, step by step. A version made by such a write is answered from both; nothing is read for
+it. A version made elsewhere starts a line of its own: the first question about it is left to the table, so that who
+asks only once makes nobody read whole columns.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+
+from omnigraph import limits
+from omnigraph.errors import GraphError
+from omnigraph.execution.arrays import NO_ORDINALS, Ordinals
+from omnigraph.execution.columns import Columns, Versions
+from omnigraph.model.commit import Pin
+from omnigraph.model.schema import DST, ID, SRC
+from omnigraph.storage.tables.tables import StagedTable, Written
+from omnigraph.transaction.finding import FoundEdge
+
+_Answer = TypeVar("_Answer")
+
+_ENDS = (SRC, DST)
+# A text of usual length, where it begins, its hash and its place in the order of hashes.
+_BYTES_PER_TEXT = 40
+
+
+@dataclass(slots=True)
+class _Line:
+    """An anchor and the versions that were made from it, one from the other.
+
+    Attributes:
+        anchor: the version that is in memory.
+        steps: the versions, by how many steps they are from the anchor.
+        ids: by id, at which steps its row came to lie where; None where it went.
+        gone: by address, at which step the row there went.
+        ends: by column and node, the addresses of edges that came.
+        edges: by address, the edges that came, and at which step.
+        changes: how many rows came and went.
+    """
+
+    anchor: Pin
+    steps: dict[int, int]
+    ids: dict[str, list[tuple[int, int | None]]] = field(default_factory=dict)
+    gone: dict[int, int] = field(default_factory=dict)
+    ends: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    edges: dict[int, tuple[int, FoundEdge]] = field(default_factory=dict)
+    changes: int = 0
+
+    @property
+    def tip(self) -> int:
+        """The version made last."""
+        return next(reversed(self.steps))
+
+    def forked(self, version: int) -> "_Line":
+        """The same up to one of its versions, for another one that was made from that."""
+        last = self.steps[version]
+        kept = {address: each for address, each in self.edges.items() if each[0] <= last}
+        return _Line(
+            self.anchor,
+            dict(islice(self.steps.items(), last + 1)),
+            {each: [one for one in places if one[0] <= last] for each, places in self.ids.items()},
+            {address: step for address, step in self.gone.items() if step <= last},
+            {node: [each for each in addresses if each in kept] for node, addresses in self.ends.items()},
+            kept,
+            self.changes,
+        )
+
+    def add(self, version: int, written: Written) -> None:
+        """One more step."""
+        step = len(self.steps)
+        for each, address in zip(written.gone_ids, written.gone.tolist(), strict=True):
+            self.gone[address] = step
+            self.ids.setdefault(each, []).append((step, None))
+        rows, addresses = written.rows, written.addresses.tolist()
+        ids = [str(each) for each in rows.column(ID).to_pylist()]
+        for each, address in zip(ids, addresses, strict=True):
+            self.ids.setdefault(each, []).append((step, address))
+        if rows.num_rows and all(end in rows.column_names for end in _ENDS):
+            sources, targets = (map(str, rows.column(end).to_pylist()) for end in _ENDS)
+            for edge in map(FoundEdge, ids, sources, targets, addresses):
+                self.edges[edge.address] = (step, edge)
+                self.ends.setdefault((SRC, edge.src), []).append(edge.address)
+                self.ends.setdefault((DST, edge.dst), []).append(edge.address)
+        self.steps[version] = step
+        self.changes += len(ids) + len(written.gone_ids)
+
+    def place(self, each: str, step: int) -> tuple[bool, int | None]:
+        """Whether a row has come or gone up to a step, and where it lies then."""
+        for when, address in reversed(self.ids.get(each, ())):
+            if when <= step:
+                return True, address
+        return False, None
+
+
+class RowFinder:
+    """Answers from the columns that queries have in memory. Safe to use from several threads."""
+
+    def __init__(self, versions: Versions, *, bytes_max: int) -> None:
+        """A finder that knows nothing yet.
+
+        Args:
+            versions (Versions): where columns come from.
+            bytes_max (int): a column that takes more is not read for the sake of writes.
+        """
+        self._versions = versions
+        self._bytes_max = bytes_max
+        self._lock = threading.Lock()
+        self._lines: OrderedDict[str, list[_Line]] = OrderedDict()
+
+    def places(self, pin: Pin, ids: Sequence[str]) -> Mapping[str, int] | None:
+        """Where the rows with these ids lie in a version; see the port."""
+        with self._lock:
+            line = self._line_of(pin)
+            if line is None:
+                return None
+            step = line.steps[pin.version]
+            known = {each: line.place(each, step) for each in ids}
+        found = {each: address for each, (_, address) in known.items() if address is not None}
+        left = [each for each, (is_known, _) in known.items() if not is_known]
+        if left:
+            older = self._from_anchor(line, ID, lambda anchor: self._places_in(anchor, left))
+            if older is None:
+                return None
+            found |= older
+        return found
+
+    def edges(self, pin: Pin, column: str, nodes: Sequence[str]) -> Sequence[FoundEdge] | None:
+        """The edges of a version with one end at one of these nodes; see the port."""
+        with self._lock:
+            line = self._line_of(pin)
+        if line is None:
+            return None
+        older = self._from_anchor(line, column, lambda anchor: self._edges_in(anchor, column, nodes))
+        if older is None:
+            return None
+        with self._lock:
+            step = line.steps[pin.version]
+            came = [line.edges[address] for node in nodes for address in line.ends.get((column, node), ())]
+            found = [*older, *(edge for when, edge in came if when <= step)]
+            return [edge for edge in found if line.gone.get(edge.address, step + 1) > step]
+
+    def learn(self, staged: StagedTable) -> None:
+        """Take note of what a version has that was just made; see the port."""
+        written, table = staged.written, staged.pin.table
+        if written is None or staged.is_unchanged:
+            return
+        with self._lock:
+            lines = self._lines.get(table, [])
+            line = next((each for each in lines if staged.base.version in each.steps), None)
+            if line is None or staged.pin.version in line.steps:
+                return
+            if line.changes + written.rows.num_rows + len(written.gone_ids) > limits.FINDER_CHANGES_MAX:
+                # Too much to keep beside this anchor: the new version is the next one.
+                lines.remove(line)
+                self._keep(table, _Line(staged.pin, {staged.pin.version: 0}))
+                return
+            if line.tip != staged.base.version:
+                line = line.forked(staged.base.version)
+                self._keep(table, line)
+            line.add(staged.pin.version, written)
+
+    def _line_of(self, pin: Pin) -> _Line | None:
+        """The line a version is on; None if it was on none, which the next question will find begun."""
+        for line in self._lines.get(pin.table, ()):
+            if pin.version in line.steps:
+                return line
+        self._keep(pin.table, _Line(pin, {pin.version: 0}))
+        return None
+
+    def _keep(self, table: str, line: _Line) -> None:
+        lines = self._lines.setdefault(table, [])
+        self._lines.move_to_end(table)
+        lines.insert(0, line)
+        del lines[limits.FINDER_LINES_MAX :]
+        while len(self._lines) > limits.FINDER_TABLES_MAX:
+            self._lines.popitem(last=False)
+
+    def _from_anchor(self, line: _Line, column: str, read: Callable[[Columns], _Answer]) -> _Answer | None:
+        """An answer from the columns of a line's anchor; None where they are not worth reading, or cannot be."""
+        try:
+            anchor = self._versions.at(line.anchor)
+            return read(anchor) if self._is_worth_reading(anchor, column) else None
+        except GraphError:
+            # Perhaps a sweep has taken that version. Who asked searches the table and meets what there is to meet.
+            with self._lock:
+                lines = self._lines.get(line.anchor.table, [])
+                if line in lines:
+                    lines.remove(line)
+            return None
+
+    def _is_worth_reading(self, anchor: Columns, column: str) -> bool:
+        if anchor.numbering.size * _BYTES_PER_TEXT > self._bytes_max:
+            return False
+        # Without an index a search reads the whole column as well, and keeps nothing of it.
+        return not anchor.table.is_indexed(column) or self._versions.is_worth_reading(anchor, column, 1)
+
+    def _places_in(self, anchor: Columns, ids: Sequence[str]) -> dict[str, int]:
+        found = {each: ordinals[0] for each in ids if len(ordinals := self._rows_with(anchor, ID, each))}
+        places = anchor.numbering.addresses(np.fromiter(found.values(), np.int32, len(found)))
+        return dict(zip(found, places.tolist(), strict=True))
+
+    def _edges_in(self, anchor: Columns, column: str, nodes: Sequence[str]) -> list[FoundEdge]:
+        ordinals = np.concatenate([NO_ORDINALS, *(self._rows_with(anchor, column, node) for node in nodes)])
+        if not len(ordinals):
+            return []
+        texts = (map(str, anchor.take(name, ordinals).to_pylist()) for name in (ID, *_ENDS))
+        return [FoundEdge(*each) for each in zip(*texts, anchor.numbering.addresses(ordinals).tolist(), strict=True)]
+
+    def _rows_with(self, anchor: Columns, column: str, text: str) -> Ordinals:
+        """The rows of an anchor that have a text in a column."""
+        ordinals = self._versions.text_index(anchor, column).index.ordinals(text)
+        if anchor.numbering.dead is not None:
+            ordinals = ordinals[~anchor.numbering.dead[ordinals]]
+        texts = anchor.column(column).array
+        # Hashes may agree where texts do not.
+        return np.array([each for each in ordinals.tolist() if texts[each].as_py() == text], dtype=np.int32)

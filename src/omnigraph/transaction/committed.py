@@ -1,0 +1,148 @@
+"""Committed rows that one write looks up: asked of whoever keeps track of them, searched for where nobody does.
+
+What was found is remembered with the places of the rows, so that staging does not have to look for the same rows again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph import limits
+from omnigraph.model.commit import Pin
+from omnigraph.model.schema import DST, ID, SRC
+from omnigraph.storage.tables.addresses import as_addresses
+from omnigraph.storage.tables.table import ADDRESS
+from omnigraph.storage.tables.tables import Places, Table
+from omnigraph.transaction.finding import Finder, FoundEdge
+from omnigraph.transaction.lookup import rows_with
+
+_EDGE = (ID, SRC, DST)
+
+
+@dataclass(slots=True)
+class _Sighted:
+    """What is known of the rows of one version of one table."""
+
+    places: dict[str, int] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    edges: dict[str, FoundEdge] = field(default_factory=dict)
+
+    def note(self, asked: Iterable[str], found: Mapping[str, int]) -> None:
+        self.places.update(found)
+        self.absent.update(each for each in asked if each not in found)
+
+    def note_edges(self, edges: Iterable[FoundEdge]) -> None:
+        for edge in edges:
+            self.places[edge.id] = edge.address
+            self.edges[edge.id] = edge
+
+
+class CommittedRows:
+    """What one attempt of one write knows of committed rows. Used by one thread."""
+
+    def __init__(self, finder: Finder | None) -> None:
+        self._finder = finder
+        self._sighted: dict[Pin, _Sighted] = {}
+
+    def rows(self, table: Table, ids: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
+        """The rows with these ids.
+
+        Args:
+            table (Table): the version to look in.
+            ids (Sequence[str]): the ids, repeated or not.
+            columns (Sequence[str] | None): which columns; all by default.
+
+        Returns:
+            pa.Table: the rows, in no promised order.
+        """
+        if len(ids) > limits.FOUND_ROWS_MAX:
+            return table.rows_with_ids(ids, columns=columns)
+        sighted = self._of(table.pin)
+        unseen = [each for each in dict.fromkeys(ids) if each not in sighted.places and each not in sighted.absent]
+        if unseen:
+            found = None if self._finder is None else self._finder.places(table.pin, unseen)
+            if found is None:
+                return self._searched(table, ids, columns, sighted)
+            sighted.note(unseen, found)
+        return _read(table, {each: sighted.places[each] for each in ids if each in sighted.places}, columns, sighted)
+
+    def rows_where(self, table: Table, column: str, values: "pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
+        """The rows that have one of these values in a column; null is no value.
+
+        Args:
+            table (Table): the version to look in.
+            column (str): the column.
+            values (pa.Array[Any]): of the column's own type.
+            columns (Sequence[str] | None): which columns; all by default.
+
+        Returns:
+            pa.Table: the rows, in no promised order.
+        """
+        if column not in (SRC, DST) or len(values) > limits.FOUND_ROWS_MAX or not _has_ends(table):
+            return rows_with(table, column, values, columns=columns)
+        nodes = [str(each) for each in pc.drop_null(pc.unique(values)).to_pylist()]
+        edges = None if self._finder is None else self._finder.edges(table.pin, column, nodes)
+        if edges is None:
+            edges = _edges_of(rows_with(table, column, values, columns=_EDGE, with_addresses=True))
+        sighted = self._of(table.pin)
+        sighted.note_edges(edges)
+        return _read(table, {edge.id: edge.address for edge in edges}, columns, sighted)
+
+    def places(self, table: Table, ids: Sequence[str]) -> tuple[Places | None, set[str]]:
+        """Where rows lie that are to be replaced or deleted, as far as it is known or easily told.
+
+        Args:
+            table (Table): the version they are staged on.
+            ids (Sequence[str]): their ids, each once.
+
+        Returns:
+            tuple[Places | None, set[str]]: the places, and the ids that the version certainly has not.
+        """
+        sighted = self._of(table.pin)
+        if self._finder is not None and len(ids) <= limits.FOUND_ROWS_MAX:
+            unseen = [each for each in ids if each not in sighted.places and each not in sighted.absent]
+            found = self._finder.places(table.pin, unseen) if unseen else None
+            if found is not None:
+                sighted.note(unseen, found)
+        return Places(table.pin.version, sighted.places), sighted.absent
+
+    def _of(self, pin: Pin) -> _Sighted:
+        return self._sighted.setdefault(pin, _Sighted())
+
+    def _searched(self, table: Table, ids: Sequence[str], columns: Sequence[str] | None, sighted: _Sighted) -> pa.Table:
+        names = table.schema.names if columns is None else list(columns)
+        read = names if ID in names else [*names, ID]
+        found = table.rows_with_ids(ids, columns=read, with_addresses=True)
+        addresses = as_addresses(found.column(ADDRESS)).tolist()
+        sighted.note(ids, dict(zip(map(str, found.column(ID).to_pylist()), addresses, strict=True)))
+        return found.select(names)
+
+
+def _has_ends(table: Table) -> bool:
+    names = table.schema.names
+    return SRC in names and DST in names
+
+
+def _edges_of(rows: pa.Table) -> list[FoundEdge]:
+    texts = (map(str, rows.column(name).to_pylist()) for name in _EDGE)
+    return [FoundEdge(*each) for each in zip(*texts, as_addresses(rows.column(ADDRESS)).tolist(), strict=True)]
+
+
+def _read(table: Table, places: Mapping[str, int], columns: Sequence[str] | None, sighted: _Sighted) -> pa.Table:
+    """The rows at these places; what is known of them is not read."""
+    schema = table.schema
+    names = schema.names if columns is None else list(columns)
+    wanted = set(names)
+    if wanted <= {ID}:
+        known = {ID: list(places)}
+    elif wanted <= {*_EDGE} and all(each in sighted.edges for each in places):
+        edges = [sighted.edges[each] for each in places]
+        known = {ID: list(places), SRC: [edge.src for edge in edges], DST: [edge.dst for edge in edges]}
+    elif places:
+        return table.rows_at(list(places.values()), columns=names)
+    else:
+        known = {name: [] for name in names}
+    return pa.table([known[name] for name in names], schema=pa.schema([schema.field(name) for name in names]))
