@@ -1,13 +1,17 @@
 """The commits of a graph."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from omnigraph.api.changes import commit_changes
 from omnigraph.api.documents import commit_document
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.pages import Page, check_limit, refused_token
+from omnigraph.branch.commit_pages import CommitChangesPage
 from omnigraph.branch.cursor import Carried, decode, encode
+from omnigraph.branch.entity_change import change_filter
 from omnigraph.branch.history import CommitFilter, commits
 from omnigraph.branch.points import Instant, Point, entry_at, instant_us, of_commit
 from omnigraph.errors import InvalidRequestError, NotFoundError
@@ -155,6 +159,44 @@ class Commits:
             NotFoundError: there is no such commit.
         """
         return Commit(of_commit(self._parts, commit))
+
+    def changes(
+        self,
+        commit: str,
+        *,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+        page_token: str | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> CommitChangesPage:
+        """What a commit did to entities, against its first parent: nodes before edges, with images before and after.
+
+        Args:
+            commit (str): its id.
+            limit (int | None): at most so many changes; 1000 by default.
+            max_bytes (int | None): and so many bytes of JSON, but for a single change that is larger.
+            page_token (str | None): of the page before.
+            kinds (Iterable[str]): only `node` or `edge`.
+            types (Iterable[str]): only types of these names.
+            ops (Iterable[str]): only `insert`, `update` or `delete`.
+
+        Returns:
+            CommitChangesPage: the changes, and a token for the rest.
+
+        Raises:
+            NotFoundError: there is no such commit.
+            InvalidRequestError: the token is none of this commit and these filters, or an argument is none.
+            ChangeRefusedError: it is the first commit of all, or changed the schema in a way no change of entities
+                can tell.
+            ChangeGapError: the commit, or the state before it, was pruned.
+            LimitError: the page would be larger than pages may be.
+        """
+        wanted = change_filter(kinds, types, ops)
+        return commit_changes(
+            self._parts, commit, limit=limit, max_bytes=max_bytes, page_token=page_token, wanted=wanted
+        )
 
     def _start(self, asked: object, page_token: str) -> Record:
         place = decode(Carried.COMMITS_PAGE, page_token, refuse=refused_token)

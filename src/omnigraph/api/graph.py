@@ -7,8 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph import limits
 from omnigraph.api import evolving, exporting, loading, merging
 from omnigraph.api.branches import Branches
+from omnigraph.api.changes import ChangeFeed
 from omnigraph.api.commits import Commits
 from omnigraph.api.evolving import SchemaApplied
 from omnigraph.api.loading import LoadOptions, LoadResult
@@ -17,7 +19,7 @@ from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.receipts import MutationResult, WriteResult
-from omnigraph.api.result import Result
+from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Reading, Snapshot
 from omnigraph.api.tags import Tags
@@ -25,7 +27,7 @@ from omnigraph.api.tail_compaction import TailCompaction
 from omnigraph.api.upkeep import OptimizeReport, report_of, type_keys_of
 from omnigraph.branch.points import Instant, Point, entry_at
 from omnigraph.errors import InternalError, InvalidRequestError
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
+from omnigraph.execution.engine import DEFAULT_LIMITS, EngineStats, QueryEngine, QueryLimits
 from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.language.query import bind_params, compile
 from omnigraph.model.schema import Schema
@@ -49,15 +51,18 @@ class Graph:
     Every read sees one commit. Every write becomes visible whole, as one commit, or leaves no trace.
     """
 
-    def __init__(self, parts: Parts, schemas: Schemas) -> None:
+    def __init__(self, parts: Parts, schemas: Schemas, *, cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX) -> None:
         self._tails: TailCompaction | None = None
         if parts.settings.auto_compact and not parts.read_only:
             self._tails = TailCompaction(parts, lambda digest: schemas.of(digest).schema)
             parts = replace(parts, published=self._tails.noticed)
-        engine = QueryEngine(parts.tables, parts.store, read_only=parts.read_only, clock=parts.clock)
+        engine = QueryEngine(
+            parts.tables, parts.store, read_only=parts.read_only, clock=parts.clock, cache_bytes=cache_bytes
+        )
         self._parts = parts = replace(parts, finder=engine.finder)
         self._schemas = schemas
         self._reading = Reading(parts, schemas, engine)
+        self._newest: Snapshot | None = None
         self._closed = False
 
     # -- what it is ---------------------------------------------------------------------------------------------------
@@ -81,6 +86,12 @@ class Graph:
     def commits(self) -> Commits:
         """The states it went through."""
         return Commits(self._open())
+
+    @property
+    def changes(self) -> ChangeFeed:
+        """What happened on its branches, for whoever follows them."""
+        self._open()
+        return ChangeFeed(self._reading)
 
     @property
     def tags(self) -> Tags:
@@ -179,8 +190,56 @@ class Graph:
             NotFoundError: there is no such branch or commit.
             LimitError: it needs more memory than it may use.
         """
+        if commit is None and tag is None and at is None:
+            return self._at_head(branch).query(query, params, name=name, limits=limits)
+        return self.snapshot(branch=branch, commit=commit, tag=tag, at=at).query(
+            query, params, name=name, limits=limits
+        )
+
+    def stream(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+    ) -> ResultStream:
+        """Answer a query a batch at a time, so that memory does not follow the size of the result.
+
+        Args:
+            query (str | PreparedQuery): a text in the query language, or one prepared with `prepare`.
+            params (Mapping[str, object] | None): values of its parameters.
+            name (str | None): which query of the text; may be left out where there is only one.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+            limits (QueryLimits): what it may use; rows that were handed over do not count.
+
+        Returns:
+            ResultStream: the rows, found while they are asked for; all of one commit, whatever is written meanwhile.
+
+        Raises:
+            ParseError: the text is wrong.
+            InvalidRequestError: the query writes, a parameter is missing, or a value does not fit.
+            NotFoundError: there is no such branch or commit.
+            LimitError: it needs more memory than it may use; also later, when rows are asked for.
+        """
         snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
-        return snapshot.query(query, params, name=name, limits=limits)
+        return snapshot.stream(query, params, name=name, limits=limits)
+
+    def stats(self) -> EngineStats:
+        """What reads keep in memory, bounded in bytes, and where it came from.
+
+        Returns:
+            EngineStats: the cache of columns, indexes and adjacency; where adjacency came from; plans ready to run.
+        """
+        self._open()
+        return self._reading.engine.stats()
 
     def prepare(self, query: str, *, name: str | None = None, branch: str = MAIN_BRANCH) -> PreparedQuery:
         """Check a query or mutation now, to run it any number of times later.
@@ -745,6 +804,14 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph at {self.uri}{', read-only' if self.read_only else ''}>"
+
+    def _at_head(self, branch: str | None) -> Snapshot:
+        """The newest state of a branch, for reads of our own: made again only when the branch has moved."""
+        head = self._open().log.live_head(paths.branch_name(MAIN_BRANCH if branch is None else branch))
+        newest = self._newest
+        if newest is None or newest.record is not head:
+            newest = self._newest = Snapshot(self._reading, head, head_of=head.branch)
+        return newest
 
     def _open(self) -> Parts:
         if self._closed:

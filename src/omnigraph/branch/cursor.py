@@ -7,7 +7,8 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
@@ -69,3 +70,16 @@ def decode(what: Carried, text: str, *, refuse: Callable[[str], InvalidRequestEr
     if found is not what:
         raise refuse(f"a {found} cannot be used as a {what}")
     return dict(payload)
+
+
+@contextmanager
+def sound_payload(what: Carried, *, refuse: Callable[[str], InvalidRequestError] = rejected) -> Iterator[None]:
+    """Take a payload apart; one that has not what it must have is refused. Its checksum is no proof that we made it."""
+    try:
+        yield
+    except (KeyError, TypeError) as fault:
+        raise refuse(f"invalid {what} payload") from fault
+    except ValueError as fault:
+        if isinstance(fault, InvalidRequestError):
+            raise
+        raise refuse(f"invalid {what} payload") from fault

@@ -8,10 +8,12 @@ import pytest
 import omnigraph
 
 NAMES = {
-    "AlreadyExistsError", "Branches", "ConflictError", "ConstraintError", "FormatError", "Graph", "GraphError",
-    "InternalError", "InvalidRequestError", "LimitError", "Mode", "MutationResult", "NotFoundError", "OpenOptions",
-    "OutcomeUnknownError", "ParseError", "PermissionDeniedError", "PreconditionError", "PreparedQuery", "QueryLimits",
-    "Result", "Snapshot", "UnavailableError", "WriteResult", "init", "open",
+    "AlreadyExistsError", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit", "ConflictError",
+    "ConstraintError", "EntityChange", "FormatError", "Graph", "GraphError", "InternalError", "InvalidRequestError",
+    "LimitError", "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult", "NotFoundError",
+    "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError", "PermissionDeniedError", "PreconditionError",
+    "PreparedQuery", "QueryLimits", "ReclaimedError", "Result", "RevertConflictError", "Snapshot", "Tag",
+    "UnavailableError", "WriteResult", "init", "open",
 }  # fmt: skip
 HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars")
 

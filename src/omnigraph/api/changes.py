@@ -1,0 +1,207 @@
+"""The changes of a graph: those of one commit, and the feed of a branch."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import IO, Any
+
+from omnigraph import limits
+from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.snapshot import Reading, Snapshot
+from omnigraph.branch.commit_pages import CommitChangesPage, commit_page
+from omnigraph.branch.entity_change import ChangeFilter, EntityKind, change_filter
+from omnigraph.branch.feed import Block, Feed, FeedPage, PageBounds
+from omnigraph.branch.points import of_commit
+from omnigraph.model.schema import NodeType
+from omnigraph.pipeline.export.run import chosen_entities, stream_lines
+from omnigraph.storage import paths
+from omnigraph.transaction.parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A whole state to begin from, and the cursor that goes on exactly after it.
+
+    Attributes:
+        snapshot: the state.
+        resume_cursor: for the first poll.
+    """
+
+    snapshot: Snapshot
+    resume_cursor: str
+    _parts: Parts
+    _wanted: ChangeFilter
+
+    @property
+    def commit(self) -> str:
+        """The commit whose state it is."""
+        return self.snapshot.commit
+
+    def to_dict(self) -> dict[str, Any]:
+        """The end of the baseline as a JSON document."""
+        return {"snapshot_commit_id": self.commit, "resume_cursor": self.resume_cursor}
+
+    def lines(self) -> Iterator[bytes]:
+        """The state as JSON lines, like an export, and at the end one line with the commit and the cursor.
+
+        Only whoever has the last line has the whole state.
+
+        Yields:
+            bytes: whole lines.
+        """
+        entities = [
+            entity
+            for entity in chosen_entities(self.snapshot.schema, None)
+            if self._wanted.takes_type(
+                EntityKind.NODE if isinstance(entity, NodeType) else EntityKind.EDGE, entity.name
+            )
+        ]
+        for piece in stream_lines(self._parts.snapshot(self.snapshot.record), entities):
+            yield piece.to_pybytes()
+        yield json.dumps({"baseline": self.to_dict()}).encode() + b"\n"
+
+    def write(self, stream: IO[bytes]) -> None:
+        """Write the lines.
+
+        Args:
+            stream (IO[bytes]): where to.
+        """
+        for line in self.lines():
+            stream.write(line)
+
+
+class ChangeFeed:
+    """What happened on a branch, commit by commit. Whoever keeps the cursor misses nothing and sees nothing twice."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._parts = reading.parts
+
+    def poll(
+        self,
+        branch: str = MAIN_BRANCH,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        page_token: str | None = None,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+        max_commits: int | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> FeedPage:
+        """What came after a place in the history of a branch.
+
+        Args:
+            branch (str): whose feed.
+            cursor (str | None): of an earlier poll.
+            start (str | None): without a cursor: `now` (by default), `beginning` or `after:<commit>`.
+            page_token (str | None): of a page that ended inside a commit's changes.
+            limit (int | None): at most so many changes; 1000 by default.
+            max_bytes (int | None): and so many bytes of JSON, but for a single change that is larger.
+            max_commits (int | None): of at most so many commits; 128 by default.
+            kinds (Iterable[str]): only `node` or `edge`.
+            types (Iterable[str]): only types of these names.
+            ops (Iterable[str]): only `insert`, `update` or `delete`.
+
+        Returns:
+            FeedPage: one block for each commit, oldest first, and the cursor or page token to go on with.
+
+        Raises:
+            InvalidRequestError: a cursor is none of this feed and these filters, or an argument is none.
+            NotFoundError: there is no such branch or commit.
+            ChangeGapError: the next commit was pruned: begin anew from a baseline.
+            ChangeRefusedError: the next commit changed the schema in a way no change of entities can tell: likewise.
+            LimitError: the page would be larger than pages may be.
+        """
+        feed = Feed(self._parts, paths.branch_name(branch), change_filter(kinds, types, ops))
+        bounds = page_bounds(limit, max_bytes, max_commits)
+        return feed.poll(cursor=cursor, start=start, page_token=page_token, bounds=bounds)
+
+    def drain(
+        self,
+        branch: str = MAIN_BRANCH,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        limit: int | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> FeedPage:
+        """Like `poll`, with as many pages as it takes to end after a commit; a commit's changes are put together.
+
+        Args:
+            branch (str): whose feed.
+            cursor (str | None): of an earlier poll.
+            start (str | None): without a cursor: `now` (by default), `beginning` or `after:<commit>`.
+            limit (int | None): at most so many changes in a page.
+            kinds (Iterable[str]): only `node` or `edge`.
+            types (Iterable[str]): only types of these names.
+            ops (Iterable[str]): only `insert`, `update` or `delete`.
+
+        Returns:
+            FeedPage: with a cursor.
+        """
+        feed = Feed(self._parts, paths.branch_name(branch), change_filter(kinds, types, ops))
+        bounds = page_bounds(limit, None, None)
+        page = feed.poll(cursor=cursor, start=start, bounds=bounds)
+        blocks: list[Block] = list(page.blocks)
+        while page.next_page_token is not None:
+            page = feed.poll(page_token=page.next_page_token, bounds=bounds)
+            rest, *others = page.blocks
+            blocks[-1] = replace(blocks[-1], changes=[*blocks[-1].changes, *rest.changes])
+            blocks += others
+        return replace(page, blocks=blocks)
+
+    def baseline(
+        self,
+        branch: str = MAIN_BRANCH,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> Baseline:
+        """A whole state of a branch, and the cursor that goes on exactly after it.
+
+        Args:
+            branch (str): which.
+            kinds (Iterable[str]): only `node` or `edge`; the cursor is bound to this and the next two.
+            types (Iterable[str]): only types of these names.
+            ops (Iterable[str]): what the cursor will tell; the state is whole all the same.
+
+        Returns:
+            Baseline: read its lines to the end, then poll from its cursor.
+
+        Raises:
+            InvalidRequestError: a kind or operation is none.
+            NotFoundError: there is no such branch.
+        """
+        name, wanted = paths.branch_name(branch), change_filter(kinds, types, ops)
+        head = self._parts.log.live_head(name)
+        cursor = Feed(self._parts, name, wanted).cursor_at(head)
+        return Baseline(Snapshot(self._reading, head, head_of=name), cursor, self._parts, wanted)
+
+
+def commit_changes(
+    parts: Parts,
+    commit: str,
+    *,
+    limit: int | None,
+    max_bytes: int | None,
+    page_token: str | None,
+    wanted: ChangeFilter,
+) -> CommitChangesPage:
+    """A page of the changes of one commit; see `Commits.changes`."""
+    bounds = page_bounds(limit, max_bytes, None)
+    return commit_page(parts, of_commit(parts, commit), wanted, page_token=page_token, bounds=bounds)
+
+
+def page_bounds(changes: int | None, size: int | None, commits: int | None) -> PageBounds:
+    """Bounds of a page, the usual ones where none are given."""
+    return PageBounds(
+        limits.CHANGE_PAGE_CHANGES if changes is None else changes,
+        limits.CHANGE_PAGE_BYTES if size is None else size,
+        limits.CHANGE_POLL_COMMITS if commits is None else commits,
+    )

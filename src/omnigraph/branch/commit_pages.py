@@ -1,0 +1,74 @@
+"""The changes of one commit for clients: pages, with tokens bound to the graph, the commit and the filter."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.branch.commit_changes import CommitChanges, Place
+from omnigraph.branch.cursor import Carried, decode, encode, rejected, sound_payload
+from omnigraph.branch.entity_change import ChangeFilter, EntityChange, cause_document
+from omnigraph.branch.feed import PageBounds
+from omnigraph.model.commit import Record
+from omnigraph.transaction.parts import Parts
+
+_WHAT = Carried.COMMIT_PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class CommitChangesPage:
+    """Changes of one commit.
+
+    Attributes:
+        entry: the commit.
+        changes: what it did, in order.
+        next_page_token: for the rest.
+    """
+
+    entry: Record
+    changes: list[EntityChange]
+    next_page_token: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The page as a JSON document."""
+        document: dict[str, Any] = {
+            "cause": cause_document(self.entry),
+            "changes": [each.to_dict() for each in self.changes],
+        }
+        if self.next_page_token is not None:
+            document["next_page_token"] = self.next_page_token
+        return document
+
+
+def changes_of(parts: Parts, entry: Record, wanted: ChangeFilter | None = None) -> CommitChanges:
+    """The changes of a commit against the state before it."""
+    head = parts.log.head(entry.branch)
+    shown = head is not None and head.pruned.is_listed(entry.number - 1)
+    previous = parts.log.read(entry.branch, entry.number - 1) if shown and entry.number > 1 else None
+    return CommitChanges(parts, entry, previous, wanted or ChangeFilter())
+
+
+def commit_page(
+    parts: Parts, entry: Record, wanted: ChangeFilter, *, page_token: str | None, bounds: PageBounds
+) -> CommitChangesPage:
+    """A page of a commit's changes.
+
+    Raises:
+        InvalidRequestError: the token is none of this commit and filter.
+        ChangeRefusedError: there is no first parent, or the schema changed in a way no change of rows can tell.
+        ChangeGapError: the commit, or the state before it, was pruned.
+        LimitError: the page would be larger than pages may be.
+    """
+    room = bounds.room()
+    bound = {"graph": parts.graph, "commit": entry.commit, "filter": wanted.digest}
+    start = Place()
+    if page_token is not None:
+        with sound_payload(_WHAT):
+            carried = decode(_WHAT, page_token)
+            for name, told in (("graph", "a different graph"), ("commit", "a different commit")):
+                if carried[name] != bound[name]:
+                    raise rejected(f"{_WHAT} belongs to {told}")
+            if carried["filter"] != bound["filter"]:
+                raise rejected(f"{_WHAT} belongs to different filters")
+            start = Place(str(carried["inside"][0]), int(carried["inside"][1]))
+    changes, rest = changes_of(parts, entry, wanted).page(start, room)
+    token = None if rest is None else encode(_WHAT, bound | {"inside": [rest.type_id, rest.offset]})
+    return CommitChangesPage(entry, changes, token)
