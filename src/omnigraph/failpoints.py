@@ -30,6 +30,8 @@ class Failpoint(StrEnum):
     RECOVERY_FILES_DELETED = "recovery.files_deleted"
     BRANCH_CHANGE_NOTED = "branch.change_noted"
     BRANCH_ENTRY_PUT = "branch.entry_put"
+    PRUNE_PLANNED = "prune.planned"
+    PRUNE_ENTRY_PUT = "prune.entry_put"
 
 
 class Crash(BaseException):

@@ -62,6 +62,7 @@ class Completed:
         notes: further facts of the kind.
         if_commit: the caller's precondition on the head commit; it binds whoever publishes.
         expected_table_versions: the caller's precondition on table versions, likewise.
+        prune_previous: mark every earlier commit in the same entry, whoever publishes.
     """
 
     intent: str
@@ -76,3 +77,4 @@ class Completed:
     notes: dict[str, object]
     if_commit: str | None = None
     expected_table_versions: dict[str, int] = field(default_factory=dict)
+    prune_previous: bool = False

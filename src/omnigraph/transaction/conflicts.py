@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from omnigraph.model.commit import CommitKind, Record
-from omnigraph.model.conflict import Conflict, DeclaredDead, ExpectedVersionMismatch, KeyConflict, ReadSetChanged
+from omnigraph.model.conflict import (
+    BasePruned,
+    Conflict,
+    DeclaredDead,
+    ExpectedVersionMismatch,
+    KeyConflict,
+    ReadSetChanged,
+)
 from omnigraph.model.footprint import Footprint, clashes
 
 
@@ -85,6 +92,11 @@ def told(conflict: Conflict) -> str:
             return f"{type_key} '{entity_id}' already exists"
         case DeclaredDead(intent, by_commit):
             return f"recovery took this write for dead and undid it (intent {intent}, commit {by_commit}); run it again"
+        case BasePruned(branch, base_number, floor):
+            return (
+                f"entry {base_number} of branch '{branch}', from which the write started, was pruned while it ran "
+                f"(the oldest that is kept is {floor}); run it again"
+            )
 
 
 def _version(record: Record, type_key: str) -> str:

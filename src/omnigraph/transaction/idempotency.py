@@ -28,7 +28,8 @@ def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | N
     except OutcomeUnknown as fault:
         raise UnavailableError(f"the idempotency key could not be noted, so nothing was done: {fault}") from fault
     found = None
-    for entry in (*parts.log.between(branch, number, base.number - 1), base):
+    # A key is remembered as long as the entry that carries it.
+    for entry in (*parts.log.between(branch, max(number, base.pruned.floor), base.number - 1), base):
         if entry.kind is CommitKind.FORK:
             found = None  # the name was used again: what was done in its earlier life is not done in this one
         elif entry.idempotency_key == key:

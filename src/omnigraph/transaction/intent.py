@@ -148,6 +148,20 @@ class Intents:
         with _live_lock:
             return {each: newest[each] for each in sorted(noted - _live)}
 
+    def everything(self) -> list[LeftBehind]:
+        """Every intent on the store, those of writers alive in this process too. One request, and two for each.
+
+        Raises:
+            FormatError: one cannot be read, so nobody can say what it needs.
+        """
+        noted = {}
+        for listed in self._store.list(paths.RECOVERY):
+            intent_id, is_note = _split(listed)
+            if is_note:
+                noted[intent_id] = listed.modified_us
+        found = [self.read(intent_id, modified_us=modified_us) for intent_id, modified_us in noted.items()]
+        return [each for each in found if each is not None]
+
     def read(self, intent_id: str, *, modified_us: int) -> LeftBehind | None:
         """An intent as it is now; None when it was cleared meanwhile.
 
@@ -183,9 +197,9 @@ class Intents:
                 return found.intent.id in _live
         if writer.host == here.host and _process_started(writer.pid) != writer.started:
             return False
-        return self._store_now_us() - found.modified_us < self._stale_s * 1_000_000
+        return self.store_now_us() - found.modified_us < self._stale_s * 1_000_000
 
-    def _store_now_us(self) -> int:
+    def store_now_us(self) -> int:
         """The store's own idea of now: hosts' clocks may differ, the store's timestamps agree with each other."""
         name = f"{paths.RECOVERY}{self._ids.new()}{_NOW_SUFFIX}"
         self._store.put(name, b"")

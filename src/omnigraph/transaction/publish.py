@@ -14,13 +14,14 @@ from omnigraph.clock import backoff_s
 from omnigraph.errors import ConflictError, PreconditionError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin, Record, Recovery
-from omnigraph.model.conflict import Conflict, ReadSetChanged
+from omnigraph.model.conflict import BasePruned, Conflict, ReadSetChanged
 from omnigraph.model.footprint import Footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, judge, mismatches, told
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.stage import Staged, at_hand, staged_anew
+from omnigraph.transaction.superseding import superseding
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Draft:
         aborted: intents it declares dead.
         if_commit: the caller's precondition on the head commit.
         expected_table_versions: the caller's precondition on table versions.
+        prune_previous: mark every earlier commit of the branch in the same entry.
     """
 
     branch: str
@@ -52,6 +54,7 @@ class Draft:
     aborted: tuple[str, ...] = ()
     if_commit: str | None = None
     expected_table_versions: Mapping[str, int] | None = None
+    prune_previous: bool = False
 
 
 class LostRaceError(Exception):
@@ -60,6 +63,10 @@ class LostRaceError(Exception):
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         super().__init__(conflicts)
         self.conflicts = conflicts
+
+
+class StageAgainError(LostRaceError):
+    """Nobody touched anything of it, but a sweep may delete what it staged: to run it again means the same thing."""
 
 
 class CarriedOutError(Exception):
@@ -95,6 +102,7 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
             case Refused():
                 reached(Failpoint.PUBLISH_REFUSED)
         newer = parts.log.since(draft.branch, head.number)
+        check_above_the_floor(head, newer[-1])
         finished = _finished_by_another(newer, draft)
         if finished is not None:
             return finished
@@ -109,6 +117,8 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
                 raise LostRaceError(conflicts)
             case Broken(conflicts):
                 raise ConflictError(told(conflicts[0]), conflicts=conflicts)
+        if any(entry.kind is CommitKind.BARRIER for entry in newer):
+            staged = _staged_behind_a_barrier(parts, staged, draft, newer[-1])
         head = newer[-1]
         if attempt > limits.PUBLISH_ATTEMPTS_EAGER:
             parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER))
@@ -143,7 +153,7 @@ def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Rec
         recovery=None if draft.recovery is None else _outcome(draft.recovery, staged, tables),
         notes=staged.notes,
         born=head.life,
-        pruned=head.pruned,
+        pruned=superseding(parts, head) if draft.prune_previous else head.pruned,
     )
 
 
@@ -210,10 +220,28 @@ def _staged_too_long_ago(parts: Parts, staged: Staged) -> bool:
     return parts.clock.monotonic() - staged.staged_at > parts.settings.stage_without_intent_s
 
 
+def _staged_behind_a_barrier(parts: Parts, staged: Staged, draft: Draft, head: Record) -> Staged:
+    """What was staged before a sweep put its barrier may be gone, unless an intent named it before the sweep looked.
+
+    A new table is made before its write leaves an intent, so it is never certain to have been named.
+    """
+    return staged if draft.intent is not None and not staged.added else _staged_anew(parts, staged, head)
+
+
+def check_above_the_floor(base: Record, head: Record) -> None:
+    """Refuse to build on a commit whose data may be gone.
+
+    Raises:
+        LostRaceError: a prune has passed `base`; run the operation again on a fresh one.
+    """
+    if not head.pruned.is_kept(base.number):
+        raise LostRaceError((BasePruned(head.branch, base.number, head.pruned.floor),))
+
+
 def _staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged:
-    fresh = staged_anew(parts, staged, head)
+    fresh = None if staged.added else staged_anew(parts, staged, head)
     if fresh is None:
-        raise LostRaceError(tuple(_moved(key, table, table.base.version) for key, table in staged.tables.items()))
+        raise StageAgainError((ReadSetChanged("files", "staged", "to be staged again"),))
     parts.store.make_durable(fresh.files)
     return fresh
 

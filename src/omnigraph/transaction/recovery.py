@@ -20,9 +20,7 @@ from omnigraph.errors import (
     UnavailableError,
 )
 from omnigraph.failpoints import Failpoint, reached
-from omnigraph.model.change import NO_CHANGES
 from omnigraph.model.commit import MAIN, RECOVERY_ACTOR, CommitKind, Pin, Record, Recovery, RecoveryKind, TableOutcome
-from omnigraph.model.footprint import Footprint
 from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage.object_store import ObjectNotFound, StoreTransient
 from omnigraph.storage.tables.tables import StagedTable
@@ -30,7 +28,7 @@ from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import CarriedOutError, Draft, LostRaceError, entry_after, publish, rebased
-from omnigraph.transaction.stage import Staged, at_hand
+from omnigraph.transaction.stage import Staged, at_hand, nothing_staged
 from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, verdict
 
 # What keeps an interrupted write from being judged or ended now. It waits; nothing else has to wait for it.
@@ -120,17 +118,30 @@ def _facts(parts: Parts, found: LeftBehind, *, alive: bool) -> Facts:
     readable = None if completed is None else _readable(parts, intent, completed)
     if completed is not None and readable:
         completed = replace(completed, footprint=at_hand(parts, completed.footprint))
+    base, newer = _since_its_base(parts, intent)
     return Facts(
         intent=intent,
         completed=completed,
-        base=parts.log.read(intent.branch, intent.base_number),
-        newer=[
-            replace(entry, footprint=at_hand(parts, entry.footprint))
-            for entry in parts.log.since(intent.branch, intent.base_number)
-        ],
+        base=base,
+        newer=[replace(entry, footprint=at_hand(parts, entry.footprint)) for entry in newer],
         alive=False,
         staged_readable=readable,
     )
+
+
+def _since_its_base(parts: Parts, intent: Intent) -> tuple[Record | None, list[Record]]:
+    """The entry it started from and those that came after, also where a prune has passed them.
+
+    No sweep cuts them away as long as the intent is there. If they are gone, it was put only after that, on a base that
+    was gone already; then nothing of it can have been published.
+    """
+    base = parts.log.read(intent.branch, intent.base_number)
+    if base is None:
+        return None, parts.log.since(intent.branch, intent.base_number)
+    head = parts.log.head(intent.branch)
+    if head is None or head.number <= base.number:
+        return base, []
+    return base, [*parts.log.between(intent.branch, base.number + 1, head.number - 1), head]
 
 
 def _readable(parts: Parts, intent: Intent, completed: Completed) -> bool | None:
@@ -191,6 +202,7 @@ def _finished(parts: Parts, completed: Completed, facts: Facts) -> bool:
         recovery=_audit(intent, RecoveryKind.FINISHED, staged.pins_on(replace(facts.base, tables=intent.tables))),
         if_commit=completed.if_commit,
         expected_table_versions=completed.expected_table_versions,
+        prune_previous=completed.prune_previous,
     )
     try:
         staged = rebased(parts, staged, head)
@@ -248,8 +260,7 @@ def _audited(parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mappin
         recovery=_audit(intent, kind, ended_at),
         aborted=(intent.id,) if kind is RecoveryKind.UNDONE else (),
     )
-    nothing = Staged({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {}, parts.clock.monotonic())
-    if not isinstance(parts.log.put(entry_after(parts, head, nothing, draft)), Done):
+    if not isinstance(parts.log.put(entry_after(parts, head, nothing_staged(parts, head), draft)), Done):
         return False
     reached(Failpoint.RECOVERY_ENTRY_PUT)
     return True

@@ -63,6 +63,11 @@ class Staged:
         return created + tuple(path for table in self.tables.values() for path in table.files)
 
 
+def nothing_staged(parts: Parts, head: Record) -> Staged:
+    """For an entry that says something and changes no table."""
+    return Staged({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {}, parts.clock.monotonic())
+
+
 def stage(parts: Parts, staging: Staging) -> Staged:
     """Stage every touched table. Nothing is visible afterwards; what fails leaves unreferenced files at most."""
     staged_at = parts.clock.monotonic()

@@ -6,6 +6,7 @@ an entry aborts this intent               –                      done (undone 
 nothing that conflicts                    all, all readable      finish
 nothing that conflicts                    some missing           undo
 a conflict, schema changed, branch gone   –                      undo
+a prune has passed its base               –                      undo
 its caller's precondition is broken       –                      undo
 another entry has its idempotency key     –                      undo
 could not be read for certain             –                      leave
@@ -89,6 +90,8 @@ def verdict(facts: Facts) -> Verdict:
             return AlreadyDone(entry, audited)
     if facts.base is None or facts.base.commit != intent.base_commit:
         return Undo("the commit it started from is gone")
+    if facts.newer and not facts.newer[-1].pruned.is_kept(intent.base_number):
+        return Undo("a prune has passed the commit it started from")
     if facts.completed is None:
         return Undo("not every table was staged")
     if any(entry.kind is CommitKind.DELETE for entry in facts.newer):

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 from omnigraph import limits
 from omnigraph.clock import backoff_s
-from omnigraph.errors import ConflictError, InvalidRequestError
+from omnigraph.errors import ConflictError, FormatError, InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Record
-from omnigraph.model.conflict import Conflict
+from omnigraph.model.conflict import Conflict, ReadSetChanged
 from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
@@ -28,10 +28,21 @@ from omnigraph.transaction import idempotency, queues
 from omnigraph.transaction.conflicts import told
 from omnigraph.transaction.intent import NotedWrite, this_writer
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.publish import CarriedOutError, Draft, LostRaceError, check_preconditions, publish
+from omnigraph.transaction.publish import (
+    CarriedOutError,
+    Draft,
+    LostRaceError,
+    StageAgainError,
+    check_above_the_floor,
+    check_preconditions,
+    publish,
+)
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.stage import Staged, stage
 from omnigraph.transaction.staging import Staging
+
+# What reading says where a sweep has deleted a table's file, or cut an entry away.
+_CODES_OF_WHAT_IS_GONE = frozenset({"version_reclaimed", "entry_missing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,8 @@ class WriteOptions:
         if_commit: only if this is the head commit.
         expected_table_versions: only if these tables are at these versions, by type key.
         idempotency_key: the same key again returns the first commit and does nothing.
+        prune_previous: mark every earlier commit of the branch as pruned, in the same entry. Readers see them no more;
+            their data goes when a later prune has passed them and a sweep has come by.
     """
 
     actor: str | None = None
@@ -84,6 +97,7 @@ class WriteOptions:
     if_commit: str | None = None
     expected_table_versions: Mapping[str, int] | None = None
     idempotency_key: str | None = None
+    prune_previous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +143,14 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
         merged_parent=operation.merged_parent,
         if_commit=options.if_commit,
         expected_table_versions=options.expected_table_versions,
+        prune_previous=options.prune_previous,
     )
     with queues.held(parts.store.uri, name, operation.type_keys if operation.queued else frozenset()) as held:
         for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
             try:
                 receipt = _attempt(parts, operation, draft, held)
             except LostRaceError as lost:
-                if not operation.redoable:
+                if not operation.redoable and not isinstance(lost, StageAgainError):
                     raise refused(lost.conflicts) from None
                 last = lost
                 parts.clock.sleep(backoff_s(attempt))
@@ -158,6 +173,29 @@ def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
 
 def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held) -> Receipt:
     base = parts.log.live_head(draft.branch)
+    with _pruned_meanwhile(parts, base):
+        return _attempt_on(parts, operation, draft, held, base)
+
+
+@contextmanager
+def _pruned_meanwhile(parts: Parts, base: Record) -> Iterator[None]:
+    """Tell a base that was pruned and swept while the write ran from one that is damaged.
+
+    Raises:
+        LostRaceError: it was pruned; run the operation again on a fresh one.
+    """
+    try:
+        yield
+    except FormatError as fault:
+        if fault.code in _CODES_OF_WHAT_IS_GONE:
+            head = parts.log.head(base.branch)
+            if head is not None:
+                check_above_the_floor(base, head)
+        raise
+
+
+def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.Held, base: Record) -> Receipt:
+    begun = parts.clock.monotonic()
     key = draft.idempotency_key
     if key is not None:
         earlier = idempotency.earlier_use(parts, draft.branch, key, base)
@@ -173,7 +211,7 @@ def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held
     large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
     # What is no change of rows can only be staged again by running again, so it must be able to wait.
     if operation.noted or large or (staging.reworks and not operation.light):
-        receipt = _staged_under_an_intent(parts, operation, draft, base, staging)
+        receipt = _staged_under_an_intent(parts, operation, draft, base, staging, begun=begun)
     else:
         receipt = _published(parts, operation, draft, base, _staged(parts, staging))
     if key is not None and receipt.entry is not None:
@@ -182,7 +220,7 @@ def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held
 
 
 def _staged_under_an_intent(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, begun: float
 ) -> Receipt:
     intent = Intent(
         id=parts.ids.new(),
@@ -199,6 +237,9 @@ def _staged_under_an_intent(
     draft = replace(draft, intent=intent.id)
     with parts.intents.noted(intent) as noted, _withdrawn_on_failure(noted, intent):
         reached(Failpoint.WRITE_INTENT_PUT)
+        if staging.added and parts.clock.monotonic() - begun > parts.settings.stage_without_intent_s:
+            # The new tables were there before the intent was: a sweep may have come by.
+            raise StageAgainError((ReadSetChanged("files", "made", "to be made again"),))
         if operation.confirm is not None:
             operation.confirm()
         staged = _staged(parts, staging)
@@ -219,6 +260,7 @@ def _staged_under_an_intent(
                     notes=staged.notes,
                     if_commit=draft.if_commit,
                     expected_table_versions=dict(draft.expected_table_versions or {}),
+                    prune_previous=draft.prune_previous,
                 )
             )
             reached(Failpoint.WRITE_INTENT_COMPLETED)

@@ -59,6 +59,7 @@ def completed_document(completed: Completed) -> dict[str, Any]:
         "notes": completed.notes,
         "if_commit": completed.if_commit,
         "expected_table_versions": {key: str(version) for key, version in completed.expected_table_versions.items()},
+        "prune_previous": completed.prune_previous,
     }
 
 
@@ -79,4 +80,5 @@ def read_completed(found: dict[str, Any]) -> Completed:
         expected_table_versions={
             key: int(version) for key, version in found.get("expected_table_versions", {}).items()
         },
+        prune_previous=bool(found.get("prune_previous", False)),
     )

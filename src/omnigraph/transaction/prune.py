@@ -1,0 +1,182 @@
+"""Pruning: marking old commits of a branch, in one entry of its log. Nothing is deleted here.
+
+A mark has two depths. Marked commits vanish from what readers see, and keep their data: somebody may just be writing on
+top of one. Those below the *floor* are gone for good, and a sweep may delete what only they needed.
+
+    1 2 3 4 5 6 7 | 8 9 10 | 11
+    below the floor   marked   shown
+
+However eager the caller, these stay at or above the floor: the commit that is shown by the head, the anchor (the one it
+has just superseded), everything younger than the protection window, and the base of every write that left an intent.
+Tags, branches and leases need no regard here: they hold what they name against the sweep.
+
+How many requests it takes does not depend on how long the history is.
+"""
+
+from dataclasses import dataclass, replace
+
+from omnigraph import limits
+from omnigraph.clock import backoff_s
+from omnigraph.errors import ConflictError, InvalidRequestError
+from omnigraph.failpoints import Failpoint, reached
+from omnigraph.model.commit import CommitKind, Record
+from omnigraph.model.retention import Pruned
+from omnigraph.storage import paths
+from omnigraph.transaction.log import Done
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.publish import Draft, entry_after
+from omnigraph.transaction.stage import nothing_staged
+from omnigraph.transaction.superseding import first_not_older, floor_below, thinned
+
+_SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which commits a prune marks. With `keep` and `older_than_s` both, only those that neither keeps.
+
+    Attributes:
+        keep: how many of the newest stay; the newest always does.
+        older_than_s: those younger than this stay.
+        numbers: these entries instead, whatever their age.
+        now: gives no time to those who still use what is marked: neither the window nor the anchor keeps its data.
+    """
+
+    keep: int | None = None
+    older_than_s: float | None = None
+    numbers: tuple[int, ...] = ()
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedBranch:
+    """What a prune did, or would do, to one branch.
+
+    Attributes:
+        branch: which.
+        before: what had been pruned before.
+        after: what is pruned now.
+        entry: the mark; None where nothing was to be marked, or nothing was done.
+    """
+
+    branch: str
+    before: Pruned
+    after: Pruned
+    entry: Record | None
+
+
+def check(policy: Policy) -> None:
+    """Refuse a policy that says nothing, or what cannot be.
+
+    Raises:
+        InvalidRequestError: it says why.
+    """
+    if policy.keep is None and policy.older_than_s is None and not policy.numbers and not policy.now:
+        raise InvalidRequestError("cleanup requires at least one of --keep or --older-than", code="no_policy")
+    if policy.keep is not None and policy.keep < 0:
+        raise InvalidRequestError(f"the number of commits to keep cannot be {policy.keep}")
+    if policy.older_than_s is not None and policy.older_than_s < 0:
+        raise InvalidRequestError(f"an age cannot be {policy.older_than_s} seconds")
+    if policy.numbers and (policy.keep is not None or policy.older_than_s is not None):
+        raise InvalidRequestError("name commits, or say how many or how old; not both")
+
+
+def prune(
+    parts: Parts, branch: str, policy: Policy, *, actor: str | None = None, dry_run: bool = False
+) -> PrunedBranch:
+    """Mark what a policy does not keep, in one entry.
+
+    Args:
+        parts (Parts): of the graph.
+        branch (str): where.
+        policy (Policy): what to keep.
+        actor (str | None): who.
+        dry_run (bool): only say what would be marked.
+
+    Returns:
+        PrunedBranch: what was marked.
+
+    Raises:
+        NotFoundError: there is no such branch.
+        InvalidRequestError: the policy says nothing, or names a commit that cannot be marked.
+        ConflictError: others keep writing the log.
+    """
+    check(policy)
+    name = paths.branch_name(branch)
+    if not dry_run:
+        parts.refuse_read_only()
+    for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
+        head = parts.log.live_head(name)
+        after = marked(parts, head, policy)
+        if dry_run or after == head.pruned:
+            return PrunedBranch(name, head.pruned, after, None)
+        reached(Failpoint.PRUNE_PLANNED)
+        draft = Draft(branch=name, kind=CommitKind.PRUNE, actor=actor)
+        entry = replace(entry_after(parts, head, nothing_staged(parts, head), draft), pruned=after)
+        if isinstance(parts.log.put(entry), Done):
+            reached(Failpoint.PRUNE_ENTRY_PUT)
+            return PrunedBranch(name, head.pruned, after, entry)
+        parts.clock.sleep(backoff_s(attempt))
+    raise ConflictError(f"branch '{name}' is too busy: others keep writing its log; try again", code="too_busy")
+
+
+def marked(parts: Parts, head: Record, policy: Policy) -> Pruned:
+    """What is pruned once a policy was applied to a branch with this head; the same again where that is nothing new."""
+    before = head.pruned
+    if policy.numbers:
+        return _singly_marked(head, policy.numbers)
+    newest, anchor, oldest_to_keep = _newest_commits(parts, head, policy)
+    start = max(before.floor, head.life or 1)
+    if policy.older_than_s is not None:
+        instant = parts.clock.now_us() - int(policy.older_than_s * _SECOND_US)
+        by_age = first_not_older(parts, head, start, instant)
+        oldest_to_keep = by_age if oldest_to_keep is None else min(oldest_to_keep, by_age)
+    shown_from = max(min(newest, oldest_to_keep if oldest_to_keep is not None else newest), start)
+    through = max(before.through, shown_from - 1 if shown_from > start else 0)
+    if through == before.through and not _may_rise(before, policy):
+        return before
+    floor = floor_below(
+        parts,
+        head,
+        at_most=min(shown_from, newest) if policy.now else min(shown_from, newest, anchor),
+        window_s=0 if policy.now else parts.settings.protection_s,
+    )
+    return Pruned(
+        floor=floor,
+        through=through,
+        single=tuple(each for each in before.single if each > through),
+        ages=thinned([(number, at_us) for number, at_us in before.ages if number >= floor]),
+        unswept=parts.log.floors.highest(head.branch),
+    )
+
+
+def _may_rise(before: Pruned, policy: Policy) -> bool:
+    """Whether marked commits that kept their data so far may have come of age."""
+    return before.floor <= before.through or policy.now
+
+
+def _newest_commits(parts: Parts, head: Record, policy: Policy) -> tuple[int, int, int | None]:
+    """Entries of the newest commit, of the one before it, and of the oldest that `keep` keeps; reads what is kept."""
+    start = max(head.pruned.floor, head.life or 1)
+    wanted = max(policy.keep, 1) if policy.keep is not None else 1 if policy.older_than_s is None else None
+    found: list[int] = []
+    for entry in (head, *parts.log.backwards(head.branch, start=head.number - 1, first=start, step=8)):
+        if entry.is_commit:
+            found.append(entry.number)
+            if len(found) >= max(wanted or 1, 2):
+                break
+    if not found:
+        return head.number, head.number, None  # a branch on which nothing was written yet
+    oldest = None if wanted is None else found[wanted - 1] if len(found) >= wanted else start
+    return found[0], found[1] if len(found) > 1 else found[0], oldest
+
+
+def _singly_marked(head: Record, numbers: tuple[int, ...]) -> Pruned:
+    before = head.pruned
+    single = sorted({*before.single, *(number for number in numbers if number > before.through)})
+    if len(single) > limits.PRUNED_SINGLE_MAX:
+        raise InvalidRequestError(
+            f"branch '{head.branch}' would have {len(single)} commits marked one by one, of at most "
+            f"{limits.PRUNED_SINGLE_MAX}; prune by number or age first"
+        )
+    return replace(before, single=tuple(single))

@@ -1,0 +1,94 @@
+"""Where the floor of a branch may lie: below it everything is older than whoever may still be using it."""
+
+from collections.abc import Sequence
+
+from omnigraph import limits
+from omnigraph.model.commit import Record
+from omnigraph.model.retention import Pruned
+from omnigraph.transaction.parts import Parts
+
+_SECOND_US = 1_000_000
+
+
+def superseding(parts: Parts, head: Record) -> Pruned:
+    """What is pruned by a write that follows `head` and marks everything before itself, in the same entry.
+
+    The head it supersedes is the anchor: whatever its age, its data stays. It is taken from the log, not from what the
+    caller has read: what it had read may have been marked meanwhile.
+
+    Args:
+        parts (Parts): of the graph.
+        head (Record): the entry the write follows.
+
+    Returns:
+        Pruned: for the entry of the write.
+    """
+    before = head.pruned
+    floor = floor_below(parts, head, at_most=head.number, window_s=parts.settings.protection_s)
+    known = [each for each in before.ages if each[0] >= floor]
+    return Pruned(
+        floor=floor,
+        through=head.number,
+        single=(),
+        ages=thinned([*known, (head.number, head.created_at_us)]),
+        unswept=before.unswept,
+    )
+
+
+def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float) -> int:
+    """The highest floor that leaves everybody what he may be using; never lower than it was.
+
+    Args:
+        parts (Parts): of the graph.
+        head (Record): the newest entry.
+        at_most (int): the first entry that must be kept whatever its age.
+        window_s (float): what is younger is kept.
+
+    Returns:
+        int: the first entry to keep.
+    """
+    start = max(head.pruned.floor, head.life or 1)
+    floor = at_most
+    if window_s > 0 and floor > start:
+        instant = parts.clock.now_us() - int(window_s * _SECOND_US)
+        floor = min(floor, first_not_older(parts, head, start, instant))
+    if floor > start:
+        bases = [each.intent.base_number for each in parts.intents.everything() if each.intent.branch == head.branch]
+        floor = min([floor, *bases])
+    return max(floor, head.pruned.floor)
+
+
+def first_not_older(parts: Parts, head: Record, start: int, instant_us: int) -> int:
+    """The first entry from `start` on that was made at an instant or later; one after the head where none was.
+
+    Times rise along a log. The head is at hand, some marked entries' times are in it; the oldest entry is asked first,
+    since as a rule all are old or none is. What is left is halved a bounded number of times; an answer that is too
+    low only keeps more.
+    """
+    if head.created_at_us < instant_us:
+        return head.number + 1
+    low, high = start, head.number
+    for number, at_us in head.pruned.ages:
+        if at_us < instant_us:
+            low = max(low, number + 1)
+        else:
+            high = min(high, number)
+    probe = low
+    for _ in range(limits.PRUNE_PROBES_MAX):
+        if low >= high:
+            break
+        entry = parts.log.read(head.branch, probe)
+        if entry is None or entry.created_at_us < instant_us:
+            low = probe + 1
+        else:
+            high = probe
+        probe = (low + high) // 2
+    return low
+
+
+def thinned(ages: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """At most so many of them, spread over all; the last stays."""
+    kept = list(ages)
+    while len(kept) > limits.PRUNED_AGES_MAX:
+        kept = kept[-1::-2][::-1]
+    return tuple(kept)
