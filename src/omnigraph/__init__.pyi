@@ -9,6 +9,7 @@ from omnigraph.api.prepared import PreparedQuery as PreparedQuery
 from omnigraph.api.receipts import MutationResult as MutationResult
 from omnigraph.api.receipts import WriteResult as WriteResult
 from omnigraph.api.result import Result as Result
+from omnigraph.api.result import ResultStream as ResultStream
 from omnigraph.api.snapshot import Snapshot as Snapshot
 from omnigraph.api.upkeep import OptimizeReport as OptimizeReport
 from omnigraph.branch.entity_change import EntityChange as EntityChange
@@ -32,6 +33,7 @@ from omnigraph.errors import PreconditionError as PreconditionError
 from omnigraph.errors import ReclaimedError as ReclaimedError
 from omnigraph.errors import RevertConflictError as RevertConflictError
 from omnigraph.errors import UnavailableError as UnavailableError
+from omnigraph.execution.engine import EngineStats as EngineStats
 from omnigraph.execution.engine import QueryLimits as QueryLimits
 from omnigraph.model.conflict import MergeConflict as MergeConflict
 from omnigraph.transaction.write_rows import Mode as Mode

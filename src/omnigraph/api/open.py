@@ -63,7 +63,7 @@ def init(
         clock=clock,
         ids=ids,
     )
-    return Graph(parts, Schemas(parts))
+    return Graph(parts, Schemas(parts), cache_bytes=options.cache_bytes)
 
 
 def open(
@@ -98,7 +98,7 @@ def open(
         clock=clock,
         ids=ids,
     )
-    return Graph(parts, Schemas(parts))
+    return Graph(parts, Schemas(parts), cache_bytes=options.cache_bytes)
 
 
 def _settings(options: OpenOptions) -> Settings:

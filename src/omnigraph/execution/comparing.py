@@ -38,9 +38,9 @@ def together(left: Datum, right: Datum) -> tuple[Datum, Datum]:
     if left.type == right.type:
         return left, right
     if not isinstance(right, pa.Array) and _fits(right, left.type):
-        return left, right.cast(left.type, safe=False)
+        return left, _as_type(right, left.type)
     if not isinstance(left, pa.Array) and _fits(left, right.type):
-        return left.cast(right.type, safe=False), right
+        return _as_type(left, right.type), right
     common = _common(left.type, right.type)
     # A float may stand for several large whole numbers: those are equal to it then.
     return left.cast(common, safe=False), right.cast(common, safe=False)
@@ -123,6 +123,13 @@ def _fits(scalar: Any, type_: Any) -> bool:  # noqa: ANN401  (an Arrow scalar an
     if pa.types.is_float64(type_):
         return pa.types.is_floating(scalar.type) or pa.types.is_integer(scalar.type)
     return pa.types.is_large_string(type_) or pa.types.is_string(type_)
+
+
+def _as_type(scalar: Any, type_: Any) -> Any:  # noqa: ANN401  (an Arrow scalar and type of any kind)
+    """A value that fits as one of a type; for whole numbers without Arrow's cast, which takes longer than comparing."""
+    if pa.types.is_integer(type_):
+        return pa.scalar(scalar.as_py(), type_)
+    return scalar.cast(type_, safe=False)
 
 
 def _bounds(type_: Any) -> tuple[int, int]:  # noqa: ANN401  (an Arrow type of any kind)

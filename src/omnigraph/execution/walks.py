@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph.execution.arrays import Ordinals, Positions, Values, once, pc
+from omnigraph.execution.arrays import Ordinals, Positions, Values, once, taken
 from omnigraph.execution.columns import Columns, IdsInMemory
 from omnigraph.execution.csr import Csr, repeated_places
 from omnigraph.execution.keys import Choosing, lookup_for
@@ -25,9 +25,7 @@ from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, 
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.model.schema import ID, Schema
 
-_TAKE = pc.get_function("array_take")
-_UNCHECKED = pc.TakeOptions(boundscheck=False)
-_INT32, _INT64 = pa.int32(), pa.int64()
+_INT64 = pa.int64()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +236,7 @@ class BoundWalk:
         size = len(nodes)
         if size > limits.WALK_ROWS_MAX:
             return None
-        arrays = [_taken(source, at[source.hops]) for source in self._sources]
+        arrays = [_values(source, at[source.hops]) for source in self._sources]
         # No row takes more than its whole column, so mostly nothing need be added up.
         if size * self._bytes > bytes_max and sum(each.nbytes for each in arrays) > bytes_max:
             return None
@@ -296,15 +294,10 @@ def _different(nodes: Ordinals) -> int:
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
 
 
-def _taken(source: _Source, nodes: Ordinals) -> Values:
-    taken: Any
-    if len(nodes) == 1:
-        taken = source.array.slice(int(nodes[0]), 1)
-    else:
-        contiguous = np.ascontiguousarray(nodes)
-        places = pa.Array.from_buffers(_INT32, len(nodes), [None, pa.py_buffer(contiguous.data)])
-        taken = _TAKE.call([source.array, places], _UNCHECKED)
-    return taken if taken.type == source.type else taken.cast(source.type)  # type: ignore[no-any-return]
+def _values(source: _Source, nodes: Ordinals) -> Values:
+    one = len(nodes) == 1
+    values: Any = source.array.slice(int(nodes[0]), 1) if one else taken(source.array, nodes)
+    return values if values.type == source.type else values.cast(source.type)  # type: ignore[no-any-return]
 
 
 def bind_walk(walk: Walk, columns: pa.Schema, resident: Resident) -> BoundWalk | None:

@@ -71,9 +71,7 @@ class Aggregate(Operator[Results]):
         for frame in self._rows.batches(run, given):
             numbers = groups.of(frame)
             if keys:
-                if len(seen) < groups.size:
-                    seen = np.concatenate([seen, np.zeros(groups.size - len(seen), dtype=np.bool_)])
-                seen[numbers] = True
+                seen = _marked(seen, numbers, groups.size)
             for column, tally in tallies:
                 if isinstance(tally, NodeTally):
                     assert column.nodes is not None
@@ -102,6 +100,18 @@ class Aggregate(Operator[Results]):
             else:
                 outputs.append(next(tally_columns).result(there))
         return outputs
+
+
+def _marked(seen: Mask, numbers: Positions, size: int) -> Mask:
+    """Which of so many groups were seen, with these."""
+    if len(numbers) * 4 > size:
+        found: Mask = np.bincount(numbers, minlength=size) > 0  # faster than marking one by one
+        found[: len(seen)] |= seen
+        return found
+    if len(seen) < size:
+        seen = np.concatenate([seen, np.zeros(size - len(seen), dtype=np.bool_)])
+    seen[numbers] = True
+    return seen
 
 
 class _Key:
