@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph import limits
 from omnigraph.api import evolving, exporting, loading, merging
 from omnigraph.api.branches import Branches
 from omnigraph.api.changes import ChangeFeed
@@ -63,7 +62,6 @@ class Graph:
         self._parts = parts = replace(parts, finder=engine.finder)
         self._schemas = schemas
         self._reading = Reading(parts, schemas, engine)
-        self._newest: Snapshot | None = None
         self._newest: Snapshot | None = None
         self._closed = False
 
@@ -806,14 +804,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph at {self.uri}{', read-only' if self.read_only else ''}>"
-
-    def _at_head(self, branch: str | None) -> Snapshot:
-        """The newest state of a branch, for reads of our own: made again only when the branch has moved."""
-        head = self._open().log.live_head(paths.branch_name(MAIN_BRANCH if branch is None else branch))
-        newest = self._newest
-        if newest is None or newest.record is not head:
-            newest = self._newest = Snapshot(self._reading, head, head_of=head.branch)
-        return newest
 
     def _at_head(self, branch: str | None) -> Snapshot:
         """The newest state of a branch, for reads of our own: made again only when the branch has moved."""
