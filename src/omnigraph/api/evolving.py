@@ -47,28 +47,36 @@ class SchemaApplied:
         }
 
 
-def planned(schemas: Schemas, branch: str, text: str, *, allow_data_loss: bool) -> SchemaPlan:
+def planned(schemas: Schemas, branch: str, text: str, *, allow_data_loss: bool, validated: bool) -> SchemaPlan:
     """The steps from the schema of a branch to the one a text describes; nothing is written."""
     name = paths.branch_name(branch)
-    steps = plan(schemas.at_head(name).schema, text)
+    steps = plan(schemas.at_head(name).schema, text, validated=validated)
     return steps.with_data_loss() if allow_data_loss else steps
 
 
 def applied(
-    parts: Parts, schemas: Schemas, branch: str, text: str, options: WriteOptions, *, allow_data_loss: bool
+    parts: Parts,
+    schemas: Schemas,
+    branch: str,
+    text: str,
+    options: WriteOptions,
+    *,
+    allow_data_loss: bool,
+    validated: bool,
 ) -> SchemaApplied:
     """Carry out the steps, as one commit.
 
     Raises:
         ParseError: the text is wrong.
         InvalidRequestError: a change cannot be made.
+        ConstraintError: the data does not allow a change; it says how many entities are in the way.
         ConflictError: others keep changing the branch.
     """
     parts.refuse_read_only()
     name = paths.branch_name(branch)
 
     def under(accepted: Accepted) -> tuple[SchemaPlan, Receipt]:
-        steps = plan(accepted.schema, text)
+        steps = plan(accepted.schema, text, validated=validated)
         steps.require_supported()
         if steps.is_empty:
             # Whoever applies what is there already must hear of it only if it is still there.

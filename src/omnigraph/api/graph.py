@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph.api import evolving, exporting, loading, merging
+from omnigraph.api import diffing, evolving, exporting, loading, merging
 from omnigraph.api.branches import Branches
 from omnigraph.api.changes import ChangeFeed
 from omnigraph.api.commits import Commits
+from omnigraph.api.diffing import State
 from omnigraph.api.evolving import SchemaApplied
 from omnigraph.api.loading import LoadOptions, LoadResult
 from omnigraph.api.merging import MergeResult, Resolutions
@@ -25,6 +26,7 @@ from omnigraph.api.snapshot import Reading, Snapshot
 from omnigraph.api.tags import Tags
 from omnigraph.api.tail_compaction import TailCompaction
 from omnigraph.api.upkeep import OptimizeReport, report_of, type_keys_of
+from omnigraph.branch.diff import Diff
 from omnigraph.branch.points import Instant, Point, entry_at
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.engine import DEFAULT_LIMITS, EngineStats, QueryEngine, QueryLimits
@@ -492,13 +494,16 @@ class Graph:
 
     # -- the schema ---------------------------------------------------------------------------------------------------
 
-    def schema_plan(self, text: str, *, branch: str = MAIN_BRANCH, allow_data_loss: bool = False) -> SchemaPlan:
+    def schema_plan(
+        self, text: str, *, branch: str = MAIN_BRANCH, allow_data_loss: bool = False, validated: bool = False
+    ) -> SchemaPlan:
         """What applying a schema text would do; nothing is written.
 
         Args:
             text (str): the schema the branch is to have.
             branch (str): which branch.
             allow_data_loss (bool): whether what is dropped shall be gone from older commits too.
+            validated (bool): plan changes too that are right only where the data allows them.
 
         Returns:
             SchemaPlan: the steps, those that cannot be made among them.
@@ -509,7 +514,7 @@ class Graph:
             NotFoundError: there is no such branch.
         """
         self._open()
-        return evolving.planned(self._schemas, branch, text, allow_data_loss=allow_data_loss)
+        return evolving.planned(self._schemas, branch, text, allow_data_loss=allow_data_loss, validated=validated)
 
     def schema_apply(
         self,
@@ -517,6 +522,7 @@ class Graph:
         *,
         branch: str = MAIN_BRANCH,
         allow_data_loss: bool = False,
+        validated: bool = False,
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
@@ -528,6 +534,7 @@ class Graph:
             text (str): the schema the branch is to have.
             branch (str): which branch.
             allow_data_loss (bool): whether what is dropped shall be gone from older commits too.
+            validated (bool): make changes too that are right only where the data allows them, having looked.
             actor (str | None): who.
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
@@ -539,12 +546,15 @@ class Graph:
         Raises:
             ParseError: the text is wrong.
             InvalidRequestError: a change cannot be made.
+            ConstraintError: the data does not allow a change; it says how many entities are in the way.
             ConflictError: others keep changing the branch.
             PreconditionError: the head is not `if_commit`.
             PermissionDeniedError: the graph was opened read-only.
         """
         options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
-        return evolving.applied(self._open(), self._schemas, branch, text, options, allow_data_loss=allow_data_loss)
+        return evolving.applied(
+            self._open(), self._schemas, branch, text, options, allow_data_loss=allow_data_loss, validated=validated
+        )
 
     # -- export -------------------------------------------------------------------------------------------------------
 
@@ -736,6 +746,35 @@ class Graph:
         )
         said = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
         return loading.load(self._open(), self._schemas, data, options, said)
+
+    # -- comparing ----------------------------------------------------------------------------------------------------
+
+    def diff(
+        self,
+        older: State,
+        newer: State,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> Diff:
+        """What lies between any two states: every entity that differs, as it was and as it is.
+
+        Args:
+            older (State): a branch, a tag or a commit by name, a `Point`, or a snapshot.
+            newer (State): likewise; it need not be younger, nor of the same branch.
+            kinds (Iterable[str]): only `node` or `edge`; all by default.
+            types (Iterable[str]): only types of these names; all by default.
+            ops (Iterable[str]): only `insert`, `update` or `delete`; all by default.
+
+        Returns:
+            Diff: the changes, read as they are asked for; as objects, dictionaries or Arrow tables.
+
+        Raises:
+            NotFoundError: there is no such state.
+            InvalidRequestError: a kind or operation is none.
+        """
+        return diffing.diff(self._open(), older, newer, kinds=kinds, types=types, ops=ops)
 
     # -- merging ------------------------------------------------------------------------------------------------------
 

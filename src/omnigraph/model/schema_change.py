@@ -9,9 +9,9 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import Annotation, Check, Constraint, Index, Key, Range, Schema, TypeKind, Unique
 from omnigraph.model.types import PropertyType
 
-
 # How careful a change of the catalogue has to be: looked at in the data first, or losing some of it.
 _TIERS = {"OG-MF-103": "validated", "OG-MF-104": "validated", "OG-MF-106": "destructive"}
+_UNKNOWN_TIER = "destructive"
 
 
 class DropMode(StrEnum):
@@ -135,6 +135,69 @@ class UpdatePropertyMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class FillProperty:
+    """A required property that was not there; existing entities get its `@default`."""
+
+    kind: ClassVar[str] = "fill_property"
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    property_type: PropertyType
+    value: str
+
+    def __str__(self) -> str:
+        path = f"{self.type_name}.{self.property_name}"
+        filled = json.dumps(self.value, ensure_ascii=False)
+        return (
+            f"add property '{path}' ({self.property_type}) on {self.type_kind} '{self.type_name}', filled with {filled}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePropertyType:
+    """Another type of a property, to which every value there is can be brought."""
+
+    kind: ClassVar[str] = "change_property_type"
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+    from_type: PropertyType
+    to_type: PropertyType
+
+    def __str__(self) -> str:
+        path = f"{self.type_name}.{self.property_name}"
+        return f"change property '{path}' ({self.from_type} -> {self.to_type}) on {self.type_kind} '{self.type_name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveConstraint:
+    """A constraint less."""
+
+    kind: ClassVar[str] = "remove_constraint"
+    type_kind: TypeKind
+    type_name: str
+    constraint: Constraint
+
+    def __str__(self) -> str:
+        return f"remove constraint {constraint_text(self.constraint)} from {self.type_kind} '{self.type_name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCardinality:
+    """Another number of edges that may leave a node; None is any number."""
+
+    kind: ClassVar[str] = "change_cardinality"
+    type_kind: TypeKind
+    type_name: str
+    min: int
+    max: int | None
+
+    def __str__(self) -> str:
+        bounds = f"{self.min}..{'' if self.max is None else self.max}"
+        return f"change cardinality of {self.type_kind} '{self.type_name}' to @card({bounds})"
+
+
+@dataclass(frozen=True, slots=True)
 class DropType:
     """A type that is no longer there."""
 
@@ -178,7 +241,7 @@ class UnsupportedChange:
     code: str | None = None
 
     def __str__(self) -> str:
-        code = f" [{self.code}, {_TIERS[self.code]}]" if self.code is not None else ""
+        code = f" [{self.code}, {_TIERS.get(self.code, _UNKNOWN_TIER)}]" if self.code is not None else ""
         return f"unsupported change on {self.entity}{code}: {self.reason}"
 
     @property
@@ -198,6 +261,10 @@ Step = (
     | UpdatePropertyMetadata
     | DropType
     | DropProperty
+    | FillProperty
+    | ChangePropertyType
+    | RemoveConstraint
+    | ChangeCardinality
     | UnsupportedChange
 )
 

@@ -1,25 +1,34 @@
 """From one schema to the next: a plan carried out as one commit.
 
 No row is rewritten. A type keeps its table when it is renamed, a property its column; a new type gets a table of its
-own, a new property a column in which everybody has nothing yet. Commits made before keep their own schema.
+own, a new property a column in which everybody has nothing yet, or its default. A property of a wider type gets a
+column anew, beside the others. Commits made before keep their own schema.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import CommitKind, Pin
-from omnigraph.model.schema import EntityType, Schema
-from omnigraph.model.schema_change import SchemaPlan
+from omnigraph.model.schema import ID, EntityType, Property, Schema
+from omnigraph.model.schema_change import FillProperty, SchemaPlan
 from omnigraph.model.schema_change_document import step_document
-from omnigraph.storage.layout import table_schema
+from omnigraph.storage.layout import arrow_type, table_schema
+from omnigraph.storage.tables.tables import ComputedColumn
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
+from omnigraph.transaction.evolve_checks import refuse_what_breaks
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import create_table
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
+
+# What a column is called while the one in whose place it comes is still there.
+_PASSING = "__becoming "
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,9 @@ class ColumnChange:
         dropped: columns that go.
         renamed: columns under another name, old to new.
         relaxed: columns that shall allow nulls.
-        added: columns that come.
+        tightened: columns that shall not.
+        added: columns that come, with nothing in them.
+        computed: columns that come with values, under the names that `renamed` gives up.
     """
 
     was: EntityType
@@ -40,12 +51,14 @@ class ColumnChange:
     dropped: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     relaxed: tuple[str, ...] = ()
+    tightened: tuple[str, ...] = ()
+    computed: tuple[ComputedColumn, ...] = ()
     added: tuple["pa.Field[pa.DataType]", ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether the table stays as it is."""
-        return not (self.dropped or self.renamed or self.relaxed or self.added)
+        return not (self.dropped or self.renamed or self.relaxed or self.tightened or self.added or self.computed)
 
 
 def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> Operation:
@@ -62,11 +75,12 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
     """
     was = {each.type_id: each for each in before.schema.entities}
     now = {each.type_id: each for each in plan.schema.entities}
-    changes = list(_changes(before.schema, plan.schema))
+    changes = list(_changes(before.schema, plan))
     created: dict[str, Pin] = {}  # a second run uses the tables of the first
 
     def run(staging: Staging) -> None:
         refuse_other_schema(before, staging)
+        refuse_what_breaks(staging, before.schema, plan)
         staging.accept_schema(digest)
         staging.notes["steps"] = [step_document(step) for step in plan.steps]
         # All old names are given up before new ones are taken: names may be exchanged.
@@ -86,9 +100,11 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
             if not change.is_empty:
                 rework = partial(
                     parts.tables.stage_columns,
+                    computed=change.computed,
                     dropped=change.dropped,
                     renamed=dict(change.renamed),
                     relaxed=change.relaxed,
+                    tightened=change.tightened,
                     added=change.added,
                 )
                 staging.rework(change.now.type_key, rework, keeps_content=False)
@@ -97,25 +113,82 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
     return Operation(CommitKind.SCHEMA, frozenset(touched), run, redoable=True)
 
 
-def _changes(before: Schema, after: Schema) -> Iterator[ColumnChange]:
+def _changes(before: Schema, plan: SchemaPlan) -> Iterator[ColumnChange]:
     """The types that stay, with what happens to their columns."""
     was = {each.type_id: each for each in before.entities}
-    for now in after.entities:
+    defaults = {
+        (step.type_kind, step.type_name, step.property_name): step.value
+        for step in plan.steps
+        if isinstance(step, FillProperty)
+    }
+    for now in plan.schema.entities:
         known = was.get(now.type_id)
         if known is not None:
-            yield _change(known, now)
+            filled = {
+                name: value
+                for (kind, type_name, name), value in defaults.items()
+                if (kind, type_name) == (now.kind, now.name)
+            }
+            yield _change(known, now, filled)
 
 
-def _change(was: EntityType, now: EntityType) -> ColumnChange:
+def _change(was: EntityType, now: EntityType, defaults: Mapping[str, str]) -> ColumnChange:
     old = {each.property_id: each for each in was.properties}
     new = {each.property_id: each for each in now.properties}
     columns = table_schema(now)
     kept = [(each, new[number]) for number, each in old.items() if number in new]
+    widened = [(before, after) for before, after in kept if arrow_type(before.type) != arrow_type(after.type)]
+    same = [pair for pair in kept if pair not in widened]
+    fresh = [each for number, each in new.items() if number not in old]
+    computed = [_widened(before.name, columns.field(after.name)) for before, after in widened]
+    computed += [
+        _filled(each, columns.field(each.name), defaults[each.name]) for each in fresh if each.name in defaults
+    ]
     return ColumnChange(
         was,
         now,
-        dropped=tuple(each.name for number, each in old.items() if number not in new),
-        renamed=tuple((before.name, after.name) for before, after in kept if before.name != after.name),
-        relaxed=tuple(before.name for before, after in kept if after.type.nullable and not before.type.nullable),
-        added=tuple(columns.field(each.name) for number, each in new.items() if number not in old),
+        dropped=(
+            *(each.name for number, each in old.items() if number not in new),
+            *(before.name for before, _ in widened),
+        ),
+        renamed=(
+            *((before.name, after.name) for before, after in same if before.name != after.name),
+            *((each.field.name, each.field.name.removeprefix(_PASSING)) for each in computed),
+        ),
+        relaxed=tuple(before.name for before, after in same if after.type.nullable and not before.type.nullable),
+        tightened=tuple(before.name for before, after in same if before.type.nullable and not after.type.nullable),
+        computed=tuple(computed),
+        added=tuple(columns.field(each.name) for each in fresh if each.name not in defaults),
     )
+
+
+def _widened(source: str, field: "pa.Field[pa.DataType]") -> ComputedColumn:
+    def values(before: "pa.Array[Any]") -> "pa.Array[Any]":
+        return before.cast(field.type)
+
+    return ComputedColumn(field.with_name(_PASSING + field.name), source, values)
+
+
+def _filled(each: Property, field: "pa.Field[pa.DataType]", default: str) -> ComputedColumn:
+    value = _default_value(each, default)
+
+    def values(ids: "pa.Array[Any]") -> "pa.Array[Any]":
+        filled: pa.Array[Any] = pa.array([value], field.type).take(pa.array(np.zeros(len(ids), np.int64)))
+        return filled
+
+    return ComputedColumn(field.with_name(_PASSING + field.name), ID, values)
+
+
+def _default_value(each: Property, text: str) -> object:
+    """The value that a default's text stands for.
+
+    Raises:
+        InvalidRequestError: it is none of the property's.
+    """
+    values = each.type.enum_values
+    if values is not None and text not in values:
+        raise InvalidRequestError(f"the @default of '{each.name}' is not among {', '.join(values)}")
+    try:
+        return pa.array([text], pa.string()).cast(arrow_type(each.type))[0].as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as wrong:
+        raise InvalidRequestError(f"the @default of '{each.name}' is no {each.type}: {wrong}") from None

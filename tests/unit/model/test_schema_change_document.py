@@ -15,10 +15,14 @@ from omnigraph.model.schema_change import (
     AddConstraint,
     AddProperty,
     AddType,
+    ChangeCardinality,
+    ChangePropertyType,
     DropMode,
     DropProperty,
     DropType,
     ExtendEnum,
+    FillProperty,
+    RemoveConstraint,
     RenameProperty,
     RenameType,
     SchemaPlan,
@@ -61,6 +65,10 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
     st.builds(UpdatePropertyMetadata, KINDS, NAMES, NAMES, ANNOTATIONS),
     st.builds(DropType, KINDS, NAMES, MODES),
     st.builds(DropProperty, KINDS, NAMES, NAMES, MODES),
+    st.builds(FillProperty, KINDS, NAMES, NAMES, TYPES, st.text()),
+    st.builds(ChangePropertyType, KINDS, NAMES, NAMES, TYPES, TYPES),
+    st.builds(RemoveConstraint, KINDS, NAMES, CONSTRAINTS),
+    st.builds(ChangeCardinality, KINDS, NAMES, st.integers(0, 9), st.none() | st.integers(0, 9)),
     st.builds(UnsupportedChange, NAMES, st.text(), st.none() | NAMES),
 )
 
@@ -83,8 +91,8 @@ def test_every_step_says_in_words_what_it_names(step: Step) -> None:
 
 
 def test_every_kind_of_step_is_drawn_above() -> None:
-    assert len(get_args(Step)) == 11
-    assert len({each.kind for each in get_args(Step)}) == 11
+    assert len(get_args(Step)) == 15
+    assert len({each.kind for each in get_args(Step)}) == 15
 
 
 @pytest.mark.parametrize(

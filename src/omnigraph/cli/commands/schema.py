@@ -26,6 +26,9 @@ def _change_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-data-loss", action="store_true", help="what is dropped shall be gone from older commits too"
     )
+    parser.add_argument(
+        "--validated", action="store_true", help="make changes too that the data must allow, having looked"
+    )
     add_branch(parser)
     add_json(parser)
 
@@ -33,7 +36,12 @@ def _change_arguments(parser: ArgumentParser) -> None:
 def _plan(call: Call) -> int:
     text = read_text(call.args.schema, "the schema")
     with call.graph() as graph:
-        plan = graph.schema_plan(text, branch=call.args.branch or "main", allow_data_loss=call.args.allow_data_loss)
+        plan = graph.schema_plan(
+            text,
+            branch=call.args.branch or "main",
+            allow_data_loss=call.args.allow_data_loss,
+            validated=call.args.validated,
+        )
         from omnigraph.model.schema_change_document import plan_document  # noqa: PLC0415  (heavy)
 
         steps = plan_document(plan.steps)
@@ -59,6 +67,7 @@ def _apply(call: Call) -> int:
             text,
             branch=call.args.branch or "main",
             allow_data_loss=call.args.allow_data_loss,
+            validated=call.args.validated,
             actor=call.actor,
         )
         return call.show(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from omnigraph.language.schema.check import check
 from omnigraph.language.schema.lint import ADD_REQUIRED_PROPERTY, CHANGE_PROPERTY_TYPE
 from omnigraph.language.schema.parse import parse
+from omnigraph.language.schema.plan_validated import LookingRules, Rules
 from omnigraph.language.schema.resolve import against
 from omnigraph.model.schema import (
     Annotation,
@@ -46,16 +47,20 @@ from omnigraph.model.types import PropertyType
 
 _METADATA = frozenset({"description", "instruction"})
 _V1 = "is not supported in schema migration v1"
+_STRICT, _LOOKING = Rules(), LookingRules()
 _OTHER_ANNOTATIONS = f"changing annotations beyond @description/@instruction {_V1}"
 
 
-def plan(accepted: Schema, desired_text: str | bytes, name: str = "schema.pg") -> SchemaPlan:
+def plan(
+    accepted: Schema, desired_text: str | bytes, name: str = "schema.pg", *, validated: bool = False
+) -> SchemaPlan:
     """How to get from the accepted schema to the one a text describes.
 
     Args:
         accepted: the schema the graph has.
         desired_text: the schema text it is to have.
         name: what to call the text in messages.
+        validated: plan changes too that are right only where the data allows them.
 
     Returns:
         The steps, the schema afterwards, and what is worth knowing. Without steps the schema is the accepted one.
@@ -66,24 +71,26 @@ def plan(accepted: Schema, desired_text: str | bytes, name: str = "schema.pg") -
         InvalidRequestError: a rename hint names nothing, or something it cannot mean.
     """
     resolved = against(accepted, check(parse(desired_text, name)))
-    steps = steps_between(accepted, resolved.schema)
+    steps = steps_between(accepted, resolved.schema, validated=validated)
     return SchemaPlan(steps, resolved.schema if steps else accepted, resolved.diagnostics)
 
 
-def steps_between(accepted: Schema, desired: Schema) -> tuple[Step, ...]:
+def steps_between(accepted: Schema, desired: Schema, *, validated: bool = False) -> tuple[Step, ...]:
     """The steps from one schema to another that was resolved against it.
 
     Args:
         accepted: the schema before.
         desired: the schema after, in the same identity domain.
+        validated: plan changes too that are right only where the data allows them.
 
     Returns:
         The steps in order; those that cannot be made are `UnsupportedChange`.
     """
+    rules = _LOOKING if validated else _STRICT
     steps = [
-        *_kind_steps(TypeKind.INTERFACE, accepted.interfaces, desired.interfaces),
-        *_kind_steps(TypeKind.NODE, accepted.nodes, desired.nodes),
-        *_kind_steps(TypeKind.EDGE, accepted.edges, desired.edges),
+        *_kind_steps(TypeKind.INTERFACE, accepted.interfaces, desired.interfaces, _STRICT),
+        *_kind_steps(TypeKind.NODE, accepted.nodes, desired.nodes, rules),
+        *_kind_steps(TypeKind.EDGE, accepted.edges, desired.edges, rules),
     ]
     is_same = accepted.identity_domain == desired.identity_domain and shape_digest(accepted) == shape_digest(desired)
     if not steps and not is_same:
@@ -91,14 +98,16 @@ def steps_between(accepted: Schema, desired: Schema) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _kind_steps(kind: TypeKind, accepted: tuple[AnyType, ...], desired: tuple[AnyType, ...]) -> Iterator[Step]:
+def _kind_steps(
+    kind: TypeKind, accepted: tuple[AnyType, ...], desired: tuple[AnyType, ...], rules: Rules
+) -> Iterator[Step]:
     before = {each.type_id: each for each in accepted}
     for each in desired:
         was = before.pop(each.type_id, None)
         if was is None:
             yield AddType(kind, each.name)
         else:
-            yield from _type_steps(was, each)
+            yield from _type_steps(was, each, rules)
     for gone in before.values():
         if kind is TypeKind.INTERFACE:
             yield UnsupportedChange(gone.type_key, f"removing interface '{gone.name}' {_V1}")
@@ -106,7 +115,7 @@ def _kind_steps(kind: TypeKind, accepted: tuple[AnyType, ...], desired: tuple[An
             yield DropType(kind, gone.name)
 
 
-def _type_steps(was: AnyType, now: AnyType) -> Iterator[Step]:
+def _type_steps(was: AnyType, now: AnyType, rules: Rules) -> Iterator[Step]:
     if was.name != now.name:
         if isinstance(now, InterfaceType):
             yield UnsupportedChange(now.type_key, f"renaming interfaces {_V1}")
@@ -117,11 +126,11 @@ def _type_steps(was: AnyType, now: AnyType) -> Iterator[Step]:
             yield from _implements_steps(was, now)
             yield from _metadata_steps(was, now)
         case EdgeType(), EdgeType():
-            yield from _edge_steps(was, now)
+            yield from _edge_steps(was, now, rules)
             yield from _metadata_steps(was, now)
-    yield from _properties_steps(was, now)
+    yield from _properties_steps(was, now, rules)
     if isinstance(was, NodeType | EdgeType) and isinstance(now, NodeType | EdgeType):
-        yield from _constraint_steps(was, now)
+        yield from _constraint_steps(was, now, rules)
 
 
 def _implements_steps(was: NodeType, now: NodeType) -> Iterator[Step]:
@@ -129,11 +138,13 @@ def _implements_steps(was: NodeType, now: NodeType) -> Iterator[Step]:
         yield UnsupportedChange(now.type_key, f"changing implemented interfaces on node '{now.name}' {_V1}")
 
 
-def _edge_steps(was: EdgeType, now: EdgeType) -> Iterator[Step]:
+def _edge_steps(was: EdgeType, now: EdgeType, rules: Rules) -> Iterator[Step]:
     if (was.from_type.type_id, was.to_type.type_id) != (now.from_type.type_id, now.to_type.type_id):
         yield UnsupportedChange(now.type_key, f"changing edge endpoints on '{now.name}' {_V1}")
     if was.cardinality != now.cardinality:
-        yield UnsupportedChange(now.type_key, f"changing cardinality on edge '{now.name}' {_V1}")
+        yield rules.cardinality(now) or UnsupportedChange(
+            now.type_key, f"changing cardinality on edge '{now.name}' {_V1}"
+        )
 
 
 def _metadata_steps(was: NodeType | EdgeType, now: NodeType | EdgeType) -> Iterator[Step]:
@@ -151,16 +162,16 @@ def _others(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
     return tuple(each for each in annotations if each.name not in _METADATA)
 
 
-def _properties_steps(was: AnyType, now: AnyType) -> Iterator[Step]:
+def _properties_steps(was: AnyType, now: AnyType, rules: Rules) -> Iterator[Step]:
     before = {each.property_id: each for each in was.properties}
     for each in now.properties:
         known = before.pop(each.property_id, None)
         if known is not None:
-            yield from _property_steps(known, each, now)
+            yield from _property_steps(known, each, now, rules)
         elif each.type.nullable:
             yield AddProperty(now.kind, now.name, each.name, each.type)
         else:
-            yield UnsupportedChange(
+            yield rules.required(each, now) or UnsupportedChange(
                 f"{now.type_key}.{each.name}",
                 f"adding required property '{now.name}.{each.name}' requires a backfill and {_V1}",
                 ADD_REQUIRED_PROPERTY,
@@ -169,7 +180,7 @@ def _properties_steps(was: AnyType, now: AnyType) -> Iterator[Step]:
         yield DropProperty(now.kind, now.name, gone.name)
 
 
-def _property_steps(was: Property, now: Property, owner: AnyType) -> Iterator[Step]:
+def _property_steps(was: Property, now: Property, owner: AnyType, rules: Rules) -> Iterator[Step]:
     path, entity = f"{owner.name}.{now.name}", f"{owner.type_key}.{now.name}"
     if was.name != now.name:
         yield RenameProperty(owner.kind, owner.name, was.name, now.name)
@@ -178,14 +189,16 @@ def _property_steps(was: Property, now: Property, owner: AnyType) -> Iterator[St
         if added:
             yield ExtendEnum(owner.kind, owner.name, now.name, added)
         else:
-            yield UnsupportedChange(entity, f"changing property type for '{path}' {_V1}", CHANGE_PROPERTY_TYPE)
+            yield rules.property_type(was, now, owner) or UnsupportedChange(
+                entity, f"changing property type for '{path}' {_V1}", CHANGE_PROPERTY_TYPE
+            )
     if _embed_facts(was) != _embed_facts(now):
         reason = (
             f"changing @embed source or model for '{path}' {_V1}; rebuild the graph so stored vectors and their "
             "declared embedding space cannot diverge"
         )
         yield UnsupportedChange(entity, reason)
-    yield from _own_constraint_steps(was, now, owner)
+    yield from _own_constraint_steps(was, now, owner, rules)
     if was.declared_directly != now.declared_directly:
         yield UnsupportedChange(entity, f"changing whether '{path}' is declared by the type itself {_V1}")
     if _links(was) != _links(now):
@@ -213,21 +226,24 @@ def _links(each: Property) -> set[tuple[int, int]]:
     return {(link.owner_type_id, link.property_id) for link in each.satisfies}
 
 
-def _own_constraint_steps(was: Property, now: Property, owner: AnyType) -> Iterator[Step]:
+def _own_constraint_steps(was: Property, now: Property, owner: AnyType, rules: Rules) -> Iterator[Step]:
     path, entity = f"{owner.name}.{now.name}", f"{owner.type_key}.{now.name}"
     for each in now.constraints:
         if each in was.constraints:
             continue
         if each is not PropertyConstraint.INDEX:
+            if rules.by_constraint(each):
+                continue
             yield UnsupportedChange(entity, f"adding a property-level @{each} constraint to '{path}' {_V1}")
         elif isinstance(owner, InterfaceType):
             # A type with a table lists this index among its constraints, and the step comes from there.
             yield AddConstraint(owner.kind, owner.name, Index((now.name,)))
-    if set(was.constraints) - set(now.constraints):
+    gone = set(was.constraints) - set(now.constraints)
+    if any(not rules.by_constraint(each) for each in gone):
         yield UnsupportedChange(entity, f"removing property constraints from '{path}' {_V1}")
 
 
-def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType) -> Iterator[Step]:
+def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType, rules: Rules) -> Iterator[Step]:
     before = {_identity(each, was) for each in was.constraints}
     after = {_identity(each, now) for each in now.constraints}
     for each in now.constraints:
@@ -237,9 +253,13 @@ def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType) -> Ite
             yield AddConstraint(now.kind, now.name, each)
         else:
             reason = f"adding constraint '{constraint_text(each)}' to '{now.name}' {_V1}"
-            yield UnsupportedChange(now.type_key, reason)
-    if before - after:
+            yield rules.added(each, now) or UnsupportedChange(now.type_key, reason)
+    gone = [each for each in was.constraints if _identity(each, was) not in after]
+    removed = [rules.removed(each, now) for each in gone]
+    if None in removed:
         yield UnsupportedChange(now.type_key, f"removing constraints from '{now.name}' {_V1}")
+    else:
+        yield from (step for step in removed if step is not None)
 
 
 def _identity(constraint: Constraint, owner: NodeType | EdgeType) -> tuple[object, ...]:

@@ -57,6 +57,10 @@ class Field:
         """The same with nulls allowed."""
         return self._with(_NULLABLE, _VARINT, 1)
 
+    def strict(self) -> "Field":
+        """The same with no nulls allowed."""
+        return self._with(_NULLABLE, _VARINT, 0)
+
     def _number(self, key: int) -> int:
         return next((value for number, _, value in self.entries if number == key and isinstance(value, int)), 0)
 
@@ -100,6 +104,14 @@ class Columns:
         return replace(
             self,
             columns=tuple((head.nullable() if head.name in chosen else head, *parts) for head, *parts in self.columns),
+        )
+
+    def tightened(self, names: Iterable[str]) -> "Columns":
+        """Some columns with no nulls allowed."""
+        chosen = set(names)
+        return replace(
+            self,
+            columns=tuple((head.strict() if head.name in chosen else head, *parts) for head, *parts in self.columns),
         )
 
     def extended(self, fields: Sequence["pa.Field[pa.DataType]"], *, first_id: int) -> "Columns":

@@ -34,13 +34,24 @@ from omnigraph.storage.tables.indexes import (
     with_segments,
 )
 from omnigraph.storage.tables.rebase import read_staging, rebase
-from omnigraph.storage.tables.schema import change_columns
+from omnigraph.storage.tables.schema import ComputedColumn, change_columns
 from omnigraph.storage.tables.stage import stage_rows
 from omnigraph.storage.tables.staged import Places, RowsToStage, StagedTable, Written
 from omnigraph.storage.tables.staging import Staging, as_staged
 from omnigraph.storage.tables.table import Table
 
-__all__ = ["Difference", "IndexKind", "IndexSpec", "Places", "RowsToStage", "StagedTable", "Table", "Tables", "Written"]
+__all__ = [
+    "ComputedColumn",
+    "Difference",
+    "IndexKind",
+    "IndexSpec",
+    "Places",
+    "RowsToStage",
+    "StagedTable",
+    "Table",
+    "Tables",
+    "Written",
+]
 
 _What = TypeVar("_What")
 
@@ -113,18 +124,23 @@ class Tables:
         self,
         base: Pin,
         *,
+        computed: Sequence[ComputedColumn] = (),
         dropped: Iterable[str] = (),
         renamed: Mapping[str, str] | None = None,
         relaxed: Iterable[str] = (),
+        tightened: Iterable[str] = (),
         added: Sequence["pa.Field[pa.DataType]"] = (),
     ) -> StagedTable:
         """Make one version with other columns. No row is rewritten; rows there are have null in new columns.
 
         Args:
             base (Pin): the version to start from.
+            computed (Sequence[ComputedColumn]): columns to make first, with values; they may be renamed in the same
+                call.
             dropped (Iterable[str]): columns to leave out.
             renamed (Mapping[str, str] | None): of those that stay, old names to new ones.
             relaxed (Iterable[str]): columns, by their old names, that shall allow nulls.
+            tightened (Iterable[str]): columns, by their old names, that have no nulls and shall not allow any.
             added (Sequence[pa.Field]): columns to add at the end; they allow nulls.
 
         Returns:
@@ -133,8 +149,16 @@ class Tables:
         Raises:
             InternalError: a column is not there, a name is taken, or a new column does not allow nulls.
         """
-        made = change_columns(self._handles.open(base), dropped=dropped, renamed=renamed, relaxed=relaxed, added=added)
-        return as_staged(base, self._handles.keep(made), ())
+        made = change_columns(
+            self._handles.open(base),
+            computed=computed,
+            dropped=dropped,
+            renamed=renamed,
+            relaxed=relaxed,
+            tightened=tightened,
+            added=added,
+        )
+        return as_staged(base, self._handles.keep(made.handle), made.files)
 
     def stage_add_column(self, base: Pin, column: "pa.Field[pa.DataType]") -> StagedTable:
         """Add a column that allows nulls, at the end; see `stage_columns`."""

@@ -1,0 +1,98 @@
+"""Changes of a schema that are right only where the data allows them.
+
+The strict rules plan none of them. The looking rules plan them as steps that have the data looked at before anything is
+written.
+"""
+
+from omnigraph.model.schema import AnyType, Constraint, EdgeType, EntityType, Key, Property, PropertyConstraint
+from omnigraph.model.schema_change import (
+    AddConstraint,
+    ChangeCardinality,
+    ChangePropertyType,
+    FillProperty,
+    RemoveConstraint,
+    Step,
+)
+from omnigraph.model.types import PropertyType, Scalar
+
+DEFAULT = "default"
+
+# Numbers of the left fit into those of the right, every one of them.
+_WIDER = {
+    Scalar.I32: {Scalar.I64, Scalar.F64},
+    Scalar.U32: {Scalar.U64, Scalar.I64, Scalar.F64},
+    Scalar.F32: {Scalar.F64},
+}
+
+
+class Rules:
+    """Which changes have steps beside those that need no look at the data: none."""
+
+    def cardinality(self, now: EdgeType) -> Step | None:  # noqa: ARG002
+        """The step to another number of edges."""
+        return None
+
+    def required(self, each: Property, owner: AnyType) -> Step | None:  # noqa: ARG002
+        """The step that adds a required property."""
+        return None
+
+    def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:  # noqa: ARG002
+        """The step to another type of a property."""
+        return None
+
+    def added(self, each: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002
+        """The step that adds a constraint."""
+        return None
+
+    def removed(self, each: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002
+        """The step that removes a constraint."""
+        return None
+
+    def by_constraint(self, each: PropertyConstraint) -> bool:  # noqa: ARG002
+        """Whether what a property declares has a step among the constraints of its type."""
+        return False
+
+
+class LookingRules(Rules):
+    """Which changes have steps where the data is looked at."""
+
+    def cardinality(self, now: EdgeType) -> Step | None:
+        """Any other number."""
+        return ChangeCardinality(now.kind, now.name, now.cardinality.min, now.cardinality.max)
+
+    def required(self, each: Property, owner: AnyType) -> Step | None:
+        """With a `@default`, which the entities there are get."""
+        value = next((note.value for note in each.annotations if note.name == DEFAULT), None)
+        if value is None or each.type.list or each.type.is_vector:
+            return None
+        return FillProperty(owner.kind, owner.name, each.name, each.type, value)
+
+    def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:
+        """To a type that holds every value of the old one, with or without absent ones."""
+        if not _holds(was.type, now.type):
+            return None
+        return ChangePropertyType(owner.kind, owner.name, now.name, was.type, now.type)
+
+    def added(self, each: Constraint, owner: EntityType) -> Step | None:
+        """Anything but a key: ids are made from it."""
+        return None if isinstance(each, Key) else AddConstraint(owner.kind, owner.name, each)
+
+    def removed(self, each: Constraint, owner: EntityType) -> Step | None:
+        """Anything but a key."""
+        return None if isinstance(each, Key) else RemoveConstraint(owner.kind, owner.name, each)
+
+    def by_constraint(self, each: PropertyConstraint) -> bool:
+        """What is no key."""
+        return each is not PropertyConstraint.KEY
+
+
+def _holds(was: PropertyType, now: PropertyType) -> bool:
+    """Whether every value of one type is one of the other, absent ones aside."""
+    if was.list != now.list or was.vector_dim != now.vector_dim:
+        return False
+    if was.enum_values is not None:
+        # An enum grows, or becomes any text.
+        return now.scalar is was.scalar and (now.enum_values is None or set(was.enum_values) <= set(now.enum_values))
+    if now.enum_values is not None:
+        return False
+    return was.scalar is now.scalar or (now.scalar in _WIDER.get(was.scalar, set()) and not was.list)

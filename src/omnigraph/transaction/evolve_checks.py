@@ -1,0 +1,121 @@
+"""Whether the data there is allows a change of schema: looked at column by column, before anything is written."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from omnigraph.errors import ConstraintError
+from omnigraph.model.schema import ID, SRC, Check, EdgeType, EntityType, Range, Schema, Unique
+from omnigraph.model.schema_change import AddConstraint, ChangeCardinality, ChangePropertyType, SchemaPlan, Step
+from omnigraph.transaction.staging import Staging
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+EXAMPLES_MAX = 5
+
+
+def refuse_what_breaks(staging: Staging, before: Schema, plan: SchemaPlan) -> None:
+    """Stop a change of schema that the data does not allow.
+
+    Args:
+        staging: the write, before it has changed anything.
+        before: the schema the data keeps to.
+        plan: the changes.
+
+    Raises:
+        ConstraintError: the first that it does not allow, with how many entities break it and some of their ids.
+    """
+    was = {each.type_id: each for each in before.entities}
+    for now in plan.schema.entities:
+        known = was.get(now.type_id)
+        if known is None:
+            continue
+        for step in plan.steps:
+            if getattr(step, "type_name", None) == now.name and getattr(step, "type_kind", None) == now.kind:
+                ids = _breaking(staging, before, known, now, step)
+                if len(ids):
+                    raise _refusal(step, now, ids)
+
+
+def _refusal(step: Step, now: EntityType, ids: "pa.Array[Any]") -> ConstraintError:
+    shown = [str(each) for each in ids.slice(0, EXAMPLES_MAX).to_pylist()]
+    few = ", ".join(f"'{each}'" for each in shown)
+    more = "" if len(ids) <= len(shown) else ", …"
+    nouns = "entity breaks" if len(ids) == 1 else "entities break"
+    return ConstraintError(
+        f"cannot {step}: {len(ids)} {nouns} it ({few}{more}); correct them first",
+        code="schema_data_conflict",
+        type_key=now.type_key,
+        count=len(ids),
+        ids=shown,
+    )
+
+
+def _breaking(staging: Staging, before: Schema, was: EntityType, now: EntityType, step: Step) -> "pa.Array[Any]":
+    """The ids of the entities that a step would leave wrong."""
+    match step:
+        case ChangePropertyType() if step.from_type.nullable and not step.to_type.nullable:
+            column = _old_name(was, now, step.property_name)
+            rows = staging.scan(was.type_key, columns=[ID, column])
+            return _ids(rows, pc.is_null(rows.column(column)))
+        case AddConstraint(constraint=Range(property=name, min=least, max=most)):
+            column = _old_name(was, now, name)
+            rows = staging.scan(was.type_key, columns=[ID, column])
+            values = rows.column(column)
+            wrong = [pc.less(values, least)] if least is not None else []
+            wrong += [pc.greater(values, most)] if most is not None else []
+            return _ids(rows, pc.or_(*wrong) if len(wrong) > 1 else wrong[0])
+        case AddConstraint(constraint=Check(property=name, pattern=pattern)):
+            column = _old_name(was, now, name)
+            rows = staging.scan(was.type_key, columns=[ID, column])
+            return _ids(rows, pc.invert(pc.match_substring_regex(rows.column(column), pattern)))
+        case AddConstraint(constraint=Unique(properties=names)):
+            return _sharing(staging, was, [_old_name(was, now, name) for name in names])
+        case ChangeCardinality():
+            return _of_wrong_degree(staging, before, was, step)
+        case _:
+            return pa.array([], pa.string())
+
+
+def _old_name(was: EntityType, now: EntityType, name: str) -> str:
+    """What a property was called before; the ends of an edge are always called the same."""
+    found = now.property_named(name)
+    if found is None:
+        return name
+    return next((each.name for each in was.properties if each.property_id == found.property_id), name)
+
+
+def _ids(rows: pa.Table, wrong: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
+    """The ids of the rows for which a mask is true; unknown is not."""
+    return rows.column(ID).filter(pc.fill_null(wrong, False)).combine_chunks()  # noqa: FBT003
+
+
+def _sharing(staging: Staging, was: EntityType, columns: list[str]) -> "pa.Array[Any]":
+    """The ids of the entities whose tuple another one has."""
+    rows = staging.scan(was.type_key, columns=[ID, *columns])
+    for column in columns:
+        rows = rows.filter(pc.is_valid(rows.column(column)))
+    groups = rows.group_by(columns).aggregate([(ID, "count"), (ID, "list")])
+    shared = groups.filter(pc.greater(groups.column(f"{ID}_count"), 1))
+    found = pc.list_flatten(shared.column(f"{ID}_list").combine_chunks())
+    ordered: pa.Array[Any] = found.take(pc.sort_indices(found))
+    return ordered
+
+
+def _of_wrong_degree(staging: Staging, before: Schema, was: EntityType, step: ChangeCardinality) -> "pa.Array[Any]":
+    """The ids of the nodes that have too many or too few edges."""
+    assert isinstance(was, EdgeType)
+    edges = staging.scan(was.type_key, columns=[SRC])
+    counted = pc.value_counts(edges.column(SRC))
+    nodes, counts = counted.field(0), counted.field(1)
+    wrong = pc.less(counts, step.min)
+    if step.max is not None:
+        wrong = pc.or_(wrong, pc.greater(counts, step.max))
+    found = [nodes.filter(wrong)]
+    if step.min > 0:
+        source = next(each for each in before.nodes if each.type_id == was.from_type.type_id)
+        everyone = staging.scan(source.type_key, columns=[ID]).column(ID)
+        found.append(everyone.filter(pc.invert(pc.is_in(everyone, value_set=nodes))).combine_chunks())
+    return pa.concat_arrays(found)

@@ -1,0 +1,183 @@
+"""Changes of a schema that the data must allow."""
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph import ConstraintError, Graph, InvalidRequestError
+from omnigraph.model.schema_change import SchemaPlan
+
+BEFORE = """\
+node Person { name: String @key  age: I32?  score: F32  mood: enum(good, bad)  mail: String? }
+edge Knows: Person -> Person { since: U32? }
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    graph = omnigraph.init(tmp_path / "graph", BEFORE)
+    graph.write(
+        nodes={
+            "Person": [
+                {"name": "a", "age": 1, "score": 0.5, "mood": "good", "mail": "x@y"},
+                {"name": "b", "age": 2**31 - 1, "score": 1.5, "mood": "bad", "mail": "x@y"},
+            ]
+        },
+        edges={"Knows": [{"from": "a", "to": "b", "since": 2**32 - 1}, {"from": "a", "to": "a"}]},
+    )
+    graph.mutate('query q() { insert Person { name: "c", score: 2.5, mood: "good" } }')
+    graph.mutate('query q() { delete Person where name = "c" }')
+    graph.mutate('query q() { insert Person { name: "d", score: 3.5, mood: "bad" } }')
+    return graph
+
+
+def changed(graph: Graph, old: str, new: str) -> SchemaPlan:
+    text = BEFORE.replace(old, new)
+    assert text != BEFORE
+    assert not graph.schema_plan(text).supported, "only when asked for"
+    with pytest.raises(InvalidRequestError, match="not supported in schema migration v1"):
+        graph.schema_apply(text)
+    return graph.schema_apply(text, validated=True).plan
+
+
+def people(graph: Graph, *columns: str) -> list[dict[str, object]]:
+    shown = ", ".join(f"$p.{each} as {each}" for each in columns)
+    return graph.query(f"query q() {{ match {{ $p: Person }} return {{ {shown} }} order {{ $p.name }} }}").to_pylist()
+
+
+def test_a_wider_type_keeps_every_value(graph: Graph) -> None:
+    plan = changed(graph, "age: I32?", "age: I64?")
+
+    assert [str(step) for step in plan.steps] == ["change property 'Person.age' (I32? -> I64?) on node 'Person'"]
+    graph.mutate('query q() { insert Person { name: "e", age: 9000000000, score: 1.0, mood: "good" } }')
+    assert [row["age"] for row in people(graph, "name", "age")] == [1, 2**31 - 1, None, 9_000_000_000]
+
+
+def test_several_types_may_widen_at_once_together_with_a_rename(graph: Graph) -> None:
+    text = BEFORE.replace("age: I32?", 'years: F64? @rename_from("age")').replace("score: F32", "score: F64")
+    text = text.replace("since: U32?", "since: I64?").replace("mood: enum(good, bad)", "mood: String")
+    old = graph.snapshot().record.commit
+
+    graph.schema_apply(text, validated=True)
+
+    assert people(graph, "name", "years", "score", "mood")[:2] == [
+        {"name": "a", "years": 1.0, "score": 0.5, "mood": "good"},
+        {"name": "b", "years": float(2**31 - 1), "score": 1.5, "mood": "bad"},
+    ]
+    edges = graph.query("query q() { match { $p: Person $p $k: knows $q } return { $k.since as s } order { s } }")
+    assert [row["s"] for row in edges] == [None, 2**32 - 1]
+    graph.mutate('query q() { insert Person { name: "z", years: 0.5, score: 1.0, mood: "any" } }')
+    asked = "query q() { match { $p: Person } return { $p.age as age } order { $p.name } }"
+    assert [row["age"] for row in graph.query(asked, commit=old)] == [1, 2**31 - 1, None]
+
+
+def test_a_type_that_does_not_hold_every_value_stays_unsupported(graph: Graph) -> None:
+    for old, new in (("age: I32?", "age: U32?"), ("score: F32", "score: I64"), ("mail: String?", "mail: enum(a)?")):
+        plan = graph.schema_plan(BEFORE.replace(old, new), validated=True)
+        assert not plan.supported, new
+
+
+def test_a_property_may_become_nullable(graph: Graph) -> None:
+    changed(graph, "score: F32 ", "score: F32? ")
+    graph.mutate('query q() { insert Person { name: "e", mood: "good" } }')
+    assert [row["score"] for row in people(graph, "name", "score")] == [0.5, 1.5, 3.5, None]
+
+
+def test_a_property_may_be_required_when_everybody_has_it(graph: Graph) -> None:
+    required = BEFORE.replace("mail: String?", "mail: String")
+    with pytest.raises(ConstraintError) as refused:
+        graph.schema_apply(required, validated=True)
+    assert refused.value.message == (
+        "cannot change property 'Person.mail' (String? -> String) on node 'Person': 1 entity breaks it ('d'); "
+        "correct them first"
+    )
+    assert refused.value.code == "schema_data_conflict"
+
+    graph.mutate('query q() { update Person set { mail: "d@y" } where name = "d" }')
+    graph.schema_apply(required, validated=True)
+
+    with pytest.raises(omnigraph.GraphError, match="mail"):
+        graph.mutate('query q() { insert Person { name: "e", score: 1.0, mood: "good" } }')
+    graph.mutate('query q() { insert Person { name: "e", score: 1.0, mood: "good", mail: "e@y" } }')
+    assert [row["mail"] for row in people(graph, "name", "mail")] == ["x@y", "x@y", "d@y", "e@y"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ('rank: I64 @default("7")', 7),
+        ('rank: String @default("none")', "none"),
+        ('rank: enum(low, high) @default("low")', "low"),
+        ('rank: Bool @default("true")', True),
+        ('rank: Date @default("2024-02-29")', "2024-02-29"),
+        ('rank: F64 @default("0.25")', 0.25),
+    ],
+)
+def test_a_required_property_comes_with_its_default(graph: Graph, declared: str, value: object) -> None:
+    changed(graph, "mail: String?", f"mail: String?  {declared}")
+    assert [row["rank"] for row in people(graph, "name", "rank")] == [value] * 3
+
+
+def test_a_default_that_is_no_value_is_refused(graph: Graph) -> None:
+    for declared, message in (
+        ('rank: I64 @default("x")', "the @default of 'rank' is no I64"),
+        ('rank: enum(low) @default("high")', "the @default of 'rank' is not among low"),
+    ):
+        before = graph.snapshot().record
+        with pytest.raises(InvalidRequestError, match=message):
+            graph.schema_apply(BEFORE.replace("mail:", f"{declared}  mail:"), validated=True)
+        assert graph.snapshot().record == before
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("@range(age, 2..)", "cannot add constraint @range(age, 2..) on node 'Person': 1 entity breaks it ('a')"),
+        ("@range(age, ..5)", "1 entity breaks it ('b')"),
+        ('@check(mail, "z")', "2 entities break it ('a', 'b')"),
+        ("@unique(mail)", "cannot add constraint @unique(mail) on node 'Person': 2 entities break it ('a', 'b')"),
+    ],
+)
+def test_a_rule_comes_only_when_everybody_keeps_to_it(graph: Graph, rule: str, message: str) -> None:
+    text = BEFORE.replace("mail: String? }", f"mail: String?  {rule} }}")
+    with pytest.raises(ConstraintError) as refused:
+        graph.schema_apply(text, validated=True)
+    assert message in refused.value.message
+
+    graph.mutate(
+        'query q() @ordered { update Person set { mail: "zz" } where name = "a" '
+        'update Person set { mail: "z", age: 4 } where name = "b" update Person set { age: 3 } where name = "a" }'
+    )
+    graph.schema_apply(text, validated=True)
+
+    bad = {"@range(age, 2..)": "age: 1", "@range(age, ..5)": "age: 6"}.get(
+        rule, 'mail: "zz"' if "unique" in rule else 'mail: "y"'
+    )
+    with pytest.raises(ConstraintError):
+        graph.mutate(f'query q() {{ insert Person {{ name: "e", score: 1.0, mood: "good", {bad} }} }}')
+    # And goes without looking.
+    graph.schema_apply(BEFORE, validated=True)
+    graph.mutate(f'query q() {{ insert Person {{ name: "e", score: 1.0, mood: "good", {bad} }} }}')
+
+
+def test_a_cardinality_may_change_when_the_edges_keep_to_it(graph: Graph) -> None:
+    for bounds, message in (("0..1", "1 entity breaks it ('a')"), ("1..", "2 entities break it ('b', 'd')")):
+        with pytest.raises(ConstraintError) as refused:
+            graph.schema_apply(
+                BEFORE.replace("Person {", f"Person @card({bounds}) {{").replace(
+                    "node Person @card(" + bounds + ")", "node Person"
+                ),
+                validated=True,
+            )
+        assert message in refused.value.message
+    wider = BEFORE.replace("-> Person {", "-> Person @card(0..2) {")
+    assert [str(step) for step in graph.schema_apply(wider, validated=True).plan.steps] == [
+        "change cardinality of edge 'Knows' to @card(0..2)"
+    ]
+    with pytest.raises(ConstraintError):
+        graph.mutate('query q() { insert Knows { from: "a", to: "d" } }')
+
+
+def test_a_key_is_never_added_or_removed(graph: Graph) -> None:
+    assert not graph.schema_plan(BEFORE.replace("name: String @key", "name: String"), validated=True).supported
