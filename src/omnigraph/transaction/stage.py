@@ -14,6 +14,7 @@ from omnigraph.model.change import NO_CHANGES, Changes, TypeChange
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint
 from omnigraph.storage import paths
+from omnigraph.storage.id_column import is_known
 from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
 from omnigraph.storage.tables.tables import StagedTable
@@ -206,8 +207,8 @@ def _changes(parts: Parts, tables: Mapping[str, StagedTable]) -> Changes:
         key: TypeChange(len(each.inserted), len(each.updated), len(each.deleted), *(map(tuple, each) if inline else ()))
         for key, each in ids.items()
     }
-    if inline:
-        return Changes(types)
+    if inline or not all(is_known(some) for each in ids.values() for some in each):
+        return Changes(types)  # of very many only the number is known: whoever wants them compares the versions
     path = paths.change_file(parts.ids.new())
     parts.store.put(path, change_file_bytes(ids))
     return Changes(types, path)

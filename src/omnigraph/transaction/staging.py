@@ -167,6 +167,10 @@ class Staging:
         """Note that the write's validity rests on these (unique values, the edges of a node, …)."""
         self._touch(type_key).reads |= tokens(kind, names)
 
+    def read_whole(self, type_key: str) -> None:
+        """Note that the write's validity rests on every entity of a type."""
+        self._touch(type_key).reads_whole = True
+
     def write_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:
         """Note that the write changes these."""
         self._touch(type_key).writes |= tokens(kind, names)

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.errors import FormatError
 from omnigraph.model.change import TypeChange
+from omnigraph.storage.id_column import id_array
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -36,14 +38,18 @@ def change_file_bytes(changed: Mapping[str, ChangedIds]) -> bytes:
         for type_key, ids in sorted(changed.items())
         for operation, some in zip(_OPERATIONS, ids, strict=True)
     ]
+    keys, sizes = sorted(changed), [len(some) for _, _, some in groups]
+    # Built as what they are on disk: a change may have millions of ids, and few keys.
+    key_codes = np.repeat([keys.index(type_key) for type_key, _, _ in groups], sizes).astype(np.int32)
+    op_codes = np.repeat([_OPERATIONS.index(operation) for _, operation, _ in groups], sizes).astype(np.int8)
     columns = [
-        pa.concat_arrays([pa.repeat(type_key, len(some)) for type_key, _, some in groups]),
-        pa.concat_arrays([pa.repeat(operation, len(some)) for _, operation, some in groups]),
-        pa.concat_arrays([pa.array(some, pa.string()) for _, _, some in groups]),
+        pa.chunked_array([pa.DictionaryArray.from_arrays(key_codes, pa.array(keys, pa.string()))]),
+        pa.chunked_array([pa.DictionaryArray.from_arrays(op_codes, pa.array(_OPERATIONS, pa.string()))]),
+        pa.chunked_array([chunk for _, _, some in groups for chunk in id_array(some).chunks], pa.string()),
     ]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, _SCHEMA) as writer:
-        writer.write_table(pa.table(columns, names=_SCHEMA.names).cast(_SCHEMA))
+        writer.write_table(pa.table(columns, schema=_SCHEMA))
     return sink.getvalue().to_pybytes()
 
 

@@ -1,6 +1,6 @@
 """What a caller hands over to be staged, and what comes back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -69,16 +69,16 @@ class StagedTable:
         updated_ids: ids that both have, with a new row.
         deleted_ids: ids that only the base has.
         files: paths under the graph's root that the new version needs and its base does not.
-        written: what was done to rows, where that is little and certain; None where it has to be read.
+        written: tells what was done to rows, where that is little and certain; None where it has to be read.
     """
 
     base: Pin
     pin: Pin
-    inserted_ids: tuple[str, ...] = ()
-    updated_ids: tuple[str, ...] = ()
-    deleted_ids: tuple[str, ...] = ()
+    inserted_ids: Sequence[str] = ()
+    updated_ids: Sequence[str] = ()
+    deleted_ids: Sequence[str] = ()
     files: tuple[str, ...] = ()
-    written: Written | None = field(default=None, compare=False)
+    written: Callable[[], Written | None] | None = field(default=None, compare=False)
 
     @property
     def is_unchanged(self) -> bool:

@@ -1,6 +1,6 @@
 """A staged table together with what this process need not read again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.model.commit import Pin
@@ -43,10 +43,10 @@ def as_staged(
     made: Handle,
     files: Iterable[str],
     *,
-    inserted_ids: tuple[str, ...] = (),
-    updated_ids: tuple[str, ...] = (),
-    deleted_ids: tuple[str, ...] = (),
-    written: Written | None = None,
+    inserted_ids: Sequence[str] = (),
+    updated_ids: Sequence[str] = (),
+    deleted_ids: Sequence[str] = (),
+    written: Callable[[], Written | None] | None = None,
 ) -> StagedTable:
     """What a caller gets of a version just made.
 
@@ -54,10 +54,10 @@ def as_staged(
         base (Pin): what it was made from.
         made (Handle): the version; the base itself when nothing changed.
         files (Iterable[str]): files it needs besides its manifest, under the table's folder.
-        inserted_ids (tuple[str, ...]): ids it has and the base has not.
-        updated_ids (tuple[str, ...]): ids whose row is another.
-        deleted_ids (tuple[str, ...]): ids it has no more.
-        written (Written | None): what was done to rows, where that is known.
+        inserted_ids (Sequence[str]): ids it has and the base has not.
+        updated_ids (Sequence[str]): ids whose row is another.
+        deleted_ids (Sequence[str]): ids it has no more.
+        written (Callable[[], Written | None] | None): tells what was done to rows, where that is known.
 
     Returns:
         StagedTable: with rows and bytes filled in.

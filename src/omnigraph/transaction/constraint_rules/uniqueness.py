@@ -1,7 +1,7 @@
 """Tuples that occur once over a type: among the rows of a write, and between them and the committed ones."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -94,27 +94,41 @@ def _by_name(rule: Distinct, rows: pa.Table) -> dict[str, str]:
 
 
 def _names(rule: Distinct, rows: pa.Table) -> list[str]:
-    """One text for each row's tuple; equal tuples have equal texts, and no others have."""
+    """One text for each row's tuple, in which the rule is named too."""
     prefix = f"{','.join(rule.columns)}="
+    return [prefix + text for text in tuple_texts(rule, rows).to_pylist()]
+
+
+def tuple_texts(rule: Distinct, rows: pa.Table) -> "pa.Array[Any]":
+    """One text for each row's tuple; equal tuples have equal texts, and no others have.
+
+    Args:
+        rule: the tuple.
+        rows: with every component of it.
+
+    Returns:
+        As many texts.
+    """
     texts = [_texts(rows.column(column)) for column in rule.columns]
     if len(texts) == 1:
-        return [prefix + text for text in texts[0]]
+        return texts[0]
     # Each component's length before it keeps ("a", "bc") and ("ab", "c") apart.
-    return [prefix + "".join(f"{len(text)}:{text}" for text in row) for row in zip(*texts, strict=True)]
+    parts = [part for text in texts for part in (pc.utf8_length(text).cast(pa.string()), ":", text)]
+    joined: pa.Array[Any] = pc.binary_join_element_wise(*parts, "")
+    return joined
 
 
-def _texts(column: "pa.ChunkedArray[Any]") -> Sequence[str]:
+def _texts(column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
     kind = column.type
-    values: Any = column
-    if pa.types.is_string(kind):
-        return list(values.to_pylist())
+    values: Any = column.combine_chunks()
     if pa.types.is_floating(kind):
         values = pc.add(values, 0.0)  # both zeros are one value
     elif pa.types.is_timestamp(kind):
         values = values.cast(pa.int64())
     elif pa.types.is_nested(kind):
-        return [json.dumps(each) for each in to_json(values)]
-    return list(values.cast(pa.string()).to_pylist())
+        values = pa.array([json.dumps(each) for each in to_json(values)], pa.string())
+    texts: pa.Array[Any] = values.cast(pa.string())
+    return texts
 
 
 def _changed(rule: Distinct, pending: pa.Table, replaced: pa.Table) -> tuple[pa.Table, pa.Table]:

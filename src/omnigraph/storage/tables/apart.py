@@ -1,0 +1,160 @@
+"""Rows that many processes write at once, and the one version that is made of them.
+
+A process that only writes rows needs no more than the version they are for, and hands back a few words about each file.
+Nobody sees the files until a version names them; of a process that failed, or that did what another did too, none does.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance.fragment import FragmentMetadata, write_fragments
+
+from omnigraph.errors import InternalError
+from omnigraph.model.commit import Pin
+from omnigraph.storage.id_column import IdColumn, id_array
+from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Deletion, Offsets, at, delete_at, open_fragments
+from omnigraph.storage.tables.effect import Effect, key_of, keyed
+from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.files import deletion_files, fragment_files
+from omnigraph.storage.tables.handles import Handle
+from omnigraph.storage.tables.stage import make_version, replace_content
+from omnigraph.storage.tables.staged import StagedTable
+from omnigraph.storage.tables.staging import Staging, as_staged, unchanged
+from omnigraph.storage.tables.table import ID
+from omnigraph.storage.tables.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """Rows that were written and that no version has yet.
+
+    Attributes:
+        description: what a version needs to know, as JSON.
+        rows: how many.
+        path: of the file, under the table's folder.
+    """
+
+    description: str
+    rows: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesToStage:
+    """The changes of one write to one table, its rows written already.
+
+    Attributes:
+        added: the files.
+        dropped: by the number of a file among them, the rows in it that shall not count.
+        removed: addresses, in the base, of rows that go.
+        replaces: the table's content becomes exactly the files.
+        updated_ids: ids among the new rows that the base has too.
+        deleted_ids: ids that only the base has.
+        ids_max: of more new ids than this only the number is told.
+    """
+
+    added: tuple[WrittenFile, ...] = ()
+    dropped: Mapping[int, Offsets] = field(default_factory=dict)
+    removed: Addresses = field(default_factory=lambda: NO_ADDRESSES)
+    replaces: bool = False
+    updated_ids: Sequence[str] = ()
+    deleted_ids: Sequence[str] = ()
+    ids_max: int = 2**62
+
+
+def write_apart(tables: Tables, base: Pin, rows: pa.Table) -> tuple[WrittenFile, ...]:
+    """Write rows for a table, in any process that reaches it.
+
+    Args:
+        tables (Tables): where.
+        base (Pin): the version they are for; its columns are theirs.
+        rows (pa.Table): what to write.
+
+    Returns:
+        tuple[WrittenFile, ...]: the files, in the order of the rows.
+    """
+    handle = tables._handles.open(base)
+    with mapped(base.table, base.version):
+        written = write_fragments(rows, handle.dataset)
+    return tuple(
+        WrittenFile(json.dumps(each.to_json()), each.num_rows, f"data/{each.files[0].path}") for each in written
+    )
+
+
+def stage_apart(tables: Tables, base: Pin, files: FilesToStage) -> StagedTable:
+    """Make one version of files that were written apart.
+
+    Args:
+        tables (Tables): where.
+        base (Pin): the version to start from.
+        files (FilesToStage): what to change.
+
+    Returns:
+        StagedTable: the new version, or the base itself when nothing changes.
+
+    Raises:
+        InternalError: a row to remove is not there.
+    """
+    handle = tables._handles.open(base)
+    kept = [
+        (number, FragmentMetadata.from_json(each.description))
+        for number, each in enumerate(files.added)
+        if each.rows > len(files.dropped.get(number, ()))
+    ]
+    added = tuple(fragment for _, fragment in kept)
+    if not added and not len(files.removed) and not (files.replaces and handle.rows):
+        return tables._keep(unchanged(base, handle))
+    short = {key_of(fragment): files.dropped[number] for number, fragment in kept if len(files.dropped.get(number, ()))}
+    with mapped(base.table, base.version):
+        deletion = Deletion() if files.replaces else delete_at(handle.dataset, files.removed)
+        if deletion is None:
+            raise InternalError(f"table {base.table} at {base.version}: a row to be replaced is not there")
+        if files.replaces:
+            made = replace_content(handle, added, intermediate=bool(short))
+        else:
+            made = make_version(handle, added, deletion, intermediate=bool(short))
+        paths = fragment_files(added) | deletion_files(deletion.updated)
+        if short:
+            made, dropped = _without(made, short)
+            paths |= deletion_files(dropped.updated)
+        own = {key_of(fragment) for fragment in added}
+        present = tuple(fragment for key, fragment in keyed(made.fragments()).items() if key in own)
+        inserted = _inserted(made, present, files)
+    staged = as_staged(
+        base,
+        made,
+        paths,
+        inserted_ids=inserted,
+        updated_ids=files.updated_ids,
+        deleted_ids=files.deleted_ids,
+    )
+    # A fragment without a dropped row is as it was written, under whatever number.
+    effect = Effect(present if short else added, files.removed)
+    return tables._keep(Staging(staged, made, effect, replaces=files.replaces))
+
+
+def _without(made: Handle, short: "Mapping[tuple[str, ...], Offsets]") -> tuple[Handle, Deletion]:
+    """A version without some rows of the fragments just added."""
+    numbers = {key: fragment.id for key, fragment in keyed(made.fragments()).items()}
+    dead = np.concatenate([at(numbers[key], offsets) for key, offsets in short.items()])
+    deletion = delete_at(made.dataset, dead)
+    if deletion is None:
+        raise InternalError(f"table {made.table} at {made.version}: a row just written is not there")
+    return make_version(made, (), deletion), deletion
+
+
+def _inserted(made: Handle, present: Sequence[FragmentMetadata], files: FilesToStage) -> Sequence[str]:
+    count = sum(fragment.num_rows for fragment in present) - len(files.updated_ids)
+    if count > files.ids_max:
+        return IdColumn(None, count)
+    if not count or not present:
+        return ()
+    scanned = made.dataset.scanner(columns=[ID], fragments=open_fragments(made.dataset, present)).to_table()
+    ids = scanned.column(ID)
+    if len(files.updated_ids):
+        ids = ids.filter(pc.invert(pc.is_in(ids, value_set=id_array(files.updated_ids).combine_chunks())))
+    return IdColumn(ids)
