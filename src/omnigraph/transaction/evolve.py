@@ -173,7 +173,7 @@ def _filled(each: Property, field: "pa.Field[pa.DataType]", default: str) -> Com
     value = _default_value(each, default)
 
     def values(ids: "pa.Array[Any]") -> "pa.Array[Any]":
-        filled: pa.Array[Any] = pa.array([value], field.type).take(pa.array(np.zeros(len(ids), np.int64)))
+        filled: pa.Array[Any] = pa.array([value], field.type).take(np.zeros(len(ids), np.int64))
         return filled
 
     return ComputedColumn(field.with_name(_PASSING + field.name), ID, values)
