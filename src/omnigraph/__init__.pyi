@@ -12,7 +12,9 @@ from omnigraph.api.result import Result as Result
 from omnigraph.api.result import ResultStream as ResultStream
 from omnigraph.api.snapshot import Snapshot as Snapshot
 from omnigraph.api.upkeep import OptimizeReport as OptimizeReport
+from omnigraph.branch.diff import Diff as Diff
 from omnigraph.branch.entity_change import EntityChange as EntityChange
+from omnigraph.branch.points import Point as Point
 from omnigraph.branch.tags import Tag as Tag
 from omnigraph.errors import AlreadyExistsError as AlreadyExistsError
 from omnigraph.errors import ChangeGapError as ChangeGapError

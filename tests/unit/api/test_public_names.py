@@ -9,10 +9,10 @@ import omnigraph
 
 NAMES = {
     "AlreadyExistsError", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit", "ConflictError",
-    "ConstraintError", "EngineStats", "EntityChange", "FormatError", "Graph", "GraphError", "InternalError",
+    "ConstraintError", "Diff", "EngineStats", "EntityChange", "FormatError", "Graph", "GraphError", "InternalError",
     "InvalidRequestError", "LimitError", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
     "MutationResult", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError",
-    "PermissionDeniedError", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result",
+    "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result",
     "ResultStream", "RevertConflictError", "Snapshot", "Tag", "UnavailableError", "WriteResult", "init", "open",
 }  # fmt: skip
 HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars")
