@@ -148,13 +148,14 @@ class RowFinder:
 
     def learn(self, staged: StagedTable) -> None:
         """Take note of what a version has that was just made; see the port."""
-        written, table = staged.written, staged.pin.table
-        if written is None or staged.is_unchanged:
+        table = staged.pin.table
+        if staged.written is None or staged.is_unchanged:
             return
         with self._lock:
             lines = self._lines.get(table, [])
             line = next((each for each in lines if staged.base.version in each.steps), None)
-            if line is None or staged.pin.version in line.steps:
+            written = None if line is None or staged.pin.version in line.steps else staged.written()
+            if line is None or written is None:
                 return
             if line.changes + written.rows.num_rows + len(written.gone_ids) > limits.FINDER_CHANGES_MAX:
                 # Too much to keep beside this anchor: the new version is the next one.

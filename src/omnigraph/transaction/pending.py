@@ -40,6 +40,8 @@ class Pending:
     @property
     def maybe_in_base(self) -> pa.StringArray:
         """Ids that the base may have and that this replaces or deletes."""
+        if len(self._known_new) == self._rows.num_rows:
+            return pa.array(sorted(self._deleted), pa.string())
         rows = _flat(self._rows)
         if self._known_new:
             rows = rows.filter(pc.invert(pc.is_in(rows, value_set=pa.array(list(self._known_new), pa.string()))))
@@ -62,7 +64,8 @@ class Pending:
 
     def put(self, rows: pa.Table, *, known_new: bool) -> None:
         """Insert or replace rows; a later row of the same id wins."""
-        added = rows if rows.schema.equals(self._schema) else rows.select(self._schema.names).cast(self._schema)
+        same = rows.schema is self._schema or rows.schema.equals(self._schema)
+        added = rows if same else rows.select(self._schema.names).cast(self._schema)
         ids = {str(each) for each in added[ID].to_pylist()}
         if known_new:
             self._known_new |= ids - self._deleted

@@ -55,7 +55,7 @@ class LocalStore:
         self._root = Path(root).resolve()
         self._prefix = f"{self._root}/".replace("//", "/")
         self._durability = Durability(durability)
-        self._settled: set[Path] = set()
+        self._settled: set[str] = set()
 
     @property
     def uri(self) -> str:
@@ -173,30 +173,32 @@ class LocalStore:
             return
         raise StoreRefused(f"the file system of {self._root} lets a link replace a file", path=second.name)
 
-    def _write(self, path: str, body: bytes, place: Callable[[Path, Path, str], None]) -> None:
+    def _write(self, path: str, body: bytes, place: Callable[[str, str, str], None]) -> None:
         """Write the bytes beside the target and let `place` give them the name."""
         check_path(path)
-        target = self._root / path
+        # Texts, not `Path`: every commit comes through here.
+        target = f"{self._prefix}{path}"
+        folder, _, name = target.rpartition("/")
         for _ in range(limits.LOCAL_PUT_ATTEMPTS_MAX):
             try:
-                self._settle(target.parent)
-                temporary = self._write_temporary(target, body)
+                self._settle(folder)
+                temporary = self._write_temporary(f"{folder}/{name[:_TEMPORARY_STEM_CHARACTERS]}#{_digits()}", body)
                 try:
                     place(temporary, target, path)
                 finally:
                     with contextlib.suppress(OSError):
-                        temporary.unlink()
+                        os.unlink(temporary)  # noqa: PTH108
             except (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-                if self._is_blocked(target):
+                if self._is_blocked(Path(target)):
                     raise StoreRefused(
                         f"cannot write {path!r} in {self._root}: a file or folder stands in its way", path=path
                     ) from error
                 # Somebody removed the folder, and with it our file: build both again.
-                self._settled.discard(target.parent)
+                self._settled.discard(folder)
                 continue
             except OSError as error:
                 raise self._mapped(error, "write", path) from error
-            self._sync_name(target.parent, path)
+            self._sync_name(folder, path)
             return
         raise StoreTransient(f"the folder of {path!r} in {self._root} vanishes as often as it is made", path=path)
 
@@ -204,8 +206,7 @@ class LocalStore:
         """Whether there is a folder where the file should be, or a file where one of its folders should be."""
         return target.is_dir() or any(above.exists() and not above.is_dir() for above in target.parents)
 
-    def _write_temporary(self, target: Path, body: bytes) -> Path:
-        temporary = target.with_name(f"{target.name[:_TEMPORARY_STEM_CHARACTERS]}#{_digits()}")
+    def _write_temporary(self, temporary: str, body: bytes) -> str:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
             try:
@@ -218,20 +219,20 @@ class LocalStore:
                 os.close(handle)
         except BaseException:
             with contextlib.suppress(OSError):
-                temporary.unlink()
+                os.unlink(temporary)  # noqa: PTH108
             raise
         return temporary
 
-    def _link(self, temporary: Path, target: Path, path: str) -> None:
+    def _link(self, temporary: str, target: str, path: str) -> None:
         try:
-            target.hardlink_to(temporary)
+            os.link(temporary, target)
         except FileNotFoundError:
             raise
         except OSError as error:
             # A file server may have made the link and lost its own answer: the file then has two names.
             if _has_two_names(temporary):
                 return
-            if isinstance(error, FileExistsError) and not target.is_dir():
+            if isinstance(error, FileExistsError) and not Path(target).is_dir():
                 raise ObjectExists(f"there is an object {path!r} in {self._root} already", path=path) from None
             if error.errno in _TRANSIENT:
                 raise OutcomeUnknown(
@@ -239,24 +240,24 @@ class LocalStore:
                 ) from error
             raise self._cannot_link(error, path) or error from error
 
-    def _sync_name(self, folder: Path, path: str) -> None:
+    def _sync_name(self, folder: str, path: str) -> None:
         if self._durability is Durability.PROCESS:
             return
         try:
-            sync.sync_file(folder)
+            sync.sync_file(Path(folder))
         except OSError as error:
             raise OutcomeUnknown(
                 f"{path!r} was written in {self._root}, but its folder could not be synced: {error}", path=path
             ) from error
 
-    def _settle(self, folder: Path) -> None:
+    def _settle(self, folder: str) -> None:
         """See to it that the folder is there, and that losing power does not take it away."""
         if folder in self._settled:
             return
-        folder.mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
         if self._durability is Durability.POWER:
             # Whoever made these folders may not have synced them yet. Once per folder and process is enough.
-            for above in sync.folders_above(self._root, folder):
+            for above in sync.folders_above(self._root, Path(folder)):
                 sync.sync_file(above)
         self._settled.add(folder)
 
@@ -313,7 +314,7 @@ class LocalStore:
             raise self._mapped(error, "delete", prefix) from error
 
     def _remove_folder(self, folder: Path) -> None:
-        self._settled.discard(folder)
+        self._settled.discard(str(folder))
         # Gone already, or somebody has just put an object into it: both are well.
         with contextlib.suppress(OSError):
             folder.rmdir()
@@ -334,17 +335,17 @@ class LocalStore:
         return StoreRefused(message, path=path)
 
 
-def _rename(temporary: Path, target: Path, _path: str) -> None:
-    temporary.rename(target)
+def _rename(temporary: str, target: str, _path: str) -> None:
+    os.rename(temporary, target)  # noqa: PTH104
 
 
 def _digits() -> str:
     return str(int.from_bytes(os.urandom(8), "big"))
 
 
-def _has_two_names(file: Path) -> bool:
+def _has_two_names(file: str) -> bool:
     try:
-        return file.stat().st_nlink == 2
+        return os.stat(file).st_nlink == 2  # noqa: PTH116
     except OSError:
         return False
 

@@ -53,13 +53,13 @@ def folders_above(root: Path, folder: Path) -> Iterator[Path]:
             return
 
 
-def sync_all(root: Path, paths: Sequence[Path], *, settled: set[Path]) -> None:
+def sync_all(root: Path, paths: Sequence[Path], *, settled: set[str]) -> None:
     """Sync files and the folders they are in.
 
     Args:
         root (Path): of the store.
         paths (Sequence[Path]): files, or folders for everything below them.
-        settled (set[Path]): folders that cannot vanish any more because those above them have been synced since they
+        settled (set[str]): folders that cannot vanish any more because those above them have been synced since they
             were made; grows.
     """
     files: list[Path] = []
@@ -72,10 +72,10 @@ def sync_all(root: Path, paths: Sequence[Path], *, settled: set[Path]) -> None:
         else:
             files.append(path)
             folders.add(path.parent)
-    fresh = folders - settled
+    fresh = {folder for folder in folders if str(folder) not in settled}
     above = {each for folder in fresh for each in folders_above(root, folder)}
     _sync([*files, *folders, *(above - folders)], root)
-    settled |= fresh
+    settled.update(map(str, fresh))
 
 
 def _sync(targets: Sequence[Path], root: Path) -> None:

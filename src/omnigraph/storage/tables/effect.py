@@ -7,7 +7,7 @@ versions of different lines.
 from dataclasses import dataclass, field
 
 import numpy as np
-from lance.fragment import FragmentMetadata
+from lance.fragment import DataFile, FragmentMetadata
 
 from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Offsets, at, live_offsets
 from omnigraph.storage.tables.handles import Handle
@@ -36,9 +36,14 @@ class Effect:
         return bool(self.added) or bool(len(self.removed))
 
 
+def name_of(file: DataFile) -> str:
+    """The name of a data file; Lance's own property makes a new class for every answer."""
+    return str(file._path)
+
+
 def key_of(fragment: FragmentMetadata) -> FragmentKey:
     """What makes a fragment the same one in every version: its data files."""
-    return tuple(file.path for file in fragment.files)
+    return tuple(map(name_of, fragment.files))
 
 
 def keyed(fragments: list[FragmentMetadata]) -> dict[FragmentKey, FragmentMetadata]:

@@ -8,6 +8,7 @@ from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import InternalError
 from omnigraph.storage.tables.detached import is_detached, is_intermediate
+from omnigraph.storage.tables.effect import name_of
 from omnigraph.storage.tables.handles import Handle
 
 _LINEAR_NAMES_COUNT_DOWN_FROM = 2**64 - 1
@@ -52,8 +53,8 @@ def fragment_files(fragments: Iterable[FragmentMetadata]) -> set[str]:
     fragments = list(fragments)
     found = deletion_files(fragments)
     for fragment in fragments:
-        found |= {f"data/{file.path}" for file in fragment.files}
-        found |= {f"data/{overlay.data_file.path}" for overlay in fragment.overlays}
+        found |= {f"data/{name_of(file)}" for file in fragment.files}
+        found |= {f"data/{name_of(overlay.data_file)}" for overlay in fragment.overlays}
     return found
 
 

@@ -1,6 +1,7 @@
 """Staging rows: one call makes exactly one version, with everything the write does to the table."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
         inserted_ids=(*(each for each in upserted if each not in is_there), *appended),
         updated_ids=tuple(each for each in upserted if each in is_there),
         deleted_ids=tuple(each for each in rows.deleted_ids if each in is_there),
-        written=_known(handle, made, added, content, gone_ids=there, gone=addresses),
+        written=partial(_known, handle, made, added, content, gone_ids=there, gone=addresses),
     )
     return Staging(staged, made, Effect(added, addresses))
 
@@ -147,7 +148,7 @@ def _append(base: Pin, handle: Handle, content: pa.Table) -> Staging:
         made,
         fragment_files(added),
         inserted_ids=as_ids(content.column(ID)),
-        written=_known(handle, made, added, content),
+        written=partial(_known, handle, made, added, content),
     )
     return Staging(staged, made, Effect(added))
 

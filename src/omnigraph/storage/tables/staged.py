@@ -1,6 +1,6 @@
 """What a caller hands over to be staged, and what comes back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa

@@ -1,6 +1,6 @@
 """A staged table together with what this process need not read again."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.model.commit import Pin
