@@ -121,7 +121,6 @@ def spark_conf(settings: SparkSettings, machine: Machine, *, folder: Path, pytho
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.catalogImplementation": "in-memory",
     }
     if is_local(master):

@@ -116,3 +116,60 @@ def fragment_rows(
         if batch is None:
             return
         yield batch.select(list(columns))
+
+
+def fragment_groups(table: Table, *, rows: int) -> tuple[tuple[int, ...], ...]:
+    """The fragments of a version in groups of about so many rows, for as many readers.
+
+    Args:
+        table (Table): the version.
+        rows (int): how many rows a group should have; one fragment is never divided.
+
+    Returns:
+        tuple[tuple[int, ...], ...]: numbers of fragments; every fragment is in exactly one group.
+    """
+    groups: list[tuple[int, ...]] = []
+    filled = 0
+    for fragment in stored_fragments(table):
+        if not groups or (filled and filled + fragment.rows > rows):
+            groups.append(())
+            filled = 0
+        groups[-1] += (fragment.number,)
+        filled += fragment.rows
+    return tuple(groups)
+
+
+def rows_of_fragments(
+    table: Table,
+    numbers: Sequence[int],
+    *,
+    columns: Sequence[str],
+    filter: str | None = None,
+    with_addresses: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """The living rows of some fragments.
+
+    Args:
+        table (Table): the version.
+        numbers (Sequence[int]): which of its fragments.
+        columns (Sequence[str]): which columns.
+        filter (str | None): an SQL condition on a row.
+        with_addresses (bool): add the column `_rowaddr`.
+
+    Yields:
+        pa.RecordBatch: the rows, in no promised order.
+    """
+    pin = table.pin
+    with mapped(pin.table, pin.version):
+        dataset = table._handle.dataset
+        opened = [found for number in numbers if (found := dataset.get_fragment(number)) is not None]
+        scanner = dataset.scanner(
+            columns=list(columns), filter=filter, fragments=opened, with_row_address=with_addresses
+        )
+        rest = iter(scanner.to_batches() if opened else ())
+    while True:
+        with mapped(pin.table, pin.version):
+            batch = next(rest, None)
+        if batch is None:
+            return
+        yield batch

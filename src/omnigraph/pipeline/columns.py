@@ -1,0 +1,83 @@
+"""Columns on their way between tables and Spark, which has no unsigned numbers, no vectors and finer instants.
+
+table                         Spark
+UInt32, UInt64                bigint, decimal(20)
+fixed-size list of floats     array of floats
+instant in milliseconds       timestamp, in microseconds
+LargeBinary                   binary
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+_DECIMAL_U64 = pa.decimal128(20, 0)
+
+
+def spark_schema(columns: pa.Schema, names: Sequence[str] | None = None) -> StructType:
+    """How Spark sees columns of a table.
+
+    Args:
+        columns (pa.Schema): the table's.
+        names (Sequence[str] | None): which of them, in which order; all by default.
+
+    Returns:
+        StructType: the same names; what a table never leaves out is never null.
+    """
+    chosen = columns.names if names is None else names
+    plain = [pa.field(name, _plain(columns.field(name).type), columns.field(name).nullable) for name in chosen]
+    return from_arrow_schema(pa.schema(plain), prefer_timestamp_ntz=False)
+
+
+def arrow_schema(columns: StructType) -> pa.Schema:
+    """The Arrow columns that Spark wants for columns of its own.
+
+    Args:
+        columns (StructType): Spark's.
+
+    Returns:
+        pa.Schema: instants in UTC.
+    """
+    return to_arrow_schema(columns, timezone="UTC")
+
+
+def cast_batch(rows: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    """Rows in exactly these columns.
+
+    Args:
+        rows (pa.RecordBatch): has columns of these names, perhaps of other types, perhaps more.
+        columns (pa.Schema): what is wanted.
+
+    Returns:
+        pa.RecordBatch: the same values.
+
+    Raises:
+        pa.ArrowInvalid: a value has no place in its new type.
+    """
+    arrays: list[Any] = [_cast(rows.column(field.name), field.type) for field in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def _cast(column: "pa.Array[Any]", to: pa.DataType) -> "pa.Array[Any]":
+    if column.type == to:
+        return column
+    if pa.types.is_fixed_size_list(column.type) and not pa.types.is_fixed_size_list(to):
+        # Directly, a null of a fixed size would keep its places in the list of floats.
+        return column.cast(pa.list_(pa.field("item", column.type.value_type))).cast(to)
+    # Spark's instants are finer than ours; what is finer than a millisecond is cut, as everywhere.
+    return column.cast(to, safe=not pa.types.is_timestamp(to))
+
+
+def _plain(of: pa.DataType) -> pa.DataType:
+    if pa.types.is_uint32(of):
+        return pa.int64()
+    if pa.types.is_uint64(of):
+        return _DECIMAL_U64
+    if pa.types.is_large_binary(of):
+        return pa.binary()
+    if pa.types.is_fixed_size_list(of) or pa.types.is_list(of):
+        return pa.list_(_plain(of.value_type))
+    return of

@@ -1,0 +1,1 @@
+"""`spark.read.format("omnigraph")` and `df.write.format("omnigraph")`."""
