@@ -131,7 +131,7 @@ def test_a_deleter_that_lost_its_place_to_a_write_takes_its_doubt_back_and_tries
 ) -> None:
     branches.create(parts, "side")
     other = open_root(store)
-    raced = []
+    raced: list[object] = []
 
     def race() -> None:
         if not raced:
