@@ -3,6 +3,7 @@
 from typing import Any
 
 from omnigraph.model.commit import MAIN, Record
+from omnigraph.model.conflict import MergeConflict
 from omnigraph.version import INTERNAL_SCHEMA
 
 
@@ -40,3 +41,19 @@ def snapshot_document(record: Record) -> dict[str, Any]:
         "internal_schema_version": INTERNAL_SCHEMA,
         "datasets": datasets,
     }
+
+
+def merge_conflict_document(conflict: MergeConflict, *, values: bool = False) -> dict[str, Any]:
+    """A conflict of a merge; with what each side has, where that is wanted."""
+    kind, _, name = conflict.type_key.partition(":")
+    document: dict[str, Any] = {
+        "entity_kind": kind,
+        "type_name": name or None,
+        "entity_id": conflict.entity_id,
+        "kind": conflict.kind.value,
+        "message": conflict.message,
+    }
+    if values:
+        sides = {"base": conflict.base, "source": conflict.source, "target": conflict.target}
+        document |= {side: None if row is None else dict(row) for side, row in sides.items()}
+    return document

@@ -31,6 +31,13 @@ def add_branch(parser: ArgumentParser, *, help: str = "the branch; main by defau
     parser.add_argument("--branch", metavar="BRANCH", help=help)
 
 
+def add_changes_filter(parser: ArgumentParser) -> None:
+    """Which changes are wanted."""
+    parser.add_argument("--kind", metavar="KIND", action="append", default=[], help="node or edge; repeatable")
+    parser.add_argument("--type", metavar="TYPE", action="append", default=[], help="a type; repeatable")
+    parser.add_argument("--op", metavar="OP", action="append", default=[], help="insert, update or delete; repeatable")
+
+
 def add_query(parser: ArgumentParser) -> None:
     """The query, its parameters and where it comes from."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="which query of the text")

@@ -1,0 +1,40 @@
+"""Changes of entities, for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from omnigraph.cli.render import cell
+
+_CAUSE = {
+    "commit": "graph_commit_id",
+    "branch": "authored_branch",
+    "parent": "parent_commit_id",
+    "merged_parent": "merged_parent_commit_id",
+    "actor": "actor_id",
+    "authored_at": "authored_at",
+}
+
+
+def cause_lines(cause: Mapping[str, Any]) -> list[str]:
+    """The commit that changes belong to."""
+    return [f"{name}: {cause[key]}" for name, key in _CAUSE.items() if key in cause]
+
+
+def change_lines(change: Mapping[str, Any]) -> list[str]:
+    """One change: what happened to which entity, then its properties."""
+    lines = [f"{change['op']} {change['kind']} {change['type']['name']} {change['id']}"]
+    before, after = _values(change.get("before")), _values(change.get("after"))
+    for name in [*after, *(name for name in before if name not in after)]:
+        if name not in before:
+            lines.append(f"  + {name}: {cell(after[name])}")
+        elif name not in after:
+            lines.append(f"  - {name}: {cell(before[name])}")
+        elif before[name] != after[name]:
+            lines.append(f"  {name}: {cell(before[name])} -> {cell(after[name])}")
+    return lines
+
+
+def _values(image: Mapping[str, Any] | None) -> dict[str, Any]:
+    if image is None:
+        return {}
+    return {**image.get("endpoints", {}), **image["properties"]}

@@ -1,0 +1,48 @@
+"""`omnigraph diff`."""
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from omnigraph.cli.arguments import add_changes_filter, add_json, add_uri
+from omnigraph.cli.call import Call
+from omnigraph.cli.changes import change_lines
+from omnigraph.cli.command import Command
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("older", metavar="OLDER", help="a branch, tag or commit")
+    parser.add_argument("newer", metavar="NEWER", help="another")
+    parser.add_argument("--stat", action="store_true", help="only how much changed")
+    add_changes_filter(parser)
+    add_uri(parser)
+    add_json(parser)
+
+
+def _run(call: Call) -> int:
+    args = call.args
+    with call.graph() as graph:
+        found = graph.diff(args.older, args.newer, kinds=args.kind, types=args.type, ops=args.op)
+        stats = {key: asdict(each) for key, each in found.stats.items()}
+        document: dict[str, Any] = {
+            "from_commit_id": found.from_commit,
+            "to_commit_id": found.to_commit,
+            "stats": stats,
+        }
+        if args.json:
+            if not args.stat:
+                document["changes"] = found.to_pylist()
+            call.show_json(document)
+            return 0
+        if not args.stat:
+            for change in found:
+                for line in change_lines(change.to_dict()):
+                    call.say(line)
+    for key, each in stats.items():
+        call.say(f"{key}: {each['inserted']} inserted, {each['updated']} updated, {each['deleted']} deleted")
+    if not stats:
+        call.say("no differences")
+    return 0
+
+
+COMMANDS = {"": Command(_run, _arguments, "  omnigraph diff main review --store ./library --stat")}

@@ -1,0 +1,47 @@
+"""`omnigraph export`."""
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+
+from omnigraph.cli.arguments import add_branch, add_positional_uri
+from omnigraph.cli.call import Call
+from omnigraph.cli.command import Command
+from omnigraph.errors import InvalidRequestError
+
+_EXAMPLES = """\
+  omnigraph export ./library > library.jsonl
+  omnigraph export ./library --type Book --format parquet --out ./books"""
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    from argparse import SUPPRESS  # noqa: PLC0415
+
+    add_positional_uri(parser)
+    add_branch(parser)
+    parser.add_argument("--commit", metavar="ID", help="at this commit instead")
+    parser.add_argument("--tag", metavar="TAG", help="at the commit of this tag instead")
+    parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")
+    parser.add_argument("--type", metavar="TYPE", action="append", help="only this type; repeatable")
+    parser.add_argument(
+        "--format", choices=("jsonl", "parquet", "csv", "graphml"), default="jsonl", help="jsonl by default"
+    )
+    parser.add_argument("--out", metavar="PATH", help="a file or folder; stdout by default")
+    parser.add_argument("--json", action="store_true", help="with --out: say what was written as a JSON document")
+    parser.add_argument("--jsonl", action="store_true", help=SUPPRESS)
+
+
+def _run(call: Call) -> int:
+    args = call.args
+    with call.graph() as graph:
+        where = {"branch": args.branch, "commit": args.commit, "tag": args.tag, "at": args.at}
+        if args.out is None:
+            if args.format not in ("jsonl", "graphml"):
+                raise InvalidRequestError(f"{args.format} goes to files: name a place with --out")
+            graph.export(call.answers_to.buffer, format=args.format, types=args.type, **where)
+            return 0
+        done = graph.export(args.out, format=args.format, types=args.type, **where)
+    document = asdict(done)
+    return call.show(document, *(f"{key}: {value}" for key, value in document.items()))
+
+
+COMMANDS = {"": Command(_run, _arguments, _EXAMPLES)}
