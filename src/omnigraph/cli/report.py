@@ -6,7 +6,7 @@ _ADVICE = {
     "branch_not_found": "see the branches there are: omnigraph branch list",
     "branch_exists": "choose another name, or delete that branch first",
     "commit_not_found": "see the commits there are: omnigraph commit list",
-    "merge_conflict": "look at them with --preview, then decide: --prefer source|target, --by property, or --resolve FILE",
+    "merge_conflicts": "see them with --preview, then decide: --prefer source|target, --by property or --resolve FILE",
     "too_busy": "others write the same things; run it again",
     "read_set_conflict": "look at what changed, then run it again",
     "key_conflict": "use --mode merge to replace what is there",
