@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph.api import diffing, evolving, exporting, loading, merging
+from omnigraph.api import diffing, evolving, exporting, lineage, loading, merging, reverting
 from omnigraph.api.branches import Branches
 from omnigraph.api.changes import ChangeFeed
 from omnigraph.api.commits import Commits
@@ -21,12 +21,15 @@ from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.receipts import MutationResult, WriteResult
 from omnigraph.api.result import Result, ResultStream
+from omnigraph.api.reverting import RevertResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Reading, Snapshot
 from omnigraph.api.tags import Tags
 from omnigraph.api.tail_compaction import TailCompaction
 from omnigraph.api.upkeep import OptimizeReport, report_of, type_keys_of
+from omnigraph.branch.blame import Blame
 from omnigraph.branch.diff import Diff
+from omnigraph.branch.entity_log import EntityEvent
 from omnigraph.branch.points import Instant, Point, entry_at
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.engine import DEFAULT_LIMITS, EngineStats, QueryEngine, QueryLimits
@@ -826,6 +829,76 @@ class Graph:
             delete_branch=delete_branch,
             options=WriteOptions(actor=actor, message=message),
         )
+
+    # -- undoing and asking who did it --------------------------------------------------------------------------------
+
+    def revert(
+        self,
+        commit: str | tuple[str, str],
+        *,
+        branch: str = MAIN_BRANCH,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> RevertResult:
+        """Undo what a commit, or a range of commits, did to entities, as a new commit.
+
+        Args:
+            commit (str | tuple[str, str]): a commit by its id; or the first and the last of a range, both included.
+            branch (str): where.
+            actor (str | None): who.
+            message (str | None): why.
+            if_commit (str | None): only if this is the head commit of the branch.
+            idempotency_key (str | None): the same key again does nothing and returns the first commit.
+
+        Returns:
+            RevertResult: the commit; none where everything is as before already.
+
+        Raises:
+            RevertConflictError: entities were changed since, the schema was, or a rule would be broken; it lists all.
+            NotFoundError: there is no such branch or commit.
+            InvalidRequestError: the range is none, or it is the first commit of all.
+            ConflictError: the branch keeps moving.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        return reverting.revert(self._open(), self._schemas, commit, branch, options)
+
+    def log_of(
+        self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH, limit: int | None = None
+    ) -> list[EntityEvent]:
+        """What happened to one entity, newest first.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
+            entity_id (str): its id.
+            branch (str): on whose line; a merge tells what it brought in.
+            limit (int | None): at most so many; all by default.
+
+        Returns:
+            list[EntityEvent]: commits with what they did to it; empty where there never was such an entity.
+
+        Raises:
+            NotFoundError: there is no such type or branch.
+        """
+        return lineage.log_of(self.snapshot(branch=branch), self._open(), type_name, entity_id, limit)
+
+    def blame(self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH) -> Blame:
+        """Which commit last set each property of an entity; what a merge brought in is told of its own commit.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key.
+            entity_id (str): its id.
+            branch (str): at whose head.
+
+        Returns:
+            Blame: a commit for every property, the one that made the entity, and the one that changed it last.
+
+        Raises:
+            NotFoundError: there is no such type, entity or branch.
+        """
+        return lineage.blame(self.snapshot(branch=branch), self._open(), type_name, entity_id)
 
     # -- closing ------------------------------------------------------------------------------------------------------
 

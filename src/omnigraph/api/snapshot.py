@@ -154,7 +154,7 @@ class Snapshot:
         Raises:
             NotFoundError: there is no such type.
         """
-        return self._open().count(self._entity(type_name).type_key)
+        return self._open().count(self.entity(type_name).type_key)
 
     def export_arrow(self, type_name: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """All rows of a type, a batch at a time, so that memory does not follow the size of the type.
@@ -217,9 +217,20 @@ class Snapshot:
         return compiled, Params({**bound.values, **lifted}) if lifted else bound
 
     def _table(self, type_name: str) -> Table:
-        return self._open().table(self._entity(type_name).type_key)
+        return self._open().table(self.entity(type_name).type_key)
 
-    def _entity(self, type_name: str) -> EntityType:
+    def entity(self, type_name: str) -> EntityType:
+        """A type there is.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
+
+        Returns:
+            EntityType: with its properties.
+
+        Raises:
+            NotFoundError: there is no such type.
+        """
         schema = self.schema
         found = schema.entity(type_name) if ":" in type_name else schema.node(type_name) or schema.edge(type_name)
         if found is None:

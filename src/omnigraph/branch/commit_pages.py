@@ -7,6 +7,7 @@ from omnigraph.branch.commit_changes import CommitChanges, Place
 from omnigraph.branch.cursor import Carried, decode, encode, rejected, sound_payload
 from omnigraph.branch.entity_change import ChangeFilter, EntityChange, cause_document
 from omnigraph.branch.feed import PageBounds
+from omnigraph.branch.points import entry_before
 from omnigraph.model.commit import Record
 from omnigraph.transaction.parts import Parts
 
@@ -40,10 +41,7 @@ class CommitChangesPage:
 
 def changes_of(parts: Parts, entry: Record, wanted: ChangeFilter | None = None) -> CommitChanges:
     """The changes of a commit against the state before it."""
-    head = parts.log.head(entry.branch)
-    shown = head is not None and head.pruned.is_listed(entry.number - 1)
-    previous = parts.log.read(entry.branch, entry.number - 1) if shown and entry.number > 1 else None
-    return CommitChanges(parts, entry, previous, wanted or ChangeFilter())
+    return CommitChanges(parts, entry, entry_before(parts, entry), wanted or ChangeFilter())
 
 
 def commit_page(

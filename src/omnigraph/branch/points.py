@@ -119,6 +119,14 @@ def in_log(parts: Parts, branch: str, commit: str) -> Record | None:
     return found
 
 
+def entry_before(parts: Parts, entry: Record) -> Record | None:
+    """The entry before a commit in its log, which shows the state of its first parent; None if there is none to see."""
+    head = parts.log.head(entry.branch)
+    if entry.parent is None or head is None or not head.pruned.is_listed(entry.number - 1):
+        return None
+    return parts.log.read(entry.branch, entry.number - 1)
+
+
 def check_held(parts: Parts, entry: Record, point: Point) -> None:
     """See, once something that holds it is on the store, that the state a point names had not been given up before.
 

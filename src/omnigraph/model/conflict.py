@@ -1,4 +1,4 @@
-"""Why a write was refused, as values that name type, expected and actual; and what stands in the way of a merge."""
+"""Why a write, a merge or the undoing of a commit was refused: values that name what is in the way."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,3 +85,34 @@ class MergeConflict:
     base: Mapping[str, object] | None = None
     source: Mapping[str, object] | None = None
     target: Mapping[str, object] | None = None
+
+
+class RevertConflictKind(StrEnum):
+    """Why a commit cannot be undone."""
+
+    CHANGED_SINCE = "changed_since"
+    SCHEMA_CHANGED = "schema_changed"
+    CONSTRAINT = "constraint_violation"
+
+
+@dataclass(frozen=True, slots=True)
+class RevertConflict:
+    """Something that keeps a commit from being undone.
+
+    Attributes:
+        kind: which sort.
+        type_key: the type it is about; `schema` where it is about all of them.
+        entity_id: the entity; None where it is about more than one.
+        message: what it is, for people.
+        before: the entity before the commit, as JSON shows its values; None where it was not there.
+        after: the entity as the commit left it; None where it was not there.
+        current: the entity now; None where it is not there.
+    """
+
+    kind: RevertConflictKind
+    type_key: str
+    entity_id: str | None
+    message: str
+    before: Mapping[str, object] | None = None
+    after: Mapping[str, object] | None = None
+    current: Mapping[str, object] | None = None

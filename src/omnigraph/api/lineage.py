@@ -1,0 +1,23 @@
+"""The history of one entity, as callers see it."""
+
+from itertools import islice
+
+from omnigraph.api.snapshot import Snapshot
+from omnigraph.branch import blame as blaming
+from omnigraph.branch.blame import Blame
+from omnigraph.branch.entity_log import Entity, EntityEvent, events
+from omnigraph.transaction.parts import Parts
+
+
+def log_of(at: Snapshot, parts: Parts, type_name: str, entity_id: str, limit: int | None) -> list[EntityEvent]:
+    """What happened to an entity; see `Graph.log_of`."""
+    return list(islice(events(parts, _entity(at, type_name, entity_id), at.record, head=at.record), limit))
+
+
+def blame(at: Snapshot, parts: Parts, type_name: str, entity_id: str) -> Blame:
+    """Who made an entity what it is; see `Graph.blame`."""
+    return blaming.blame(parts, _entity(at, type_name, entity_id), at.record)
+
+
+def _entity(at: Snapshot, type_name: str, entity_id: str) -> Entity:
+    return Entity(at.record.tables[at.entity(type_name).type_key].table, entity_id)
