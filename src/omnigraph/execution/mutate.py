@@ -13,13 +13,14 @@ import pyarrow as pa
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.mutate_find import matching_rows
 from omnigraph.execution.mutate_scope import Execution
-from omnigraph.execution.mutate_values import assigned_column
+from omnigraph.execution.mutate_values import assigned_column, plain_column
 from omnigraph.ids import IdSource
 from omnigraph.language.plan import steps
-from omnigraph.language.plan.expressions import STRING, End, Expression, Parameter
+from omnigraph.language.plan.expressions import STRING, Constant, End, Expression, Parameter
 from omnigraph.language.query import CompiledQuery, Params
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
+from omnigraph.model.types import PropertyType
 from omnigraph.storage.conform import nulls
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
@@ -135,7 +136,7 @@ class _Statements:
     def flush(self) -> None:
         """Stage the rows that wait."""
         for key, waiting in self._waiting.items():
-            rows = pa.concat_tables(waiting)
+            rows = waiting[0] if len(waiting) == 1 else pa.concat_tables(waiting)
             entity = self.accepted.schema.entity(key)
             if isinstance(entity, NodeType) and entity.is_keyed:
                 self.staging.upsert(key, rows)
@@ -205,7 +206,12 @@ class _Statements:
     ) -> "dict[str, pa.Array[Any]]":
         columns = {}
         for each in assignments:
-            value = self.execution.value(_given(each))
+            given = _given(each)
+            plain = self._plain(given, each.type)
+            if plain is not None:
+                columns[each.property] = plain
+                continue
+            value = self.execution.value(given)
             if each.property in key and value.null_count:
                 raise InvalidRequestError(f"insert @key property '{each.property}' cannot contain null")
             columns[each.property] = assigned_column(value, each.type, each.property)
@@ -214,7 +220,19 @@ class _Statements:
             raise InvalidRequestError(f"insert missing @key property '{missing[0]}'")
         return columns
 
+    def _plain(self, given: Expression, of: PropertyType) -> "pa.Array[Any] | None":
+        match given:
+            case Constant(value=value):
+                return plain_column(value, of)
+            case Parameter(name=name):
+                return plain_column(self.execution.params[name], of)
+            case _:
+                return None
+
     def _end(self, edge: EdgeType, end: End, value: Expression) -> "pa.Array[Any]":
+        plain = self._plain(value, STRING)
+        if plain is not None:
+            return plain
         found = self.execution.value(value)
         if found.null_count:
             raise InvalidRequestError(f"insert for {edge.name} must provide required endpoint '{end}'; it is null")
