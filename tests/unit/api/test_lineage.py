@@ -1,0 +1,153 @@
+"""The log of one entity, and who set each of its properties."""
+
+import pytest
+
+import omnigraph
+from omnigraph import limits
+from omnigraph.api.graph import Graph
+from omnigraph.errors import NotFoundError
+from omnigraph.ids import UlidSource
+
+SCHEMA = """
+node Person { name: String @key  age: I32?  city: String? }
+edge Knows: Person -> Person { since: I32? }
+"""
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return omnigraph.init(f"memory://lineage-{UlidSource().new()}", SCHEMA)
+
+
+def do(graph: Graph, actor: str, *statements: str, branch: str = "main") -> str:
+    """Statements as one commit of an actor."""
+    commit = graph.mutate(f"query q() {{ {' '.join(statements)} }}", branch=branch, actor=actor).commit
+    assert commit is not None
+    return commit
+
+
+def who(graph: Graph, entity_id: str, **where: str) -> dict[str, str | None]:
+    """The actor behind each property."""
+    found = graph.blame("Person", entity_id, **where)
+    return {name: entry.actor for name, entry in found.properties.items()}
+
+
+def test_the_log_of_an_entity_tells_each_change_of_it_and_nothing_else(graph: Graph) -> None:
+    made = do(graph, "w", 'insert Person { name: "a", age: 1 }', 'insert Person { name: "b" }')
+    do(graph, "w", 'update Person set { age: 7 } where name = "b"')
+    grown = do(graph, "x", 'update Person set { age: 2, city: "ulm" } where name = "a"')
+    same = graph.write(nodes={"Person": [{"name": "a", "age": 2, "city": "ulm"}]}, mode="merge").commit
+    gone = do(graph, "y", 'delete Person where name = "a"')
+    back = do(graph, "z", 'insert Person { name: "a", age: 3 }')
+    log = graph.log_of("Person", "a")
+    assert [(each.op, each.commit) for each in log] == [
+        ("insert", back),
+        ("delete", gone),
+        ("update", grown),
+        ("insert", made),
+    ]
+    assert same not in [each.commit for each in log]
+    assert [each.changed for each in log] == [
+        ("age", "name"),
+        ("age", "city", "name"),
+        ("age", "city"),
+        ("age", "name"),
+    ]
+    assert log[2].before is not None
+    assert dict(log[2].before.properties) == {"age": 1, "city": None, "name": "a"}
+    assert [each.commit for each in graph.log_of("Person", "a", limit=2)] == [back, gone]
+    assert graph.log_of("Person", "nobody") == []
+    with pytest.raises(NotFoundError, match="there is no type 'Nothing'"):
+        graph.log_of("Nothing", "a")
+
+
+def test_blame_tells_who_last_set_each_property(graph: Graph) -> None:
+    made = do(graph, "w", 'insert Person { name: "a", age: 1 }')
+    do(graph, "x", 'update Person set { age: 2, city: "ulm" } where name = "a"')
+    last = do(graph, "y", 'update Person set { age: 3 } where name = "a"')
+    do(graph, "z", 'insert Person { name: "other" }')
+    assert who(graph, "a") == {"name": "w", "age": "y", "city": "x"}
+    found = graph.blame("Person", "a")
+    assert found.created is not None
+    assert found.last is not None
+    assert (found.created.commit, found.last.commit) == (made, last)
+    with pytest.raises(NotFoundError, match="there is no entity 'ghost'"):
+        graph.blame("Person", "ghost")
+
+
+def test_an_entity_that_came_back_has_no_past(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1, city: "ulm" }')
+    do(graph, "x", 'delete Person where name = "a"')
+    do(graph, "y", 'insert Person { name: "a", age: 1, city: "ulm" }')
+    do(graph, "z", 'update Person set { age: 2 } where name = "a"')
+    assert who(graph, "a") == {"name": "y", "age": "z", "city": "y"}
+
+
+def test_ends_of_edges_are_blamed_too(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a" }', 'insert Person { name: "b" }')
+    do(graph, "x", 'insert Knows { from: "a", to: "b", since: 1 }')
+    [edge] = graph.export_arrow("Knows").read_all()["id"].to_pylist()
+    found = graph.blame("Knows", str(edge))
+    assert {name: entry.actor for name, entry in found.properties.items()} == dict.fromkeys(
+        ("from", "to", "since"), "x"
+    )
+
+
+def test_a_branch_inherits_the_past_of_its_entities(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1 }')
+    graph.branches.create("side")
+    do(graph, "main", 'update Person set { age: 9 } where name = "a"')
+    do(graph, "s", 'update Person set { city: "ulm" } where name = "a"', branch="side")
+    assert who(graph, "a", branch="side") == {"name": "w", "age": "w", "city": "s"}
+    assert [each.entry.actor for each in graph.log_of("Person", "a", branch="side")] == ["s", "w"]
+
+
+def test_what_a_merge_brought_in_is_told_of_the_commit_that_set_it(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1 }', 'insert Person { name: "b", age: 1 }')
+    graph.branches.create("deep")
+    graph.branches.create("side")
+    do(graph, "d", 'update Person set { city: "rom" } where name = "b"', branch="deep")
+    do(graph, "s", 'update Person set { city: "ulm" } where name = "a"', 'insert Person { name: "n" }', branch="side")
+    graph.merge("deep", into="side", actor="m1")
+    do(graph, "x", 'insert Person { name: "x" }')
+    graph.merge("side", actor="m2")
+    assert who(graph, "a") == {"name": "w", "age": "w", "city": "s"}
+    assert who(graph, "b") == {"name": "w", "age": "w", "city": "d"}
+    assert set(who(graph, "n").values()) == {"s"}
+    assert [(each.op, each.entry.actor) for each in graph.log_of("Person", "n")] == [("insert", "m2")]
+    found = graph.blame("Person", "n")
+    assert found.created is not None
+    assert found.created.actor == "s"
+
+
+def test_what_was_decided_in_a_merge_is_told_of_the_merge(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1 }')
+    graph.branches.create("side")
+    do(graph, "s", 'update Person set { age: 2 } where name = "a"', branch="side")
+    do(graph, "t", 'update Person set { city: "ulm" } where name = "a"')
+    graph.merge("side", by="property", actor="m")
+    assert who(graph, "a") == {"name": "w", "age": "s", "city": "t"}
+    graph.branches.create("other")
+    do(graph, "o", 'update Person set { age: 5 } where name = "a"', branch="other")
+    do(graph, "t", 'update Person set { age: 6 } where name = "a"')
+    row = {"name": "a", "age": 7, "city": "ulm"}
+    graph.merge("other", resolutions={"node:Person": {"a": row}}, actor="m")
+    assert who(graph, "a")["age"] == "m"
+
+
+def test_a_type_keeps_its_past_under_another_name(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1 }')
+    renamed = SCHEMA.replace("node Person {", 'node Human @rename_from("Person") {')
+    graph.schema_apply(renamed.replace("Person -> Person", "Human -> Human"), actor="schema")
+    do(graph, "x", 'update Human set { age: 2 } where name = "a"')
+    found = graph.blame("Human", "a")
+    assert {name: entry.actor for name, entry in found.properties.items()} == {"name": "w", "age": "x", "city": "w"}
+
+
+def test_changes_in_files_of_their_own_are_looked_through(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "INLINE_CHANGE_IDS_MAX", 2)
+    graph.write(nodes={"Person": [{"name": f"p{number}", "age": 1} for number in range(9)]}, actor="w")
+    graph.write(nodes={"Person": [{"name": f"p{n}", "age": 2} for n in range(5)]}, mode="merge", actor="x")
+    assert graph.commits.list()[0].record.changes.file is not None
+    assert who(graph, "p3") == {"name": "w", "age": "x", "city": "w"}
+    assert who(graph, "p7") == {"name": "w", "age": "w", "city": "w"}
