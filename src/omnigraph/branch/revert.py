@@ -142,8 +142,8 @@ def _undo_rows(staging: Staging, type_key: str, done: RowChanges) -> Iterator[Re
     missing = row_changes(current, wanted)
     # What is as it was before already needs nothing; what is neither that nor as it was left was changed since.
     in_the_way = pc.is_in(missing.ids, value_set=moved.ids)
-    for each in missing.ids.filter(in_the_way).to_pylist():
-        yield _changed_since(type_key, str(each), left=left, current=current, wanted=wanted)
+    for each in sorted(str(each) for each in missing.ids.filter(in_the_way).to_pylist()):
+        yield _changed_since(type_key, each, left=left, current=current, wanted=wanted)
     to_restore = missing.ids.filter(pc.invert(in_the_way))
     rows = wanted.filter(pc.is_in(wanted.column(ID), value_set=to_restore))
     gone = to_restore.filter(pc.invert(pc.is_in(to_restore, value_set=wanted.column(ID).combine_chunks())))
