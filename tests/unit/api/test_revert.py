@@ -52,7 +52,11 @@ def test_an_undone_commit_leaves_the_state_before_it(graph: Graph) -> None:
         ['insert Person { name: "n", age: 7 }'],
         ['update Person set { age: 9 } where name = "a"'],
         ['delete Person where name = "a"'],  # with its edges
-        ['insert Person { name: "n" }', 'insert Knows { from: "n", to: "a" }', "update Person set { age: 0 } where age = 1"],
+        [
+            'insert Person { name: "n" }',
+            'insert Knows { from: "n", to: "a" }',
+            "update Person set { age: 0 } where age = 1",
+        ],
     ):
         commit = do(graph, *statements)
         done = graph.revert(commit, actor="ada", message="a mistake")
