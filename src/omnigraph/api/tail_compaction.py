@@ -1,15 +1,16 @@
 """Compacting the newest fragments of hot tables beside the writers, so that many small commits stay cheap to read.
 
-Every small write leaves a fragment, and every lookup and manifest grows with their number. Once a write has left a table
-with many, a thread of the open graph makes few of them, as a commit of its own. It is no part of the write: that is
-acknowledged before, waits for nothing, and never fails for it. A thread ends when there is nothing left to do; the graph
-waits for it when it is closed, and so does the end of the process.
+Every small write leaves a fragment, and every lookup and manifest grows with their number. Once a write has left many,
+a thread of the open graph makes few of them, as a commit of its own. It is no part of the write: that is acknowledged
+before, waits for nothing, and never fails for it. The thread ends when there is nothing left to do; the graph waits for
+it when it is closed, and so does the end of the process.
 """
 
 import threading
 
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import CommitKind, Record
+from omnigraph.storage.tables.upkeep import settled_fragments
 from omnigraph.transaction.optimize import SchemaOf, compact_tail
 from omnigraph.transaction.parts import Parts
 
@@ -25,8 +26,7 @@ class TailCompaction:
         self._most = parts.settings.tail_fragments_max
         self._lock = threading.Lock()
         self._due: set[_Table] = set()
-        self._running: _Table | None = None
-        self._left: dict[_Table, int] = {}
+        self._settled: dict[_Table, int] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
         self._last_failure: GraphError | None = None
@@ -48,7 +48,9 @@ class TailCompaction:
             pin = entry.tables.get(type_key)
             if pin is None:
                 continue
-            if self._parts.tables.fragments_known(pin) - self._left_of(entry.branch, type_key) >= self._most:
+            # Besides the large ones that the last compaction has left as they were.
+            settled = self._settled.get((entry.branch, type_key), 0)
+            if self._parts.tables.fragments_known(pin) - settled >= self._most:
                 self._begin((entry.branch, type_key))
 
     def drain(self) -> None:
@@ -57,19 +59,14 @@ class TailCompaction:
             thread.join()
 
     def close(self) -> None:
-        """Begin nothing more, and wait for what is under way."""
+        """Wait for what is due, and take on nothing more: a process that writes once does its share as well."""
         with self._lock:
             self._closed = True
-            self._due.clear()
         self.drain()
-
-    def _left_of(self, branch: str, type_key: str) -> int:
-        """How many fragments the last compaction has left: large ones, which need none."""
-        return self._left.get((branch, type_key), 0)
 
     def _begin(self, table: _Table) -> None:
         with self._lock:
-            if self._closed or table == self._running:
+            if self._closed:
                 return
             self._due.add(table)
             if self._thread is None:
@@ -88,20 +85,28 @@ class TailCompaction:
 
     def _next(self) -> _Table | None:
         with self._lock:
-            self._running = self._due.pop() if self._due else None
-            if self._running is None:
+            if not self._due:
                 self._thread = None
-            return self._running
+                return None
+            return self._due.pop()
 
     def _compact(self, branch: str, type_key: str) -> None:
         try:
-            entry = compact_tail(self._parts, branch, frozenset({type_key}), self._schema_of)
-            head = entry if entry is not None else self._parts.log.live_head(branch)
-            pin = head.tables.get(type_key)
-            left = 0 if pin is None else self._parts.tables.fragments_known(pin)
+            settled, tail = self._tail(self._parts.log.live_head(branch), type_key)
+            if tail >= self._most:  # otherwise others have done it
+                entry = compact_tail(self._parts, branch, frozenset({type_key}), self._schema_of)
+                if entry is not None:
+                    settled, _ = self._tail(entry, type_key)
         except GraphError as fault:
             # It is nobody's loss: the next write that leaves a fragment tries again, a while later.
             self._last_failure = fault
-            self._left[branch, type_key] = self._left_of(branch, type_key) + self._most
-        else:
-            self._left[branch, type_key] = left
+            settled = self._settled.get((branch, type_key), 0) + self._most
+        self._settled[branch, type_key] = settled
+
+    def _tail(self, head: Record, type_key: str) -> tuple[int, int]:
+        """How many fragments of a table a compaction would leave as they are, and of how many it would make one."""
+        pin = head.tables.get(type_key)
+        if pin is None:
+            return 0, 0
+        settled = settled_fragments(self._parts.tables.open(pin))
+        return settled, self._parts.tables.fragments_known(pin) - settled

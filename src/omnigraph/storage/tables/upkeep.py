@@ -41,6 +41,20 @@ def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool
         return bool(to_rewrite(handle.fragments())) or any(is_due(handle, as_built(handle, spec)) for spec in indexes)
 
 
+def settled_fragments(table: Table) -> int:
+    """How many fragments of a version a compaction of its tail would leave as they are.
+
+    Args:
+        table (Table): the version.
+
+    Returns:
+        int: known from the manifest.
+    """
+    with mapped(table.pin.table, table.pin.version):
+        fragments = table._handle.fragments()
+        return len(fragments) - len(tail_to_rewrite(fragments))
+
+
 def pending_indexes(table: Table, indexes: Sequence[IndexSpec]) -> tuple[PendingIndex, ...]:
     """The indexes that a version does not have because they cannot be built.
 
