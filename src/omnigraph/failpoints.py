@@ -32,6 +32,9 @@ class Failpoint(StrEnum):
     BRANCH_ENTRY_PUT = "branch.entry_put"
     PRUNE_PLANNED = "prune.planned"
     PRUNE_ENTRY_PUT = "prune.entry_put"
+    LOAD_NOTED = "load.noted"
+    LOAD_READ = "load.read"
+    LOAD_JUDGED = "load.judged"
 
 
 class Crash(BaseException):

@@ -154,6 +154,10 @@ EXPORT_BATCH_ROWS_MAX = 65_536
 # Tasks on Spark: graphs whose tables one worker keeps open; rows that one task reads of a table.
 PLACES_OPEN_MAX = 8
 SPARK_TASK_ROWS = 1_000_000
+# Analytics: vertices whose state one process holds; edges of a block; up to how many edges are worked on in one place.
+ANALYTICS_VERTICES_MAX = 2**31 - 1
+ANALYTICS_BLOCK_EDGES = 4_000_000
+ANALYTICS_NEAR_EDGES_MAX = 4_000_000
 
 # History: marks of branches that one listing tidies away; entries read ahead where a log is walked down.
 BRANCH_MARKS_TIDIED_MAX = 64
@@ -200,6 +204,7 @@ HEAD_LOOKS_MAX = 16
 
 # Loading files. A task reads about one piece of a file, in blocks; lines and their commas and brackets have bounds.
 LOAD_PIECE_BYTES = 32 * 1024**2
+LOAD_PIECE_BYTES_MIN = 1024**2
 LOAD_BLOCK_BYTES = 8 * 1024**2
 LOAD_TABLE_ROWS = 131_072
 LOAD_REMOTE_READ_BYTES = 1024**2
@@ -211,5 +216,10 @@ LOAD_FLUSH_BYTES = 64 * 1024**2
 LOAD_LINES_ONE_BY_ONE_MAX = 64
 # Records put aside in one load.
 LOAD_REJECTS_MAX = 1_000_000
+# Keys of rows are compared in shares, one for about so many bytes of the files; rows that are there are looked through
+# so many at a time.
+LOAD_SHARE_BYTES = 256 * 1024**2
+LOAD_LOOK_ROWS = 1_000_000
+LOAD_PROGRESS_S = 0.25
 # Ids of one type's changes that are written down; of more, only their number.
 LOAD_CHANGED_IDS_MAX = 32_000_000

@@ -155,7 +155,7 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
         )
 
     def under(accepted: Accepted) -> tuple[Loaded, Receipt | None, bool]:
-        with _begun(parts, accepted, request_for(accepted), options, start, write_options) as begun:
+        with _begun(parts, accepted, request_for(accepted), options, start=start, actor=write_options.actor) as begun:
             if options.dry_run:
                 begun.run(Staging(parts.snapshot(parts.log.live_head(start))))
                 return begun.loaded, None, False
@@ -173,7 +173,7 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
 
 @contextmanager
 def _begun(
-    parts: Parts, accepted: Accepted, request: LoadRequest, options: LoadOptions, start: str, said: WriteOptions
+    parts: Parts, accepted: Accepted, request: LoadRequest, options: LoadOptions, *, start: str, actor: str | None
 ) -> Iterator[_Load]:
     reading = Reading(accepted, parts.ids.new(), request.columns)
     if options.engine == LOCAL:
@@ -187,7 +187,7 @@ def _begun(
         request,
         reading,
         branch=start,
-        actor=said.actor,
+        actor=actor,
         writes=not options.dry_run,
         spark=options.spark,
     ) as begun:

@@ -170,7 +170,8 @@ def unpacked(source: Source) -> Iterator[IO[bytes]]:
         if source.packing is Packing.NONE:
             yield file
             return
-        stream: Any = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), source.packing.value)
+        unpack, wrap = cast(Any, pa.CompressedInputStream), cast(Any, pa.PythonFile)  # the stubs know fewer files
+        stream: Any = unpack(wrap(file, mode="r"), source.packing.value)
         with stream:
             yield cast(IO[bytes], _Forward(stream))
 

@@ -9,7 +9,7 @@ the lines that are at fault are alone; they go the slow way, which takes them af
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -226,7 +226,7 @@ def _lines(block: Block) -> tuple[Lines, "npt.NDArray[np.bool_]"]:
     lasts = ends - 1
     lasts = lasts - ((lasts > starts) & (data[np.maximum(lasts, 0)] == _RETURN))
     make: Any = pa.LargeBinaryArray.from_buffers
-    texts = make(pa.large_binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(block.data)])
+    texts = make(pa.large_binary(), len(starts), [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(block.data)])
     usual = (data[starts] == _OPEN) & (data[np.maximum(lasts, 0)] == _CLOSE) & (lasts > starts)
     usual &= (lasts - starts) < limits.LOAD_LINE_SLOTS_MAX
     filled = (lasts >= starts) & ~((lasts == starts) & (data[starts] == _RETURN))
@@ -235,7 +235,7 @@ def _lines(block: Block) -> tuple[Lines, "npt.NDArray[np.bool_]"]:
 
 
 def _is_utf8(buffer: pa.Buffer) -> bool:
-    ends = pa.py_buffer(np.array([0, buffer.size], np.int64))
+    ends = pa.py_buffer(np.array([0, buffer.size], np.int64).tobytes())
     make: Any = pa.LargeStringArray.from_buffers
     try:
         make(1, ends, buffer).validate(full=True)
@@ -244,9 +244,10 @@ def _is_utf8(buffer: pa.Buffer) -> bool:
     return True
 
 
-def _read(buffer: pa.Buffer, columns: pa.Schema, unexpected: str) -> pa.Table | None:
+def _read(buffer: pa.Buffer, columns: pa.Schema, unexpected: Literal["ignore", "error"]) -> pa.Table | None:
+    read: Any = pyarrow.json.read_json  # the stubs know fewer files
     try:
-        return pyarrow.json.read_json(
+        table: pa.Table = read(
             pa.BufferReader(buffer),
             # One thread: the machine's cores are busy with other tasks. One block: lines are not cut again.
             read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=buffer.size + 1),
@@ -256,6 +257,7 @@ def _read(buffer: pa.Buffer, columns: pa.Schema, unexpected: str) -> pa.Table | 
         )
     except (pa.ArrowException, OverflowError):
         return None
+    return table
 
 
 def _columns(entity: EntityType, moments: pa.DataType) -> pa.Schema:

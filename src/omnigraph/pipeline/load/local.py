@@ -20,7 +20,6 @@ from omnigraph.pipeline.load.request import Loaded, LoadRequest, Progress, opera
 from omnigraph.pipeline.load.typed import TypedRows
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
-from omnigraph.transaction.constraint_rules.rules import Rules
 from omnigraph.transaction.constraints import Breach, RuleKind
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
@@ -61,9 +60,11 @@ class _Gathered:
             self, rows=self.rows.filter(pa.array(kept)), sources=self.sources[kept], positions=self.positions[kept]
         )
 
-    def last_with_id(self, entity_id: str) -> int:
-        """The row with an id; of several, the last."""
-        return int(np.flatnonzero(pc.equal(self.rows.column(ID), entity_id).to_numpy(zero_copy_only=False))[-1])
+    def rows_with(self, column: str, values: list[str]) -> list[int]:
+        """The rows that have one of some values in a column."""
+        found = pc.is_in(self.rows.column(column), value_set=pa.array(values, pa.string()))
+        rows: list[int] = np.flatnonzero(found.to_numpy(zero_copy_only=False)).tolist()
+        return rows
 
 
 class LocalLoad:
@@ -139,7 +140,7 @@ class LocalLoad:
 
     def _there_already(self, key: str, found: _Gathered, conflict: ConflictError) -> Iterator[tuple[str, int, Problem]]:
         for each in conflict.conflicts:
-            row = found.last_with_id(each.entity_id)
+            row = found.rows_with(ID, [each.entity_id])[-1]
             yield key, row, found.problem(row, Phase.IDENTITY, there_already(key, each.entity_id), self._ranks[key])
 
     def _blamed(self, breaches: Iterable[Breach], found: dict[str, _Gathered]) -> Iterator[tuple[str, int, Problem]]:
@@ -147,7 +148,7 @@ class LocalLoad:
         seen: set[tuple[str, int]] = set()
         for breach in breaches:
             mine = found.get(breach.type_key)
-            rows = [] if mine is None else list(_rows_of_breach(breach, mine, self._accepted.rules))
+            rows = [] if mine is None else list(self._rows_to_blame(breach, mine))
             if mine is None or not rows:
                 raise breach.error
             for row in rows:
@@ -155,6 +156,24 @@ class LocalLoad:
                     seen.add((breach.type_key, row))
                     phase, rank = _PHASES[breach.kind], self._ranks[breach.type_key]
                     yield breach.type_key, row, mine.problem(row, phase, breach.error, rank)
+
+    def _rows_to_blame(self, breach: Breach, found: _Gathered) -> list[int]:
+        """Of two that share a tuple the later; of too many edges those above the bound, or the first of them all."""
+        details = breach.error.details
+        match breach.kind:
+            case RuleKind.UNIQUE:
+                return found.rows_with(ID, [str(each) for each in details["ids"]])[-1:]
+            case RuleKind.END:
+                return found.rows_with(ID, [details["entity"]])[-1:]
+            case RuleKind.DEGREE:
+                degree = self._accepted.rules.types[breach.type_key].degree
+                surplus = 0 if degree is None or degree.most is None else int(details["count"]) - degree.most
+                mine = found.rows_with(SRC, [details["id"]])
+                if not self._request.keeps_rejects:
+                    return mine[:1]
+                return mine[-surplus:] if 0 < surplus <= len(mine) else []
+            case RuleKind.VALUE:
+                return found.rows_with(ID, [details["entity"]])
 
     def _without_repeated(self, given: _Gathered, problems: list[Problem]) -> _Gathered:
         """The rows without those whose id an earlier one has, where the last may not simply win."""
@@ -207,27 +226,6 @@ def _together(parts: list[tuple[int, TypedRows]]) -> _Gathered:
         np.concatenate([each.positions for _, each in parts]),
         all(each.ids_are_fresh for _, each in parts),
     )
-
-
-def _rows_of_breach(breach: Breach, found: _Gathered, rules: Rules) -> Iterator[int]:
-    """The rows to blame: of two that share a tuple the later, of too many edges those above the bound."""
-    details = breach.error.details
-    match breach.kind:
-        case RuleKind.UNIQUE:
-            ids = pa.array([str(each) for each in details["ids"]], pa.string())
-            mine = np.flatnonzero(pc.is_in(found.rows.column(ID), value_set=ids).to_numpy(zero_copy_only=False))
-            yield from mine[-1:].tolist()
-        case RuleKind.END:
-            mine = np.flatnonzero(pc.equal(found.rows.column(ID), details["entity"]).to_numpy(zero_copy_only=False))
-            yield from mine[-1:].tolist()
-        case RuleKind.DEGREE:
-            degree = rules.types[breach.type_key].degree
-            surplus = 0 if degree is None or degree.most is None else int(details["count"]) - degree.most
-            mine = np.flatnonzero(pc.equal(found.rows.column(SRC), details["id"]).to_numpy(zero_copy_only=False))
-            if 0 < surplus <= len(mine):
-                yield from mine[-surplus:].tolist()
-        case RuleKind.VALUE:
-            return
 
 
 def _without(found: dict[str, _Gathered], blamed: list[tuple[str, int, Problem]]) -> dict[str, _Gathered]:

@@ -125,8 +125,10 @@ def columns_of(
     return Columns(found, ends)
 
 
-def operation(request: LoadRequest, type_keys: frozenset[str], run: Callable[[Staging], None]) -> Operation:
-    """The write that a load is."""
+def operation(
+    request: LoadRequest, type_keys: frozenset[str], run: Callable[[Staging], None], *, noted: bool = False
+) -> Operation:
+    """The write that a load is; with `noted`, one that leaves an intent whatever its size."""
     return Operation(
         kind=CommitKind.LOAD,
         type_keys=type_keys,
@@ -134,6 +136,7 @@ def operation(request: LoadRequest, type_keys: frozenset[str], run: Callable[[St
         # Content that was replaced whole was replaced on sight of what was there: the caller decides again.
         redoable=request.mode is not Mode.OVERWRITE,
         publishes_nothing_too=True,
+        noted=noted,
     )
 
 

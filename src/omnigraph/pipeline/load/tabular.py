@@ -77,9 +77,11 @@ def _csv(file: Any) -> Iterator[pa.Table]:  # noqa: ANN401  (any open file)
     first = file.readline()
     if not first.strip():
         return
-    names = pyarrow.csv.read_csv(pa.BufferReader(first)).column_names
-    reader = pyarrow.csv.open_csv(
-        pa.PythonFile(_Rest(file), mode="r"),
+    csv: Any = pyarrow.csv  # the stubs know fewer files
+    wrap: Any = pa.PythonFile
+    names = csv.read_csv(pa.BufferReader(first)).column_names
+    reader = csv.open_csv(
+        wrap(_Rest(file), mode="r"),
         read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=limits.LOAD_BLOCK_BYTES, column_names=names),
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
         # Nothing between two commas is nothing; a text that is there and empty stands in quotes.

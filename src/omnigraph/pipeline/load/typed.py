@@ -123,7 +123,7 @@ def in_order(parts: Sequence[TypedRows]) -> TypedRows:
     rows = pa.concat_tables([each.rows for each in parts])
     if (np.diff(positions) < 0).any():
         order = np.argsort(positions, kind="stable")
-        positions, rows = positions[order], rows.take(pa.array(order))
+        positions, rows = positions[order], rows.take(order)
     return TypedRows(parts[0].entity, rows, positions, all(each.ids_are_fresh for each in parts))
 
 
