@@ -31,8 +31,8 @@ def told(graph: Graph, older: Any, newer: Any, **only: Any) -> list[tuple[str, s
     for each in graph.diff(older, newer, **only):
         names = {"Person": "age", "Knows": "since"}
         name = names.get(each.type_name, "name")
-        images = [None if image is None else image.properties[name] for image in (each.before, each.after)]
-        found.append((each.op.value, each.id, *images))
+        before, after = (None if image is None else image.properties[name] for image in (each.before, each.after))
+        found.append((each.op.value, each.id, before, after))
     return found
 
 

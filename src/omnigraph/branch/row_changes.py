@@ -57,15 +57,19 @@ def row_changes(removed: pa.Table, added: pa.Table) -> RowChanges:
         added: rows of the newer state.
 
     Returns:
-        The changes. A row that came back as it was is none; columns that only one state has do not count.
+        The changes. A row that came back as it was is none. A column that the older state does not have is null there;
+        one that the newer does not have any more does not count.
     """
     old, new = _ids(removed), _ids(added)
     place = pc.index_in(new, value_set=old)
     is_new = pc.is_null(place)
     after = added.filter(pc.invert(is_new))
     before = removed.take(pc.drop_null(place))
-    compared = [name for name in added.column_names if name in removed.column_names and name != ID]
-    differs = pa.array(np.logical_not(same_rows(before, after, compared)))
+    for name in added.column_names:
+        if name not in before.column_names:
+            before = before.append_column(name, pa.nulls(before.num_rows, added.schema.field(name).type))
+    differs = pa.array(np.logical_not(same_rows(before, after, added.column_names)))
+    before = before.select(removed.column_names)
     return RowChanges(
         inserted=added.filter(is_new),
         before=before.filter(differs),

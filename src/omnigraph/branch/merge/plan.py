@@ -136,6 +136,8 @@ class _Work:
                 self._note_joined(lineage)
         conflicts = [conflict for each in both for conflict in self._combine(each, resolutions.get(each.key, {}))]
         for lineage in with_rows:
+            if self._delta is Side.TARGET:
+                self._use(lineage, self._delta)  # perhaps under another name than it has there
             self._lay_over(lineage)
         conflicts += self._broken_rules(base, conflicts)
         for lineage in with_rows:
