@@ -35,6 +35,13 @@ class Failpoint(StrEnum):
     LOAD_NOTED = "load.noted"
     LOAD_READ = "load.read"
     LOAD_JUDGED = "load.judged"
+    SWEEP_LISTED = "sweep.listed"
+    SWEEP_BARRIERS_PUT = "sweep.barriers_put"
+    SWEEP_ROOTS_READ = "sweep.roots_read"
+    SWEEP_CLASSIFIED = "sweep.classified"
+    SWEEP_FLOORS_PUT = "sweep.floors_put"
+    SWEEP_BATCH_DELETED = "sweep.batch_deleted"
+    LEASE_PUT = "lease.put"
 
 
 class Crash(BaseException):

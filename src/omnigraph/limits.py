@@ -201,6 +201,13 @@ PRUNED_AGES_MAX = 16
 PRUNED_SINGLE_MAX = 256
 # A head that keeps vanishing under whoever looks for it.
 HEAD_LOOKS_MAX = 16
+# Sweeping: files younger than this stay, unless the caller says otherwise; files deleted at once.
+SWEEP_GRACE_S = 600.0
+SWEEP_BATCH_FILES = 500
+# The note of an idempotency key outlives the pruning of its commit by this.
+IDEMPOTENCY_KEYS_KEPT_S = 86_400.0
+# A lease is good for at most this long without being renewed.
+LEASE_S_MAX = 7 * 86_400.0
 
 # Loading files. A task reads about one piece of a file, in blocks; lines and their commas and brackets have bounds.
 LOAD_PIECE_BYTES = 32 * 1024**2

@@ -41,7 +41,20 @@ def still_kept(parts: Parts, branch: str, number: int) -> bool:
         bool: False also when there is no such branch or entry any more.
     """
     head = parts.log.head(branch)
-    return head is not None and head.is_live and number <= head.number and head.pruned.is_kept(number)
+    return head is not None and head.is_live and number <= head.number and is_kept(head, number)
+
+
+def is_kept(head: Record, number: int) -> bool:
+    """Whether the data of an entry is kept by its branch: above the floor, and of the life the branch has now.
+
+    Args:
+        head (Record): the newest entry of the branch.
+        number (int): the entry in question.
+
+    Returns:
+        bool: False does not say that the data is gone.
+    """
+    return number >= (head.life or 1) and head.pruned.is_kept(number)
 
 
 def check_kept(parts: Parts, entry: Record) -> None:
@@ -58,7 +71,7 @@ def check_kept(parts: Parts, entry: Record) -> None:
     head = parts.log.head(entry.branch)
     if head is None or not head.is_live:
         raise NotFoundError(f"branch '{entry.branch}' not found", code="branch_not_found", branch=entry.branch)
-    if not head.pruned.is_kept(entry.number):
+    if not is_kept(head, entry.number):
         raise reclaimed(entry.branch, entry.number, floor=head.pruned.floor)
 
 

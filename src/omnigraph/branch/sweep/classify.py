@@ -1,0 +1,201 @@
+"""Which files go and which stay, each with its reason. Pure: it looks at what was read before."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from omnigraph.branch.sweep.files import Candidate, FileKind
+from omnigraph.branch.sweep.roots import Held, Line, Reached, counted_from, needed_by_intents
+from omnigraph.branch.sweep.worklist import Item, Verdict
+from omnigraph.storage import derived, paths
+
+_SECOND_US = 1_000_000
+# What an interrupted healer or writer may leave beside a note; the note itself is recovery's.
+_NOTE_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """How old a file must be, by the store's clock.
+
+    Attributes:
+        now_us: the store's idea of now.
+        older_than_s: younger ones are spared.
+        cut_s: log entries younger than this are spared, whatever else was said.
+        keys_s: notes of idempotency keys younger than this are spared, too.
+        stale_s: what belongs to an intent that is not there goes after this.
+    """
+
+    now_us: int
+    older_than_s: float
+    cut_s: float
+    keys_s: float
+    stale_s: float
+
+    def are_passed(self, candidate: Candidate, seconds: float) -> bool:
+        """Whether a file is older than that."""
+        return self.now_us - candidate.modified_us >= seconds * _SECOND_US
+
+
+@dataclass(slots=True)
+class _Facts:
+    reached: Reached
+    held: Held
+    ages: Ages
+    folders: frozenset[str]
+    records: Mapping[str, tuple[int, frozenset[int]]]
+    oldest_record_us: Mapping[str, int]
+    highest_floor: Mapping[str, int]
+    notes: frozenset[str]
+    tables: frozenset[str]
+
+
+def classified(candidates: Iterable[Candidate], reached: Reached, held: Held, ages: Ages) -> list[Item]:
+    """Every candidate with its verdict.
+
+    Args:
+        candidates (Iterable[Candidate]): files, listed before the rest was read.
+        reached (Reached): what is kept.
+        held (Held): what those at work hold.
+        ages (Ages): how old files must be.
+
+    Returns:
+        list[Item]: in the order of the candidates.
+    """
+    files = list(candidates)
+    facts = _facts(files, reached, held, ages)
+    return [_item(each, facts) for each in files]
+
+
+def first_to_count(line: Line, needed: int | None) -> int:
+    """Below which entry a log may be cut.
+
+    The two newest always stay: side by side they are told from those that somebody holds further down.
+    """
+    first = min(line.first, line.head.number - 1)
+    return max(first if needed is None else min(first, needed), 1)
+
+
+def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> _Facts:
+    needed = needed_by_intents(held.intents)
+    records = {}
+    for branch, line in reached.lines.items():
+        # The first entry of a log is never cut: it keeps the name from being taken for one that was never used.
+        numbers = frozenset({1, *(entry.number for entry in line.kept), *counted_from(line)})
+        records[paths.segment(branch)] = (first_to_count(line, needed.get(branch)), numbers)
+    oldest: dict[str, int] = {}
+    highest: dict[str, int] = {}
+    for each in files:
+        number = paths.entry_number(each.path)
+        if number is None:
+            continue
+        if each.kind is FileKind.RECORD and number >= records.get(each.owner, (1, frozenset()))[0]:
+            oldest[each.owner] = min(each.modified_us, oldest.get(each.owner, each.modified_us))
+        elif each.kind is FileKind.FLOOR:
+            highest[each.owner] = max(number, highest.get(each.owner, 1))
+    return _Facts(
+        reached,
+        held,
+        ages,
+        folders=frozenset(file for file in reached.files if file.endswith("/")),
+        records=records,
+        oldest_record_us=oldest,
+        highest_floor=highest,
+        notes=frozenset(
+            each.owner for each in files if each.kind is FileKind.INTENT and each.path.endswith(_NOTE_SUFFIX)
+        ),
+        tables=frozenset(table for table, _ in reached.pins),
+    )
+
+
+def _item(each: Candidate, facts: _Facts) -> Item:
+    if each.kind is FileKind.OTHER:
+        return Item(each, Verdict.LEGITIMATE, "no kind of file that is swept")
+    doubt = facts.reached.doubtful.get(each.owner)
+    if doubt is not None:
+        return Item(each, Verdict.INDETERMINATE, f"a version of its table could not be read: {doubt}")
+    kept, why = _reason(each, facts)
+    if kept:
+        return Item(each, Verdict.LEGITIMATE, why)
+    ages = facts.ages
+    since = facts.held.since_us
+    if each.is_staged and since is not None and each.modified_us >= since:
+        return Item(each, Verdict.SPARED, f"{why}; younger than a write under way")
+    least = {
+        FileKind.RECORD: max(ages.cut_s, ages.older_than_s),
+        FileKind.CHECKPOINT: ages.older_than_s,
+        FileKind.KEY: max(ages.keys_s, ages.older_than_s),
+        FileKind.INTENT: max(ages.stale_s, ages.older_than_s),
+        FileKind.FLOOR: 0,
+    }.get(each.kind, ages.older_than_s)
+    if not ages.are_passed(each, least):
+        return Item(each, Verdict.SPARED, f"{why}; younger than {least:g} s")
+    return Item(each, Verdict.ORPHAN, why)
+
+
+def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:
+    """Whether a file is reached, and why or why not."""
+    match each.kind:
+        case FileKind.RECORD:
+            first, numbers = facts.records.get(each.owner, (1, frozenset()))
+            number = paths.entry_number(each.path) or 0
+            if number >= first or number in numbers:
+                return True, "an entry that is kept"
+            return False, f"an entry below {first}, the first that counts in its log"
+        case FileKind.CHECKPOINT:
+            first, _ = facts.records.get(each.owner, (1, frozenset()))
+            if (paths.entry_number(each.path) or 0) >= first:
+                return True, "entries of it are kept"
+            return False, "all its entries are below the floor"
+        case FileKind.FLOOR:
+            if paths.entry_number(each.path) == facts.highest_floor.get(each.owner):
+                return True, "the floor of a log"
+            return False, "a floor below a higher one"
+        case FileKind.KEY:
+            oldest = facts.oldest_record_us.get(each.owner)
+            if oldest is None or each.modified_us >= oldest:
+                return True, "the commit under its key may be kept"
+            return False, "older than every entry that is kept of its branch"
+        case FileKind.CHANGES:
+            if each.path in facts.reached.files:
+                return True, "named by a commit that is kept"
+            return False, "named by no commit that is kept"
+        case FileKind.INTENT:
+            if each.owner in facts.notes:
+                return True, "belongs to a write under way"
+            return False, "its intent is gone"
+        case FileKind.LEASE:
+            if any(lease.lease.id == each.owner for lease in facts.held.leases):
+                return True, "a lease that is good"
+            return False, "a lease that has run out"
+        case FileKind.ADJACENCY:
+            version = derived.version_of(each.path)
+            if version in facts.reached.pins:
+                return True, "made for a version that is kept"
+            return False, "made for a version that is not kept"
+        case FileKind.TRANSACTION:
+            return False, "its version says the same itself"
+        case _:
+            return _in_table(each, facts)
+
+
+def _in_table(each: Candidate, facts: _Facts) -> tuple[bool, str]:
+    if each.path in facts.reached.files:
+        return True, "a version that is kept needs it"
+    if any(each.path.startswith(folder) for folder in _folders_above(each.path) & facts.folders):
+        return True, "a version that is kept needs it"
+    if _blob_owner(each.path) in facts.reached.files:
+        return True, "a version that is kept needs it"
+    if each.owner not in facts.tables:
+        return False, "no commit that is kept has its table"
+    return False, "no version that is kept needs it"
+
+
+def _folders_above(path: str) -> set[str]:
+    segments = path.split("/")
+    return {"/".join(segments[:count]) + "/" for count in range(1, len(segments))}
+
+
+def _blob_owner(path: str) -> str:
+    """The data file that a file in a folder of the same name belongs to: large values lie beside it."""
+    folder, _, _ = path.rpartition("/")
+    return f"{folder}.lance"

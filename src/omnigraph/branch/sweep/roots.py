@@ -1,0 +1,264 @@
+"""What is reached: every kept commit of every branch, and what tags, forks, intents and leases hold besides.
+
+Everything is read afresh. Whatever cannot be read stops the sweep before it has deleted anything.
+"""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from omnigraph import limits
+from omnigraph.branch import tags
+from omnigraph.branch.lines import birth
+from omnigraph.branch.points import of_commit
+from omnigraph.errors import FormatError, NotFoundError, UnavailableError
+from omnigraph.model.commit import CommitKind, Pin, Record
+from omnigraph.transaction.intent import LeftBehind
+from omnigraph.transaction.leases import FoundLease, leases
+from omnigraph.transaction.parts import Parts
+
+_READ_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is kept of one branch's log.
+
+    Attributes:
+        head: its newest entry.
+        first: the first entry that counts; below it the log may be cut.
+        kept: the entries from there on, and those that somebody holds below.
+    """
+
+    head: Record
+    first: int
+    kept: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What writers and readers under way hold.
+
+    Attributes:
+        intents: the notes of writes.
+        leases: those that are still good.
+    """
+
+    intents: tuple[LeftBehind, ...]
+    leases: tuple[FoundLease, ...]
+
+    def and_also(self, later: "Held") -> "Held":
+        """What was held at either time."""
+        return Held((*self.intents, *later.intents), (*self.leases, *later.leases))
+
+    @property
+    def since_us(self) -> int | None:
+        """When the oldest of them began that may have files nobody else knows of, by the store's clock."""
+        begun = [each.modified_us for each in self.intents]
+        begun += [each.modified_us for each in self.leases if each.lease.stages]
+        return min(begun, default=None)
+
+
+@dataclass(slots=True)
+class Reached:
+    """Everything that is reached, by path.
+
+    Attributes:
+        lines: per branch, what is kept of its log.
+        files: files that are kept; one that ends with `/` stands for all below it.
+        pins: the versions of tables that are kept.
+        doubtful: tables of which a kept version could not be read just now, and why.
+    """
+
+    lines: dict[str, Line] = field(default_factory=dict)
+    files: set[str] = field(default_factory=set)
+    pins: set[tuple[str, int]] = field(default_factory=set)
+    doubtful: dict[str, str] = field(default_factory=dict)
+
+
+def held(parts: Parts, *, now_us: int) -> Held:
+    """What is held now: one listing each of intents and leases, and a read for every one of them.
+
+    Raises:
+        FormatError: one of them cannot be read.
+    """
+    good = tuple(each for each in leases(parts) if each.is_good(now_us))
+    return Held(tuple(parts.intents.everything()), good)
+
+
+def reached(parts: Parts, *, forgotten_before_us: int) -> Reached:
+    """Read every root, and every version that a root names.
+
+    Args:
+        parts (Parts): of the graph.
+        forgotten_before_us (int): branches deleted before this are roots no more; later ones might still be asked for.
+
+    Returns:
+        Reached: all of it.
+
+    Raises:
+        FormatError: a root cannot be read, or a version that one names; it says which.
+        UnavailableError: the store does not answer.
+    """
+    found = Reached()
+    for name in parts.log.branch_names():
+        line = _line(parts, name, forgotten_before_us)
+        if line is not None:
+            found.lines[name] = line
+    roots = [entry for line in found.lines.values() for entry in line.kept]
+    roots += _below(found, [*_tagged(parts), *_forked(parts, found.lines.values())])
+    _mark(parts, found, roots, ())
+    return found
+
+
+def add_held(parts: Parts, found: Reached, holding: Held) -> None:
+    """Add what those at work hold: the versions they start from and have staged, and commits they read or take over.
+
+    Raises:
+        FormatError: a commit that is held names a version that cannot be read.
+        UnavailableError: the store does not answer.
+    """
+    roots = _below(found, [*_leased(parts, holding), *_adopted(parts, holding.intents)])
+    _mark(parts, found, roots, holding.intents)
+
+
+def _below(found: Reached, entries: Iterable[Record]) -> list[Record]:
+    """Of entries that somebody names, those below what their branch itself keeps."""
+    new = []
+    for entry in entries:
+        line = found.lines.get(entry.branch)
+        if line is not None and entry.number < line.first and entry not in line.kept:
+            found.lines[entry.branch] = Line(line.head, line.first, (entry, *line.kept))
+            new.append(entry)
+    return new
+
+
+def _line(parts: Parts, branch: str, forgotten_before_us: int) -> Line | None:
+    for _ in range(limits.HEAD_LOOKS_MAX):
+        head = parts.log.head(branch)
+        if head is None:
+            return None
+        if not head.is_live and head.created_at_us < forgotten_before_us:
+            return Line(head, head.number, (head,))
+        first = max(head.pruned.floor, birth(parts, head))
+        if not head.is_live:
+            # Another sweep, with another clock or less patience, may have forgotten it already.
+            first = min(max(first, parts.log.floors.highest(branch)), head.number)
+        try:
+            return Line(head, first, (*parts.log.between(branch, first, head.number - 1), head))
+        except FormatError as fault:
+            newest = parts.log.head(branch)
+            if fault.code != "entry_missing" or newest is None or newest.pruned.floor <= head.pruned.floor:
+                raise
+            # Pruned and swept by another process while we read.
+    raise UnavailableError(f"the log of branch '{branch}' is cut as fast as it can be read")
+
+
+def _entry(parts: Parts, branch: str, number: int) -> list[Record]:
+    """An entry that somebody names; none where it is gone, and with it what it kept."""
+    found = parts.log.read(branch, number)
+    return [] if found is None else [found]
+
+
+def _tagged(parts: Parts) -> list[Record]:
+    found = []
+    for name in tags.names(parts):
+        try:
+            tag = tags.read(parts, name)
+        except NotFoundError:
+            continue  # deleted meanwhile
+        found += [entry for entry in _entry(parts, tag.branch, tag.number) if entry.head_commit == tag.commit]
+    return found
+
+
+def _forked(parts: Parts, lines: Iterable[Line]) -> list[Record]:
+    """Where living branches begin, and what they were made from: a merge needs it for comparison."""
+    found = []
+    for line in lines:
+        if line.head.is_live:
+            for fork in _entry(parts, line.head.branch, birth(parts, line.head)):
+                if fork.kind is CommitKind.FORK and fork.fork_of is not None and fork.fork_number is not None:
+                    origin = _entry(parts, fork.fork_of, fork.fork_number)
+                    found += [fork, *(entry for entry in origin if entry.head_commit == fork.parent)]
+    return found
+
+
+def _leased(parts: Parts, holding: Held) -> list[Record]:
+    return [
+        entry
+        for each in holding.leases
+        for entry in _entry(parts, each.lease.branch, each.lease.number)
+        if entry.head_commit == each.lease.commit
+    ]
+
+
+def _adopted(parts: Parts, intents: Iterable[LeftBehind]) -> list[Record]:
+    found = []
+    for commit in {commit for each in intents for commit in each.intent.adopts}:
+        try:
+            found.append(of_commit(parts, commit))
+        except NotFoundError:
+            continue  # its writer will find out
+    return found
+
+
+def _mark(parts: Parts, found: Reached, roots: Iterable[Record], intents: Iterable[LeftBehind]) -> None:
+    named: dict[tuple[str, int], tuple[Pin, Record | None]] = {}
+    for each in intents:
+        pins = [*each.intent.tables.values(), *(each.completed.tables.values() if each.completed is not None else ())]
+        named |= {(pin.table, pin.version): (pin, None) for pin in pins}
+        if each.completed is not None:
+            beside = (each.completed.changes.file, each.completed.footprint.file)
+            found.files |= {file for file in beside if file is not None}
+    for entry in roots:
+        found.files |= {file for file in (entry.changes.file, entry.footprint.file) if file is not None}
+        named |= {(pin.table, pin.version): (pin, entry) for pin in entry.tables.values()}
+    found.pins |= named.keys()
+
+    def files_of(pin: Pin, entry: Record | None) -> frozenset[str]:
+        try:
+            return parts.tables.files(pin)
+        except UnavailableError as fault:
+            found.doubtful[pin.table] = str(fault)
+        except FormatError as fault:
+            if entry is None:
+                # Of an interrupted write, whose end is for others to find out.
+                found.doubtful[pin.table] = str(fault)
+            elif _is_still_kept(parts, entry):
+                raise FormatError(
+                    f"branch '{entry.branch}' needs table {pin.table} at version {pin.version} (entry {entry.number}), "
+                    f"which cannot be read; nothing was deleted: {fault}",
+                    code=fault.code,
+                    branch=entry.branch,
+                    table=pin.table,
+                ) from fault
+        return frozenset()
+
+    with ThreadPoolExecutor(_READ_THREADS) as pool:
+        for files in pool.map(lambda each: files_of(*each), named.values()):
+            found.files |= files
+
+
+def _is_still_kept(parts: Parts, entry: Record) -> bool:
+    """Whether no prune has passed an entry since it was read as a root."""
+    head = parts.log.head(entry.branch)
+    return head is not None and head.is_live and head.pruned.is_kept(entry.number)
+
+
+def counted_from(line: Line) -> set[int]:
+    """Entries whose table map others count from, in a graph of very many types; without them those cannot be read."""
+    return {
+        number
+        for entry in line.kept
+        if len(entry.tables) > limits.WHOLE_MAP_TYPES_MAX
+        for number in range(entry.number - limits.WHOLE_MAP_EVERY_ENTRIES, entry.number)
+    }
+
+
+def needed_by_intents(intents: Iterable[LeftBehind]) -> Mapping[str, int]:
+    """Per branch, the first entry that an interrupted write must still find in the log to be judged."""
+    needed: dict[str, int] = {}
+    for each in intents:
+        branch, number = each.intent.branch, each.intent.base_number
+        needed[branch] = min(number, needed.get(branch, number))
+    return needed

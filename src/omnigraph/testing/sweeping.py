@@ -1,0 +1,92 @@
+"""Which files of a graph are needed, found out in a simpler way than the sweep does, for comparison with it.
+
+For a graph that nobody writes meanwhile. It knows nothing of candidates, ages, intents or leases.
+"""
+
+import re
+
+from omnigraph.branch import tags
+from omnigraph.model.commit import CommitKind, Record
+from omnigraph.storage import derived, paths
+from omnigraph.transaction.log import Log
+from omnigraph.transaction.parts import Parts
+
+# What a sweep has nothing to do with, and what may stay whatever is kept.
+_NEVER_SWEPT = re.compile(
+    rf"{paths.STAMP}|{paths.SCHEMAS}|{paths.TAGS}|{paths.MIGRATIONS}|{paths.KEYS}|{paths.LOGS}[^/]*/{paths.HINT}\Z|"
+    rf"{paths.LOGS}[^/]*\.[^/]*/|__derived/(?!adjacency)"
+)
+
+
+def kept_entries(parts: Parts) -> list[Record]:
+    """Every entry that must be readable: those of living branches from their floor on, tagged ones, and fork points.
+
+    Args:
+        parts (Parts): of the graph.
+
+    Returns:
+        list[Record]: in no particular order.
+    """
+    log = Log(parts.store, clock=parts.clock)
+    found: dict[tuple[str, int], Record] = {}
+    for branch in log.branch_names():
+        head = log.head(branch)
+        if head is None or not head.is_live:
+            continue
+        forks = []
+        for number in range(head.number, 0, -1):
+            entry = log.read(branch, number)
+            is_fork = entry is not None and entry.kind is CommitKind.FORK
+            if entry is not None and (number >= head.pruned.floor or is_fork):
+                found[branch, number] = entry
+                forks += [entry] if is_fork else []
+            if number == head.life:
+                break
+        for fork in forks[-1:]:
+            origin = log.read(fork.fork_of or "", fork.fork_number or 0)
+            if origin is not None and origin.head_commit == fork.parent:
+                found[origin.branch, origin.number] = origin
+    for name in tags.names(parts):
+        tag = tags.read(parts, name)
+        tagged = log.read(tag.branch, tag.number)
+        if tagged is not None and tagged.head_commit == tag.commit:
+            found[tagged.branch, tagged.number] = tagged
+    return list(found.values())
+
+
+def needless_files(parts: Parts) -> list[str]:
+    """The files that a sweep with nothing to wait for must have deleted.
+
+    Args:
+        parts (Parts): of the graph.
+
+    Returns:
+        list[str]: their paths, in order; empty where files are exactly those that are needed.
+    """
+    needed: set[str] = set()
+    versions = set()
+    logs = {}
+    for entry in kept_entries(parts):
+        needed.add(paths.entry(entry.branch, entry.number))
+        needed |= {file for file in (entry.changes.file, entry.footprint.file) if file is not None}
+        for pin in entry.tables.values():
+            needed |= parts.tables.files(pin)
+            versions.add((pin.table, pin.version))
+    for branch in parts.log.branch_names():
+        head = parts.log.head(branch)
+        assert head is not None
+        needed |= {paths.entry(branch, number) for number in (1, head.number - 1, head.number)}
+        logs[paths.segment(branch)] = head.pruned.floor
+        floors = sorted(listed.path for listed in parts.store.list(paths.floor_folder(branch)))
+        needed |= set(floors[:1])
+    folders = tuple(path for path in needed if path.endswith("/"))
+
+    def is_needed(path: str) -> bool:
+        if path in needed or path.startswith(folders) or _NEVER_SWEPT.match(path):
+            return True
+        if path.startswith(paths.CHECKPOINTS):
+            return (paths.entry_number(path) or 0) >= logs[path.split("/")[2]]
+        return derived.version_of(path) in versions
+
+    stores = [parts.store] if parts.store is parts.table_files else [parts.store, parts.table_files]
+    return sorted(listed.path for store in stores for listed in store.list("") if not is_needed(listed.path))
