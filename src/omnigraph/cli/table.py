@@ -91,6 +91,7 @@ COMMANDS = (
     _entry("schema plan", "what applying a schema would do", Capability.DIRECT, _DIRECT),
     _entry("schema apply", "give a graph another schema", Capability.ANY, _WRITE),
     _entry("optimize", "compact tables and build indexes", Capability.DIRECT, _UPKEEP),
+    _entry("embed", "put vectors into a file of records", Capability.LOCAL, frozenset()),
     _entry("login", "remember the token of a server", Capability.LOCAL, frozenset()),
     _entry("logout", "forget the token of a server", Capability.LOCAL, frozenset()),
     _entry("profile list", "the profiles of the configuration", Capability.LOCAL, frozenset()),
