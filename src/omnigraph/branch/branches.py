@@ -52,12 +52,12 @@ def create(
         match parts.log.put(entry):
             case Done():
                 reached(Failpoint.BRANCH_ENTRY_PUT)
-                marks.settle(parts, branch, entry.number, Mark.LIVE)
-                if before is not None:
-                    marks.withdraw(parts, branch, entry.number)
+                marks.settle(parts, branch, entry.number, Mark.LIVE, announced=before is not None)
                 _keep_or_take_back(parts, entry, origin, point)
                 return entry
             case Refused():
+                if before is not None:
+                    marks.withdraw(parts, branch, entry.number)
                 head = parts.log.head(branch)
                 if head is None or head.is_live:
                     raise AlreadyExistsError(f"branch '{branch}' already exists", code="branch_exists", branch=branch)
@@ -92,13 +92,11 @@ def delete(parts: Parts, name: str, *, actor: str | None = None) -> Record:
             pruned=head.pruned,
         )
         marks.announce(parts, branch, entry.number)
-        done = isinstance(parts.log.put(entry), Done)
-        if done:
+        if isinstance(parts.log.put(entry), Done):
             reached(Failpoint.BRANCH_ENTRY_PUT)
-            marks.settle(parts, branch, entry.number, Mark.GONE)
-        marks.withdraw(parts, branch, entry.number)
-        if done:
+            marks.settle(parts, branch, entry.number, Mark.GONE, announced=True)
             return entry
+        marks.withdraw(parts, branch, entry.number)
     raise _too_busy(branch)
 
 

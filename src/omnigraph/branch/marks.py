@@ -48,6 +48,7 @@ class _Known:
     settled: tuple[int, Mark] | None = None
     changing: list[int] = field(default_factory=list)
     outdated: list[tuple[int, Mark]] = field(default_factory=list)
+    is_noted: bool = True
 
     def add(self, number: int, mark: Mark) -> None:
         if mark is Mark.CHANGING:
@@ -63,6 +64,8 @@ class _Known:
         return self.settled is None or any(number > self.settled[0] for number in self.changing)
 
     def meaningless(self) -> Iterator[tuple[int, Mark]]:
+        if not self.is_noted:
+            return  # what would make them so is not on the store
         yield from self.outdated
         if self.settled is not None:
             # The entry is there, whatever it is, so whoever announced it has had the answer.
@@ -88,7 +91,8 @@ def live_branches(parts: Parts) -> list[str]:
                 if settled is None:
                     branches.pop(name)
                 else:
-                    branches[name].add(*settled)
+                    number, mark, branches[name].is_noted = settled
+                    branches[name].add(number, mark)
     if not parts.read_only:
         _tidy(parts, branches)
     return sorted(name for name, each in branches.items() if each.settled is not None and each.settled[1] is Mark.LIVE)
@@ -100,27 +104,35 @@ def announce(parts: Parts, branch: str, number: int) -> None:
     reached(Failpoint.BRANCH_CHANGE_NOTED)
 
 
-def settle(parts: Parts, branch: str, number: int, mark: Mark) -> None:
-    """Note what holds since an entry. Best effort: without it, the next listing looks it up."""
-    with contextlib.suppress(StoreError):
+def settle(parts: Parts, branch: str, number: int, mark: Mark, *, announced: bool = False) -> bool:
+    """Note what holds since an entry, and take back the announcement of it. Best effort: a listing does it as well.
+
+    Returns:
+        Whether it is noted.
+    """
+    try:
         parts.store.put(paths.branch_mark(branch, number, mark), b"")
+    except StoreError:
+        return False  # and the doubt stays: without the new mark an older one would count again
+    if announced:
+        withdraw(parts, branch, number)
+    return True
 
 
 def withdraw(parts: Parts, branch: str, number: int) -> None:
-    """Take an announcement back once the entry is there, whoever put it. Best effort."""
+    """Take an announcement back: what came of the entry is noted, or it is somebody else's. Best effort."""
     with contextlib.suppress(StoreError):
         parts.store.delete(paths.branch_mark(branch, number, Mark.CHANGING))
 
 
-def _looked_up(parts: Parts, branch: str) -> tuple[int, Mark] | None:
-    """What the log says; None where the folder is no log after all."""
+def _looked_up(parts: Parts, branch: str) -> tuple[int, Mark, bool] | None:
+    """What the log says, and whether that is noted now; None where the folder is no log after all."""
     head = parts.log.head(branch)
     if head is None:
         return None
     mark = Mark.LIVE if head.is_live else Mark.GONE
-    if not parts.read_only:
-        settle(parts, branch, head.number, mark)
-    return head.number, mark
+    noted = not parts.read_only and settle(parts, branch, head.number, mark)
+    return head.number, mark, noted
 
 
 def _tidy(parts: Parts, branches: dict[str, _Known]) -> None:

@@ -1,9 +1,12 @@
 """Listing branches: one request, and never a lie, wherever somebody died."""
 
+from contextlib import suppress
+
 import pytest
 
 from omnigraph.branch import branches, marks
 from omnigraph.branch.marks import Mark
+from omnigraph.errors import GraphError
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
@@ -152,17 +155,24 @@ def test_marks_that_mean_nothing_any_more_are_taken_away_by_listings(store: Memo
     assert marks_of(store, "side") == [(7, "live")]
 
 
-def test_marks_are_only_an_effort(store: MemoryStore) -> None:
+@pytest.mark.parametrize("lost", [".live", ".gone", ".changing", ".0"])
+def test_marks_that_cannot_be_put_or_taken_away_make_nobody_believe_what_is_not_so(
+    store: MemoryStore, lost: str
+) -> None:
     op.new_graph(store)
     faulty = FaultyStore(store)
     parts = open_root(faulty)
-    faulty.arm(Fault.NO_SPACE, kind=RequestKind.PUT, path_part=".live", times=9)
-    branches.create(parts, "side")
-    assert branches.names(parts) == [MAIN, "side"]
-    faulty.disarm()
-    faulty.arm(Fault.NO_SPACE, kind=RequestKind.PUT, path_part=".gone", times=9)
-    assert branches.delete(parts, "side").number == 2
-    assert branches.names(parts) == [MAIN]
+    steps = [branches.create, branches.delete, branches.create, branches.delete]
+    for kind in (RequestKind.PUT, RequestKind.DELETE):
+        for step in steps:
+            # Announcing must come through, or nothing is done.
+            faulty.arm(Fault.NO_SPACE, kind=kind, path_part=lost, times=99)
+            with suppress(GraphError):
+                step(parts, "side")
+            assert ("side" in branches.names(parts)) == branches.exists(parts, "side")
+            faulty.disarm()
+            assert ("side" in branches.names(parts)) == branches.exists(parts, "side")
+            assert ("side" in branches.names(open_root(store))) == branches.exists(parts, "side")
 
 
 def test_folders_that_are_no_branches_are_passed_over(store: MemoryStore, parts: Parts) -> None:
