@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.errors import InternalError
-from omnigraph.execution.demand import Demand, counts_rows, demand_of
+from omnigraph.execution.demand import Demand, counts_rows, demand_of, kinds
 from omnigraph.execution.expressions import prepare, result_type
 from omnigraph.execution.lower_pattern import PatternLowering
 from omnigraph.execution.operators.aggregate import Aggregate, AggregateColumn, KeyColumn
 from omnigraph.execution.operators.distinct import Distinct
 from omnigraph.execution.operators.limit import Limit
+from omnigraph.execution.operators.one_per_group import OnePerGroup, has_groups_of_one
 from omnigraph.execution.operators.operator import Frames, ResultRows
 from omnigraph.execution.operators.order import Order
 from omnigraph.execution.operators.project import Project
@@ -27,6 +28,7 @@ from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Aggregation, Column
 from omnigraph.language.plan.steps import Step
 from omnigraph.model.schema import ID, Schema
+from omnigraph.model.types import FLOAT_SCALARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def lower(plan: steps.ReadPlan, schema: Schema) -> Lowered:
         distinct=bool(later) and isinstance(later[0], steps.Distinct),
     )
     pattern = plan.steps[:place]
-    rows: ResultRows = _returned(_pattern(pattern, demand, schema), last)
+    rows: ResultRows = _returned(_pattern(pattern, demand, schema), last, _identifying(pattern, schema))
     for step in later:
         rows = _later(rows, step, columns=len(last.columns))
     fields = [pa.field(column.name, result_type(column.type)) for column in plan.columns]
@@ -80,9 +82,27 @@ def _pattern(pattern: Sequence[Step], demand: Demand, schema: Schema) -> Frames:
     return PatternLowering(schema).pipeline(pattern, demand)
 
 
-def _returned(rows: Frames, step: steps.Aggregate | steps.Project) -> ResultRows:
+def _identifying(pattern: Sequence[Step], schema: Schema) -> dict[str, frozenset[str]]:
+    """For each variable bound to a node, the columns that each identify it."""
+    found = {}
+    for variable, kind in kinds(pattern).items():
+        node = schema.node(kind.removeprefix("node:")) if kind.startswith("node:") else None
+        if node is not None:
+            # Two zeros are one value and two keys.
+            single = len(node.key) == 1 and node.key[0].type.scalar not in FLOAT_SCALARS
+            found[variable] = frozenset({ID, node.key[0].name} if single else {ID})
+    return found
+
+
+def _returned(
+    rows: Frames, step: steps.Aggregate | steps.Project, identifying: dict[str, frozenset[str]]
+) -> ResultRows:
     if isinstance(step, steps.Aggregate):
-        return Aggregate(rows, [_grouped(column) for column in step.columns])
+        columns = [_grouped(column) for column in step.columns]
+        once = rows.once_each
+        if once is not None and has_groups_of_one(rows, columns, identifying.get(once, frozenset())):
+            return OnePerGroup(rows, columns)
+        return Aggregate(rows, columns)
     values = [column.value for column in step.columns]
     return Project(rows, [prepare(value) for value in values if not isinstance(value, Aggregation)])
 

@@ -9,6 +9,7 @@ from omnigraph import limits
 from omnigraph.execution.arrays import NONE, Mask, Positions, arrow, numpy
 from omnigraph.execution.column import Coded
 from omnigraph.execution.columns import Columns
+from omnigraph.execution.demand import counts_rows
 from omnigraph.execution.encoder import Encoder
 from omnigraph.execution.expressions import Computation, values_of
 from omnigraph.execution.frame import Bound, Frame
@@ -50,6 +51,11 @@ class AggregateColumn:
     aggregation: Aggregation
     argument: Computation | None
     nodes: str | None = None
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether only rows are counted, whatever is in them."""
+        return counts_rows(self.aggregation)
 
 
 class Aggregate(Operator[Results]):

@@ -23,6 +23,11 @@ class Collapse(Operator[Frame]):
         self._variable = variable
         self._counts = counts
 
+    @property
+    def once_each(self) -> str | None:
+        """The one variable there is."""
+        return self._variable
+
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
         """The nodes, ascending."""
         frames = self._rows.batches(run, given)
@@ -89,6 +94,11 @@ class EdgeEnds(Operator[Frame]):
         self._hop = hop
         self._each_record = each_record
         self._counts = counts
+
+    @property
+    def once_each(self) -> str | None:
+        """The targets."""
+        return self._target
 
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:  # noqa: ARG002  (takes nothing)
         """The nodes, ascending."""

@@ -52,6 +52,12 @@ class CountEdges(Operator[Frame]):
         self._counts = counts
         self._keep = keep
 
+    @property
+    def once_each(self) -> str | None:
+        """As in the rows it takes from, if that is kept."""
+        once = self._rows.once_each
+        return once if once in self._keep else None
+
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
         """The rows that have any."""
         for frame in self._rows.batches(run, given):

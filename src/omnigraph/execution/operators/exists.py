@@ -20,6 +20,11 @@ class Exists(Operator[Frame]):
         self._inner_keep = inner_keep
         self._wanted = wanted
 
+    @property
+    def once_each(self) -> str | None:
+        """As in the rows it takes from."""
+        return self._rows.once_each
+
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
         """Those rows."""
         for frame in self._rows.batches(run, given):

@@ -15,6 +15,11 @@ class Filter(Operator[Frame]):
         self._rows = rows
         self._condition = condition
 
+    @property
+    def once_each(self) -> str | None:
+        """As in the rows it takes from."""
+        return self._rows.once_each
+
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
         """Those rows."""
         for frame in self._rows.batches(run, given):

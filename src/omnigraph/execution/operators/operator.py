@@ -26,6 +26,11 @@ Batch_co = TypeVar("Batch_co", bound=Rows, covariant=True)
 class Operator(ABC, Generic[Batch_co]):
     """Makes batches of rows. It keeps nothing of a run, so any number of runs may use it at once."""
 
+    @property
+    def once_each(self) -> str | None:
+        """A variable whose nodes come in one row each at most; None where there is none for sure."""
+        return None
+
     @abstractmethod
     def batches(self, run: Run, given: Frame | None) -> Iterator[Batch_co]:
         """The rows, a batch at a time; none is empty.

@@ -37,6 +37,11 @@ class Scan(Operator[Frame]):
         self._left = left
         self._at_most = at_most
 
+    @property
+    def once_each(self) -> str | None:
+        """Its own."""
+        return self._variable
+
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:  # noqa: ARG002  (a scan takes nothing)
         """The nodes, in the order of their ordinals."""
         nodes = run.nodes(self._type_name)
