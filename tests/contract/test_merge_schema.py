@@ -182,3 +182,58 @@ def test_a_branch_goes_on_after_its_schema_was_merged(graph: Graph) -> None:
     assert graph.merge("main", into="side").outcome == "fast_forward"
     assert rows(graph, "Person") == rows(graph, "Person", "side")
     assert {row["mail"] for row in rows(graph, "Person").values()} == {"a@a", "b@b", None}
+
+
+@pytest.mark.parametrize(("source", "target"), [("side", "main"), ("main", "side")])
+def test_a_required_property_with_a_default_gives_it_to_rows_of_the_other_branch(
+    graph: Graph, source: str, target: str
+) -> None:
+    wider = SCHEMA.replace("age: I32?", 'age: I64?  rank: I32 @default("5")')
+    graph.schema_apply(wider, branch="side", validated=True)
+    graph.write({"Person": [{"name": "Ann", "age": 2**40, "rank": 1}]}, mode="merge", branch="side")
+    graph.write({"Person": [{"name": "Ben", "age": 20}, {"name": "New", "age": 4}]}, mode="merge")
+    graph.merge(source, into=target)
+    found = {name: (row["age"], row["rank"]) for name, row in rows(graph, "Person", target).items()}
+    assert found == {"Ann": (2**40, 1), "Ben": (20, 5), "Cid": (3, 5), "New": (4, 5)}
+
+
+@pytest.mark.parametrize(("source", "target"), [("side", "main"), ("main", "side")])
+def test_rows_that_lack_what_the_other_branch_requires_by_now_are_conflicts(
+    graph: Graph, source: str, target: str
+) -> None:
+    graph.schema_apply(SCHEMA.replace("age: I32?", "age: I32"), branch="side", validated=True)
+    graph.write({"Person": [{"name": "Ann", "age": 9}]}, mode="merge", branch="side")
+    graph.write({"Person": [{"name": "Ageless"}, {"name": "Old", "age": 99}]})
+    with pytest.raises(MergeConflictError) as refused:
+        graph.merge(source, into=target)
+    [conflict] = refused.value.conflicts
+    assert conflict.kind == "value_constraint_violation"
+    assert conflict.message == "node:Person 'Ageless' has no value for 'age', which the schema requires"
+    graph.merge(source, into=target, resolutions={"Person": {"Ageless": {"name": "Ageless", "age": 1}}})
+    assert {name: row["age"] for name, row in rows(graph, "Person", target).items()} == {
+        "Ageless": 1,
+        "Ann": 9,
+        "Ben": 2,
+        "Cid": 3,
+        "Old": 99,
+    }
+
+
+@pytest.mark.parametrize(("source", "target"), [("side", "main"), ("main", "side")])
+def test_rows_that_break_a_rule_the_other_branch_has_by_now_are_conflicts(
+    graph: Graph, source: str, target: str
+) -> None:
+    ruled = SCHEMA.replace("age: I32? }", "age: I32?  @range(age, 0..50)  @unique(age) }")
+    graph.schema_apply(ruled, branch="side", validated=True)
+    graph.write({"Person": [{"name": "Old", "age": 99}, {"name": "Twin", "age": 3}]})
+    with pytest.raises(MergeConflictError) as refused:
+        graph.merge(source, into=target)
+    assert {each.kind.value for each in refused.value.conflicts} == {"value_constraint_violation", "unique_violation"}
+
+
+def test_a_property_dropped_and_made_anew_with_another_type_is_another_one(graph: Graph) -> None:
+    before = graph.snapshot()
+    graph.schema_apply(SCHEMA.replace("  age: I32?", ""), allow_data_loss=True)
+    graph.schema_apply(SCHEMA.replace("age: I32?", "age: [String]?"))
+    graph.write({"Person": [{"name": "Ann", "age": ["old"]}, {"name": "Ben"}]}, mode="merge")
+    assert [(each.op.value, each.id) for each in graph.diff(before, "main")] == [("update", "Ann")]

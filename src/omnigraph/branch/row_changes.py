@@ -65,11 +65,7 @@ def row_changes(removed: pa.Table, added: pa.Table) -> RowChanges:
     is_new = pc.is_null(place)
     after = added.filter(pc.invert(is_new))
     before = removed.take(pc.drop_null(place))
-    for name in added.column_names:
-        if name not in before.column_names:
-            before = before.append_column(name, pa.nulls(before.num_rows, added.schema.field(name).type))
-    differs = pa.array(np.logical_not(same_rows(before, after, added.column_names)))
-    before = before.select(removed.column_names)
+    differs = pa.array(np.logical_not(same_rows(_in_columns_of(after, before), after, added.column_names)))
     return RowChanges(
         inserted=added.filter(is_new),
         before=before.filter(differs),
@@ -81,6 +77,22 @@ def row_changes(removed: pa.Table, added: pa.Table) -> RowChanges:
 def ids_of(rows: pa.Table) -> list[str]:
     """The ids of rows."""
     return [str(each) for each in rows.column(ID).to_pylist()]
+
+
+def _in_columns_of(newer: pa.Table, older: pa.Table) -> pa.Table:
+    """Older rows in newer columns: null where there was none, in a wider type where that is what it has become."""
+    columns = [_column(older, field) for field in newer.schema]
+    return pa.table(columns, names=newer.column_names)
+
+
+def _column(older: pa.Table, field: "pa.Field[Any]") -> Any:  # noqa: ANN401  (a column of any type)
+    if field.name in older.column_names:
+        column: Any = older.column(field.name)
+        try:
+            return column if column.type == field.type else column.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass  # another column that took the name of one that was dropped
+    return pa.nulls(older.num_rows, field.type)
 
 
 def _ids(rows: pa.Table) -> "pa.Array[Any]":

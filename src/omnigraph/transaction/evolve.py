@@ -170,7 +170,7 @@ def _widened(source: str, field: "pa.Field[pa.DataType]") -> ComputedColumn:
 
 
 def _filled(each: Property, field: "pa.Field[pa.DataType]", default: str) -> ComputedColumn:
-    value = _default_value(each, default)
+    value = default_value(each, default)
 
     def values(ids: "pa.Array[Any]") -> "pa.Array[Any]":
         filled: pa.Array[Any] = pa.array([value], field.type).take(np.zeros(len(ids), np.int64))
@@ -179,8 +179,15 @@ def _filled(each: Property, field: "pa.Field[pa.DataType]", default: str) -> Com
     return ComputedColumn(field.with_name(_PASSING + field.name), ID, values)
 
 
-def _default_value(each: Property, text: str) -> object:
+def default_value(each: Property, text: str) -> object:
     """The value that a default's text stands for.
+
+    Args:
+        each: the property.
+        text: as its `@default` says it.
+
+    Returns:
+        The value.
 
     Raises:
         InvalidRequestError: it is none of the property's.

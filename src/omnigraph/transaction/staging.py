@@ -167,10 +167,6 @@ class Staging:
         """Note that the write's validity rests on these (unique values, the edges of a node, …)."""
         self._touch(type_key).reads |= tokens(kind, names)
 
-    def read_whole(self, type_key: str) -> None:
-        """Note that the write's validity rests on every entity of a type."""
-        self._touch(type_key).reads_whole = True
-
     def write_tokens(self, type_key: str, kind: TokenKind, names: Iterable[str]) -> None:
         """Note that the write changes these."""
         self._touch(type_key).writes |= tokens(kind, names)
@@ -213,8 +209,9 @@ class Staging:
         self._pending_for(type_key).delete(gone)
 
     def withdraw(self, type_key: str) -> None:
-        """Forget what is pending of a type; what was read for its sake stays noted."""
+        """Forget what is pending or taken over of a type; what was read for its sake stays noted."""
         self._pending.pop(type_key, None)
+        self._adopted.pop(type_key, None)
 
     def overwrite(self, type_key: str, rows: pa.Table) -> None:
         """Make these rows the type's whole content."""

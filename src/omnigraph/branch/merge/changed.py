@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from omnigraph.branch.merge.net import net_changes
-from omnigraph.branch.merge.sides import Lineage, Side, Sides, columns_from, fitted
+from omnigraph.branch.merge.sides import Lineage, Side, Sides, columns_from, defaults_of, fitted, relaxed
 from omnigraph.branch.row_changes import RowChanges, row_changes
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage.records.change_file import ChangedIds
@@ -78,7 +78,7 @@ class Changed:
 
     def _read(self, lineage: Lineage, side: Side) -> RowChanges:
         pin, schema = self.pin(lineage, side), self.records[side].schema
-        layout = self.schema_of(self.sides.schema).columns[lineage.key]
+        layout = relaxed(self.schema_of(self.sides.schema).columns[lineage.key])
         if pin is None or not self.differs(lineage, side):
             return row_changes(layout.empty_table(), layout.empty_table())
         if lineage.base is None:
@@ -93,9 +93,10 @@ class Changed:
         """Rows that were written under a schema, in the columns of the type in the result."""
         result = self.schema_of(self.sides.schema)
         names = {name: name for name in rows.column_names}
+        defaults: dict[str, object] = {}
         if schema != result.digest and lineage.base_key is not None:
             before = self.schema_of(schema).schema.entity(lineage.base_key)
             after = result.schema.entity(lineage.key)
             if before is not None and after is not None:
-                names = columns_from(before, after)
-        return fitted(rows, names, result.columns[lineage.key])
+                names, defaults = columns_from(before, after), defaults_of(after)
+        return fitted(rows, names, relaxed(result.columns[lineage.key]), defaults)

@@ -8,6 +8,10 @@ inputs, is checked against every rule that what was written can break.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
 
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import Base, merge_base
@@ -26,6 +30,9 @@ from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.constraints import RuleKind
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
 
 _BROKEN = {
     RuleKind.VALUE: MergeConflictKind.VALUE_CONSTRAINT_VIOLATION,
@@ -116,6 +123,7 @@ class _Work:
     choices: Choices
     against_target: dict[str, ChangedIds] = field(default_factory=dict)
     resolved: list[Resolved] = field(default_factory=list)
+    lacking: list[MergeConflict] = field(default_factory=list)
 
     def carry_out(self, base: Base) -> list[MergeConflict]:
         resolutions = by_type_key(self.choices.resolutions, self.accepted.schema)
@@ -136,9 +144,9 @@ class _Work:
                 self._note_joined(lineage)
         conflicts = [conflict for each in both for conflict in self._combine(each, resolutions.get(each.key, {}))]
         for lineage in with_rows:
-            if self._delta is Side.TARGET:
-                self._use(lineage, self._delta)  # perhaps under another name than it has there
+            self._use(lineage, self.sides.ground)
             self._lay_over(lineage)
+        conflicts += self.lacking
         conflicts += self._broken_rules(base, conflicts)
         for lineage in with_rows:
             # They were laid over the ground only to be looked at: the version that has them is there.
@@ -206,10 +214,25 @@ class _Work:
     def _lay_over(self, lineage: Lineage) -> None:
         rows = self.changed.rows(lineage, self._delta)
         for some in (rows.inserted, rows.after):
-            if some.num_rows:
-                self.staging.upsert(lineage.key, some)
+            self._put(lineage.key, some)
         if rows.deleted.num_rows:
             self.staging.delete(lineage.key, ids_of(rows.deleted))
+
+    def _put(self, type_key: str, rows: pa.Table) -> None:
+        """Lay rows over the ground, but for those that lack what the schema requires by now: these are conflicts."""
+        entity = self.accepted.schema.entity(type_key)
+        for each in () if entity is None else entity.properties:
+            if each.type.nullable or not rows.column(each.name).null_count:
+                continue
+            lacking = pc.is_null(rows.column(each.name))
+            for entity_id in ids_of(rows.filter(lacking)):
+                message = f"{type_key} '{entity_id}' has no value for '{each.name}', which the schema requires"
+                self.lacking.append(
+                    MergeConflict(MergeConflictKind.VALUE_CONSTRAINT_VIOLATION, type_key, None, message)
+                )
+            rows = rows.filter(pc.invert(lacking))
+        if rows.num_rows:
+            self.staging.upsert(type_key, rows)
 
     def _combine(self, lineage: Lineage, resolutions: Mapping[str, Resolution]) -> list[MergeConflict]:
         delta, ground = (self.changed.rows(lineage, side) for side in (self._delta, self.sides.ground))
@@ -219,8 +242,7 @@ class _Work:
         if not _is_at(self.staging.snapshot.record, lineage.key, lineage.ground):
             self._adopt(lineage.key, lineage.ground, changed)
         for rows in (*writes.upserts, *writes.undecided):
-            if rows.num_rows:
-                self.staging.upsert(lineage.key, rows)
+            self._put(lineage.key, rows)
         if writes.deletes:
             self.staging.delete(lineage.key, writes.deletes)
         if lineage.key in self.staging.snapshot.record.tables:

@@ -11,12 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import EntityType
 from omnigraph.storage.layout import system_columns
+from omnigraph.transaction.evolve import default_value
+
+DEFAULT = "default"
 
 
 class Side(StrEnum):
@@ -121,15 +125,44 @@ def columns_from(before: EntityType, after: EntityType) -> dict[str, str]:
     return {name: name for name in system_columns(after)} | kept
 
 
-def fitted(rows: pa.Table, names: Mapping[str, str], layout: pa.Schema) -> pa.Table:
-    """Rows in the columns of a type: what a column was called before, null where it was not there."""
-    columns = [
-        rows.column(names[field.name])
-        if names.get(field.name) in rows.column_names
-        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
-        for field in layout
-    ]
-    return pa.Table.from_arrays(columns, names=layout.names).cast(layout)
+def relaxed(layout: pa.Schema) -> pa.Schema:
+    """The columns of a type, each of which may be null: rows on their way from one schema to another may lack some."""
+    return pa.schema([field.with_nullable(nullable=True) for field in layout])
+
+
+def fitted(
+    rows: pa.Table, names: Mapping[str, str], layout: pa.Schema, defaults: Mapping[str, object] | None = None
+) -> pa.Table:
+    """Rows in the columns of a type.
+
+    Args:
+        rows: in the columns they were written in.
+        names: of each column, what it is called there; columns that were not there are not among them.
+        layout: the columns they are to have; any may be null.
+        defaults: of columns that were not there, the value of the rows there are; null by default.
+
+    Returns:
+        The same rows.
+    """
+    columns = []
+    for field in layout:
+        old = names.get(field.name)
+        if old in rows.column_names:
+            columns.append(rows.column(old).cast(field.type))
+        else:
+            value = pa.array([(defaults or {}).get(field.name)], field.type)
+            columns.append(pa.chunked_array([value.take(np.zeros(rows.num_rows, np.int64))]))
+    return pa.Table.from_arrays(columns, schema=layout)
+
+
+def defaults_of(entity: EntityType) -> dict[str, object]:
+    """What entities written before a required property was there have for it."""
+    found: dict[str, object] = {}
+    for each in entity.properties:
+        said = next((note.value for note in each.annotations if note.name == DEFAULT), None)
+        if said is not None and not each.type.nullable:
+            found[each.name] = default_value(each, said)
+    return found
 
 
 def _lineage(key: str, base: Record, on: Record, other: Record) -> Lineage:
