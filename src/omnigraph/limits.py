@@ -54,6 +54,9 @@ STAGED_EFFECTS_MAX = 256
 STAGED_EFFECT_ROWS_MAX = 20_000
 # What a write did to rows is handed on, for those who keep track of them, if it is no more than this.
 WRITTEN_ROWS_MAX = 1_024
+# Rows that are written straight into a file of their own.
+SMALL_FILE_ROWS_MAX = 256
+SMALL_FILE_BYTES_MAX = 64 * 1024
 # Rows that a write looks up one by one, with whoever keeps track of them; more are found by a pass over the table.
 FOUND_ROWS_MAX = 256
 # A large fragment is rewritten once this share of its rows is deleted.

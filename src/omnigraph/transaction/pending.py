@@ -16,7 +16,7 @@ class Pending:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._rows = schema.empty_table()
+        self._put: pa.Table | None = None
         self._deleted: set[str] = set()
         # Ids among the rows that are certain not to be in the base: staging them needs no lookup.
         self._known_new: set[str] = set()
@@ -25,7 +25,9 @@ class Pending:
     @property
     def rows(self) -> pa.Table:
         """The pending rows, each id once."""
-        return self._rows
+        if self._put is None:
+            self._put = self._schema.empty_table()
+        return self._put
 
     @property
     def replaces(self) -> bool:
@@ -40,9 +42,9 @@ class Pending:
     @property
     def maybe_in_base(self) -> pa.StringArray:
         """Ids that the base may have and that this replaces or deletes."""
-        if len(self._known_new) == self._rows.num_rows:
+        if len(self._known_new) == self.rows.num_rows:
             return pa.array(sorted(self._deleted), pa.string())
-        rows = _flat(self._rows)
+        rows = _flat(self.rows)
         if self._known_new:
             rows = rows.filter(pc.invert(pc.is_in(rows, value_set=pa.array(list(self._known_new), pa.string()))))
         return pa.concat_arrays([rows, pa.array(sorted(self._deleted), pa.string())])
@@ -55,12 +57,14 @@ class Pending:
         """The committed rows that are neither superseded nor deleted by what is pending."""
         if self._replaces:
             return committed.slice(0, 0)
-        hidden = pa.concat_arrays([_flat(self._rows), pa.array(sorted(self._deleted), pa.string())])
+        if not self._deleted and (self._put is None or not self._put.num_rows):
+            return committed
+        hidden = pa.concat_arrays([_flat(self.rows), pa.array(sorted(self._deleted), pa.string())])
         return committed.filter(pc.invert(pc.is_in(committed[ID], value_set=hidden)))
 
     def with_ids(self, ids: Iterable[str]) -> pa.Table:
         """The pending rows with these ids."""
-        return self._rows.filter(pc.is_in(self._rows[ID], value_set=pa.array(list(ids), pa.string())))
+        return self.rows.filter(pc.is_in(self.rows[ID], value_set=pa.array(list(ids), pa.string())))
 
     def put(self, rows: pa.Table, *, known_new: bool) -> None:
         """Insert or replace rows; a later row of the same id wins."""
@@ -70,13 +74,15 @@ class Pending:
         if known_new:
             self._known_new |= ids - self._deleted
         self._deleted -= ids
-        self._rows = _last_per_id(pa.concat_tables([self._rows, added])) if self._rows.num_rows else _last_per_id(added)
+        had = self._put is not None and self._put.num_rows > 0
+        self._put = _last_per_id(pa.concat_tables([self.rows, added]) if had else added)
 
     def delete(self, ids: Iterable[str]) -> None:
         """Delete by id; ids that are nowhere do nothing."""
         gone = set(ids)
-        kept = pc.invert(pc.is_in(self._rows[ID], value_set=pa.array(sorted(gone), pa.string())))
-        self._rows = self._rows.filter(kept)
+        if self._put is not None and self._put.num_rows:
+            kept = pc.invert(pc.is_in(self._put[ID], value_set=pa.array(sorted(gone), pa.string())))
+            self._put = self._put.filter(kept)
         if not self._replaces:
             self._deleted |= gone - self._known_new
         # Nothing of it is pending any more. If it comes back it is looked up, which is never wrong.
@@ -87,22 +93,22 @@ class Pending:
         self._replaces = True
         self._deleted.clear()
         self._known_new.clear()
-        self._rows = self._schema.empty_table()
+        self._put = None
         self.put(rows, known_new=False)
 
     def effect(self, places: Places | None = None) -> RowsToStage:
         """What is to be staged, as one effect; with where the rows it concerns are known to lie."""
         if self._replaces:
-            return RowsToStage(upserts=self._rows, replaces=True)
+            return RowsToStage(upserts=self.rows, replaces=True)
         deleted = tuple(sorted(self._deleted))
         if not self._known_new:
-            return RowsToStage(upserts=self._rows, deleted_ids=deleted, places=places)
-        if len(self._known_new) == self._rows.num_rows:
-            return RowsToStage(appends=self._rows, deleted_ids=deleted, places=places)
-        new = pc.is_in(self._rows[ID], value_set=pa.array(sorted(self._known_new), pa.string()))
+            return RowsToStage(upserts=self.rows, deleted_ids=deleted, places=places)
+        if len(self._known_new) == self.rows.num_rows:
+            return RowsToStage(appends=self.rows, deleted_ids=deleted, places=places)
+        new = pc.is_in(self.rows[ID], value_set=pa.array(sorted(self._known_new), pa.string()))
         return RowsToStage(
-            appends=self._rows.filter(new),
-            upserts=self._rows.filter(pc.invert(new)),
+            appends=self.rows.filter(new),
+            upserts=self.rows.filter(pc.invert(new)),
             deleted_ids=deleted,
             places=places,
         )

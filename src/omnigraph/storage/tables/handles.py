@@ -18,6 +18,7 @@ from lance.fragment import FragmentMetadata
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.small_files import SmallFiles
 
 # Local disk as if it were an object store. Lance's own way of writing a local file hands it from thread to thread for
 # every call to the system, which takes longer than the calls; this way it is handed over once. The files are the same.
@@ -46,7 +47,7 @@ def bytes_of(fragments: Iterable[FragmentMetadata]) -> int:
 class Handle:
     """One open version of one table. What its manifest says is asked for once: each question crosses into Lance."""
 
-    __slots__ = ("_bytes", "_rows", "_schema", "dataset", "table", "version")
+    __slots__ = ("_bytes", "_rows", "_schema", "dataset", "small_files", "table", "version")
 
     def __init__(
         self, table: str, dataset: LanceDataset, data_bytes: int | None = None, rows: int | None = None
@@ -57,6 +58,18 @@ class Handle:
         self._bytes = data_bytes
         self._rows = rows
         self._schema: pa.Schema | None = None
+        self.small_files: SmallFiles | None = None
+
+    def succeeded_by(self, dataset: LanceDataset, *, data_bytes: int, rows: int) -> "Handle":
+        """The handle of a version that was made from this one and has the same columns."""
+        made = Handle(self.table, dataset, data_bytes, rows)
+        made._schema, made.small_files = self._schema, self.small_files
+        return made
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on local disk."""
+        return str(self.dataset.uri).startswith(_LOCAL)
 
     @property
     def schema(self) -> pa.Schema:

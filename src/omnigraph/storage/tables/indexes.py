@@ -225,7 +225,7 @@ def with_segments(handle: Handle, changes: Iterable[SegmentChange]) -> Handle:
     if not added and not removed:
         return handle
     made = commit_detached(handle.dataset, LanceOperation.CreateIndex(added, removed))
-    return Handle(handle.table, made, handle.data_bytes, handle.rows)
+    return handle.succeeded_by(made, data_bytes=handle.data_bytes, rows=handle.rows)
 
 
 def segment_files(changes: Iterable[SegmentChange]) -> set[str]:

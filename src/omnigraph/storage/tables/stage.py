@@ -1,6 +1,6 @@
 """Staging rows: one call makes exactly one version, with everything the write does to the table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from omnigraph.storage.tables.effect import Effect, key_of
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import deletion_files, fragment_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
+from omnigraph.storage.tables.small_files import learnt_from
 from omnigraph.storage.tables.staged import Places, RowsToStage, Written
 from omnigraph.storage.tables.staging import Staging, as_staged, unchanged
 from omnigraph.storage.tables.table import ADDRESS, ID, Table
@@ -64,7 +65,9 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
         inserted_ids=(*(each for each in upserted if each not in is_there), *appended),
         updated_ids=tuple(each for each in upserted if each in is_there),
         deleted_ids=tuple(each for each in rows.deleted_ids if each in is_there),
-        written=partial(_known, handle, made, added, content, gone_ids=there, gone=addresses),
+        written=_telling(
+            partial(_known, handle, made, added, content, gone_ids=there, gone=addresses), len(content), len(there)
+        ),
     )
     return Staging(staged, made, Effect(added, addresses))
 
@@ -112,11 +115,10 @@ def make_version(
             update_mode="rewrite_rows",
         )
     made = commit_detached(handle.dataset, operation, intermediate=intermediate)
-    return Handle(
-        handle.table,
+    return handle.succeeded_by(
         made,
-        handle.data_bytes + bytes_of(added) - bytes_of(deletion.gone),
-        handle.rows + _rows_of(added) - deletion.rows,
+        data_bytes=handle.data_bytes + bytes_of(added) - bytes_of(deletion.gone),
+        rows=handle.rows + _rows_of(added) - deletion.rows,
     )
 
 
@@ -124,7 +126,7 @@ def replace_content(handle: Handle, added: Sequence[FragmentMetadata], *, interm
     """One version on `handle` that holds exactly these fragments, which no version numbered yet."""
     operation = LanceOperation.Overwrite(handle.dataset.lance_schema, list(added))
     made = commit_detached(handle.dataset, operation, intermediate=intermediate)
-    return Handle(handle.table, made, bytes_of(added), _rows_of(added))
+    return handle.succeeded_by(made, data_bytes=bytes_of(added), rows=_rows_of(added))
 
 
 def flat(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> "pa.Array[Any]":
@@ -148,7 +150,7 @@ def _append(base: Pin, handle: Handle, content: pa.Table) -> Staging:
         made,
         fragment_files(added),
         inserted_ids=as_ids(content.column(ID)),
-        written=partial(_known, handle, made, added, content),
+        written=_telling(partial(_known, handle, made, added, content), len(content)),
     )
     return Staging(staged, made, Effect(added))
 
@@ -174,11 +176,24 @@ def _replace(base: Pin, handle: Handle, content: pa.Table) -> Staging:
 
 
 def _written(handle: Handle, content: pa.Table) -> tuple[FragmentMetadata, ...]:
-    return tuple(write_fragments(content, handle.dataset)) if len(content) else ()
+    if not len(content):
+        return ()
+    small = handle.small_files
+    if small is not None and small.takes(content):
+        return (small.write(content),)
+    written = tuple(write_fragments(content, handle.dataset))
+    if small is None and handle.is_local:
+        handle.small_files = learnt_from(handle.dataset, handle.schema, written[0])
+    return written
 
 
 def _rows_of(added: Sequence[FragmentMetadata]) -> int:
     return sum(fragment.num_rows for fragment in added)
+
+
+def _telling(known: Callable[[], Written | None], *rows: int) -> Callable[[], Written | None] | None:
+    """What can tell of a write of so many rows; nothing keeps the rows of a large one."""
+    return known if sum(rows) <= limits.WRITTEN_ROWS_MAX else None
 
 
 def _known(
@@ -191,7 +206,7 @@ def _known(
     gone: Addresses = NO_ADDRESSES,
 ) -> Written | None:
     """What a small write did, with the places of its rows in the version made; None where they are not certain."""
-    if len(content) + len(gone_ids) > limits.WRITTEN_ROWS_MAX or len(added) > 1:
+    if len(added) > 1:
         return None
     addresses = NO_ADDRESSES
     if added:

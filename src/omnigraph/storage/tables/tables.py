@@ -9,7 +9,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TypeVar
 
 import lance
@@ -373,8 +372,7 @@ class Tables:
         touched = len(staging.effect.removed) + len(staged.inserted_ids) + len(staged.updated_ids)
         if touched <= limits.STAGED_EFFECT_ROWS_MAX:
             with self._lock:
-                kept = replace(staging, staged=replace(staged, written=None))
-                self._stagings[staged.pin.table, staged.base.version, staged.pin.version] = kept
+                self._stagings[staged.pin.table, staged.base.version, staged.pin.version] = staging
                 while len(self._stagings) > limits.STAGED_EFFECTS_MAX:
                     self._stagings.popitem(last=False)
         return staged
