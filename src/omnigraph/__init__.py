@@ -17,6 +17,8 @@ _WHERE = {
     "EntityChange": "omnigraph.branch.entity_change",
     "Diff": "omnigraph.branch.diff",
     "Graph": "omnigraph.api.graph",
+    "LoadProgress": "omnigraph.pipeline.load.request",
+    "LoadResult": "omnigraph.api.loading",
     "MergeConflict": "omnigraph.model.conflict",
     "MergeResult": "omnigraph.api.merging",
     "Mode": "omnigraph.transaction.write_rows",

@@ -1,6 +1,7 @@
 from omnigraph.api.branches import Branches as Branches
 from omnigraph.api.commits import Commit as Commit
 from omnigraph.api.graph import Graph as Graph
+from omnigraph.api.loading import LoadResult as LoadResult
 from omnigraph.api.merging import MergeResult as MergeResult
 from omnigraph.api.open import init as init
 from omnigraph.api.open import open as open
@@ -38,6 +39,7 @@ from omnigraph.errors import UnavailableError as UnavailableError
 from omnigraph.execution.engine import EngineStats as EngineStats
 from omnigraph.execution.engine import QueryLimits as QueryLimits
 from omnigraph.model.conflict import MergeConflict as MergeConflict
+from omnigraph.pipeline.load.request import LoadProgress as LoadProgress
 from omnigraph.transaction.write_rows import Mode as Mode
 
 __all__: list[str]

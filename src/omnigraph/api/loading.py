@@ -17,7 +17,15 @@ from omnigraph.model.commit import Record
 from omnigraph.pipeline.load.local import LocalLoad
 from omnigraph.pipeline.load.problems import Located
 from omnigraph.pipeline.load.reading import Reading
-from omnigraph.pipeline.load.request import Loaded, LoadRequest, Progress, TooManyRejectsError, columns_of, nobody
+from omnigraph.pipeline.load.request import (
+    Loaded,
+    LoadProgress,
+    LoadRequest,
+    TooManyRejectsError,
+    columns_of,
+    nobody,
+    tables_of,
+)
 from omnigraph.pipeline.load.sources import sources_of
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
@@ -43,7 +51,10 @@ class _Load(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """What a caller may say about a load besides the data; see `Graph.load`."""
+    """What a caller may say about a load besides the data; see `Graph.load`.
+
+    `tables` is for those who made the files themselves: of each Parquet file, the key of the type whose rows it holds.
+    """
 
     mode: Mode | str
     branch: str
@@ -59,7 +70,8 @@ class LoadOptions:
     max_rejects: int | None = None
     dry_run: bool = False
     spark: object = None
-    progress: Callable[[Progress], None] | None = None
+    progress: Callable[[LoadProgress], None] | None = None
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +149,23 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
     sources = sources_of(data, format=options.format, strict=options.strict)
 
     def request_for(accepted: Accepted) -> LoadRequest:
-        columns = columns_of(
-            accepted.schema,
-            sources,
-            type_name=options.type_name,
-            edge=options.edge,
-            from_column=options.from_column,
-            to_column=options.to_column,
+        columns = (
+            None
+            if options.tables
+            else columns_of(
+                accepted.schema,
+                sources,
+                type_name=options.type_name,
+                edge=options.edge,
+                from_column=options.from_column,
+                to_column=options.to_column,
+            )
         )
         return LoadRequest(
             sources,
             mode,
             columns,
+            tables_of(accepted.schema, options.tables),
             keeps_rejects=options.rejects is not None,
             max_rejects=options.max_rejects,
             watch=options.progress or nobody,
@@ -175,7 +192,7 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
 def _begun(
     parts: Parts, accepted: Accepted, request: LoadRequest, options: LoadOptions, *, start: str, actor: str | None
 ) -> Iterator[_Load]:
-    reading = Reading(accepted, parts.ids.new(), request.columns)
+    reading = Reading(accepted, parts.ids.new(), request.columns, request.tables)
     if options.engine == LOCAL:
         yield LocalLoad(accepted, request, reading)
         return

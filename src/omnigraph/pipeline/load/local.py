@@ -16,7 +16,7 @@ from omnigraph.pipeline.load.blocks import pieces_of
 from omnigraph.pipeline.load.breaches import repeated, shared, there_already
 from omnigraph.pipeline.load.problems import Phase, Problem
 from omnigraph.pipeline.load.reading import Reading, rows_of
-from omnigraph.pipeline.load.request import Loaded, LoadRequest, Progress, operation, refuse_or_keep
+from omnigraph.pipeline.load.request import Loaded, LoadProgress, LoadRequest, operation, refuse_or_keep
 from omnigraph.pipeline.load.typed import TypedRows
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
@@ -85,8 +85,7 @@ class LocalLoad:
     @property
     def operation(self) -> Operation:
         """The write."""
-        named = () if self._request.columns is None else (self._request.columns.entity.type_key,)
-        return operation(self._request, frozenset((*self._found, *named)), self.run)
+        return operation(self._request, frozenset((*self._found, *self._request.named_types)), self.run)
 
     def run(self, staging: Staging) -> None:
         """Put the rows into a write, as far as they break no rule.
@@ -214,7 +213,7 @@ def _read(request: LoadRequest, reading: Reading) -> tuple[dict[str, _Gathered],
                 else:
                     parts.setdefault(each.entity.type_key, []).append((piece.source.index, each))
                     rows += len(each.positions)
-            request.watch(Progress("reading", rows, bytes_total=request.bytes))
+            request.watch(LoadProgress("reading", rows, bytes_total=request.bytes))
     return {key: _together(some) for key, some in sorted(parts.items())}, problems
 
 

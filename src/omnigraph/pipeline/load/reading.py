@@ -26,12 +26,14 @@ class Reading:
         accepted: the schema.
         load: a fresh id of the load; ids of entities follow from it, so that a piece read twice gives the same rows.
         columns: whose rows files with columns hold.
+        tables: the same of each file by itself, where they hold rows of several types.
         block_bytes: about how much is read at once.
     """
 
     accepted: Accepted
     load: str
     columns: Columns | None = None
+    tables: tuple[Columns, ...] = ()
     block_bytes: int = limits.LOAD_BLOCK_BYTES
 
 
@@ -69,8 +71,9 @@ def rows_of(piece: Piece, reading: Reading) -> Iterator[list[TypedRows | Problem
 
 def _records(piece: Piece, reading: Reading) -> Iterator[list[Batch | Problem]]:
     source, schema = piece.source, reading.accepted.schema
-    if reading.columns is not None:
-        for batch in tabular_records(piece, reading.columns):
+    columns = reading.tables[source.index] if reading.tables else reading.columns
+    if columns is not None:
+        for batch in tabular_records(piece, columns):
             yield [batch]
     elif source.is_lines:
         reader = LineReader(schema, source.index)

@@ -16,7 +16,7 @@ from omnigraph.transaction.write_rows import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class LoadProgress:
     """How far a load is.
 
     Attributes:
@@ -32,10 +32,10 @@ class Progress:
     bytes_total: int = 0
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[LoadProgress], None]
 
 
-def nobody(_: Progress) -> None:
+def nobody(_: LoadProgress) -> None:
     """Whom progress is told when nobody asks."""
 
 
@@ -47,6 +47,7 @@ class LoadRequest:
         sources: the files.
         mode: what to do about entities that are there already.
         columns: whose rows files with columns hold.
+        tables: the same of each file by itself, where they hold rows of several types.
         keeps_rejects: put records aside that cannot be loaded, and load the others.
         max_rejects: how many at most; None for any number.
         watch: whom to tell how far it is.
@@ -55,9 +56,16 @@ class LoadRequest:
     sources: tuple[Source, ...]
     mode: Mode
     columns: Columns | None = None
+    tables: tuple[Columns, ...] = ()
     keeps_rejects: bool = False
     max_rejects: int | None = None
     watch: Watch = nobody
+
+    @property
+    def named_types(self) -> tuple[str, ...]:
+        """The types whose rows files with columns hold, be there none."""
+        named = self.tables if self.columns is None else (self.columns, *self.tables)
+        return tuple(dict.fromkeys(each.entity.type_key for each in named))
 
     @property
     def bytes(self) -> int:
@@ -123,6 +131,26 @@ def columns_of(
         raise InvalidRequestError(f"unknown edge type '{edge}'")
     ends = {end: column for end, column in ((SRC, from_column), (DST, to_column)) if column is not None}
     return Columns(found, ends)
+
+
+def tables_of(schema: Schema, type_keys: tuple[str, ...]) -> tuple[Columns, ...]:
+    """Whose rows each file holds, by the keys of types.
+
+    Args:
+        schema (Schema): the types there are.
+        type_keys (tuple[str, ...]): one for each file.
+
+    Returns:
+        tuple[Columns, ...]: likewise.
+
+    Raises:
+        InvalidRequestError: there is no such type.
+    """
+    found = [(key, schema.entity(key)) for key in type_keys]
+    for key, entity in found:
+        if entity is None:
+            raise InvalidRequestError(f"unknown type '{key}'")
+    return tuple(Columns(entity, {}) for _, entity in found if entity is not None)
 
 
 def operation(

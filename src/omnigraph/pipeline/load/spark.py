@@ -31,7 +31,7 @@ from omnigraph.pipeline.load.judging import NOWHERE, Finding, Judging, Verdict
 from omnigraph.pipeline.load.keys import Channel, Places, Sort, piece_and_row, place
 from omnigraph.pipeline.load.problems import Phase, Problem
 from omnigraph.pipeline.load.reading import Reading
-from omnigraph.pipeline.load.request import Loaded, LoadRequest, Progress, operation, refuse_or_keep
+from omnigraph.pipeline.load.request import Loaded, LoadProgress, LoadRequest, operation, refuse_or_keep
 from omnigraph.pipeline.load.tasks import (
     RESULT,
     Look,
@@ -199,8 +199,7 @@ class SparkLoad:
     @property
     def type_keys(self) -> frozenset[str]:
         """The types there are records of."""
-        named = () if self._request.columns is None else (self._request.columns.entity.type_key,)
-        return frozenset((*named, *(key for each in self._results for key in each.rows)))
+        return frozenset((*self._request.named_types, *(key for each in self._results for key in each.rows)))
 
     @property
     def operation(self) -> Operation:
@@ -459,7 +458,7 @@ class SparkLoad:
         """Run a job to its end; one that is not waited for any more is cancelled."""
         group = self._parts.ids.new()
         self._context.setJobGroup(group, f"omnigraph load: {stage}", interruptOnCancel=True)
-        total = Progress(stage, bytes_total=self._request.bytes)
+        total = LoadProgress(stage, bytes_total=self._request.bytes)
         try:
             with watched(self._request.watch, total, self._context, group, rows):
                 return work.collect()

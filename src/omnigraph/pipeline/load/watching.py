@@ -8,18 +8,18 @@ from dataclasses import replace
 from pyspark import SparkContext
 
 from omnigraph import limits
-from omnigraph.pipeline.load.request import Progress, Watch, nobody
+from omnigraph.pipeline.load.request import LoadProgress, Watch, nobody
 
 
 @contextmanager
 def watched(
-    watch: Watch, begun: Progress, context: SparkContext, group: str, rows: Callable[[], int] | None
+    watch: Watch, begun: LoadProgress, context: SparkContext, group: str, rows: Callable[[], int] | None
 ) -> Iterator[None]:
     """Tell how far the jobs of a group are, until the block ends.
 
     Args:
         watch (Watch): whom to tell.
-        begun (Progress): what is being done.
+        begun (LoadProgress): what is being done.
         context (SparkContext): where the jobs run.
         group (str): their group.
         rows (Callable[[], int] | None): how many records there are so far; tasks that have ended count.
@@ -32,7 +32,7 @@ def watched(
         return
     over = threading.Event()
 
-    def now() -> Progress:
+    def now() -> LoadProgress:
         done, tasks = _tasks(context, group)
         share = done / tasks if tasks else 0.0
         return replace(begun, rows=rows() if rows is not None else 0, bytes=int(begun.bytes_total * share))
