@@ -6,6 +6,7 @@ that began earlier has spared its files, a later one sees the intent; and where 
 
 from collections.abc import Callable
 
+from omnigraph.errors import OutcomeUnknownError, UnavailableError
 from omnigraph.model.commit import Record
 from omnigraph.transaction import retention
 from omnigraph.transaction.parts import Parts
@@ -28,3 +29,25 @@ def kept_still(parts: Parts, *entries: Record) -> Callable[[], None]:
             retention.check_kept(parts, entry)
 
     return confirm
+
+
+def check_named(parts: Parts, entry: Record, named: str) -> None:
+    """What a fork or tag does once it is on the store: from then on no sweep takes what it names, if none had before.
+
+    Args:
+        parts: of the graph.
+        entry: whose state it names.
+        named: the fork or tag, for messages.
+
+    Raises:
+        ReclaimedError: a prune had passed the entry; what was put must be taken back.
+        NotFoundError: its branch is gone; likewise.
+        OutcomeUnknownError: the store cannot be asked.
+    """
+    try:
+        retention.check_kept(parts, entry)
+    except UnavailableError as fault:
+        raise OutcomeUnknownError(
+            f"{named} was made, but the store could not be asked whether what it names is still kept; "
+            "look at it before relying on it"
+        ) from fault

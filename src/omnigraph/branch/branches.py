@@ -6,9 +6,9 @@ answer without reading them.
 """
 
 from omnigraph import ids, limits
-from omnigraph.branch import marks
+from omnigraph.branch import adoption, marks, tags
 from omnigraph.branch.marks import Mark
-from omnigraph.branch.points import HEAD_OF_MAIN, Point, check_held, entry_at
+from omnigraph.branch.points import HEAD_OF_MAIN, Point, entry_at
 from omnigraph.errors import AlreadyExistsError, ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
@@ -120,8 +120,10 @@ def _keep_or_take_back(parts: Parts, entry: Record, origin: Record, point: Point
 
     From the fork on no sweep takes it, so one look is enough; and where it is too late, the fork is taken back.
     """
+    if point.tag is not None and tags.names_commit(parts, point.tag, origin.head_commit):
+        return  # the tag has held it all along
     try:
-        check_held(parts, origin, point)
+        adoption.check_named(parts, origin, f"branch '{entry.branch}'")
     except NotFoundError as gone:
         delete(parts, entry.branch, actor=entry.actor)
         gone.add_note(f"branch '{entry.branch}' was not made")

@@ -11,7 +11,7 @@ from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage import paths
 from omnigraph.storage.instants import EPOCH
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.retention import check_kept, check_listed, reclaimed
+from omnigraph.transaction.retention import check_listed, reclaimed
 
 Instant = datetime | str
 
@@ -125,17 +125,6 @@ def entry_before(parts: Parts, entry: Record) -> Record | None:
     if entry.parent is None or head is None or not head.pruned.is_listed(entry.number - 1):
         return None
     return parts.log.read(entry.branch, entry.number - 1)
-
-
-def check_held(parts: Parts, entry: Record, point: Point) -> None:
-    """See, once something that holds it is on the store, that the state a point names had not been given up before.
-
-    Raises:
-        ReclaimedError: a prune has passed it.
-        NotFoundError: its branch, or the tag that held it, is gone.
-    """
-    if point.tag is None or not tags.names_commit(parts, point.tag, entry.head_commit):
-        check_kept(parts, entry)
 
 
 def instant_us(at: Instant) -> int:

@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass
 
 from omnigraph import limits
+from omnigraph.branch import adoption
 from omnigraph.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -19,7 +20,6 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.retention import check_kept
 from omnigraph.transaction.settle import settled
 
 _TAG_FORMAT = 1
@@ -63,7 +63,7 @@ def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) 
         raise AlreadyExistsError(f"tag '{tag.name}' was created meanwhile", code="tag_exists")
     try:
         # From here on no sweep takes what it names; a prune may have passed it before.
-        check_kept(parts, entry)
+        adoption.check_named(parts, entry, f"tag '{tag.name}'")
     except NotFoundError as gone:
         delete(parts, tag.name)
         gone.add_note(f"tag '{tag.name}' was not made")
