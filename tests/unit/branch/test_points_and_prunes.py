@@ -1,0 +1,107 @@
+"""What was pruned is not shown, not read and not forked; what came too late for a prune is taken back."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from omnigraph.branch import branches, tags
+from omnigraph.branch.history import commits
+from omnigraph.branch.points import Point, entry_at
+from omnigraph.errors import NotFoundError, OutcomeUnknownError, ReclaimedError
+from omnigraph.failpoints import Failpoint, armed
+from omnigraph.model.commit import MAIN, Record
+from omnigraph.storage.object_stores.forwarding import RequestKind
+from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.testing import operations as op
+from omnigraph.testing.faults import Fault
+from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.operations import PERSON
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.root import open_root
+from omnigraph.transaction.write import write
+
+
+@pytest.fixture
+def made(parts: Parts, clock: ManualClock) -> list[Record]:
+    """Six commits on main, a minute apart."""
+    found = []
+    for number in range(6):
+        clock.advance(60)
+        entry = write(parts, MAIN, op.insert(PERSON, {f"p{number}": number})).entry
+        assert entry is not None
+        found.append(entry)
+    clock.advance(10_000)
+    return found
+
+
+def at(entry: Record) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=entry.created_at_us)
+
+
+def pruned(parts: Parts, keep: int) -> None:
+    prune(parts, MAIN, Policy(keep=keep, now=True))
+
+
+def test_pruned_commits_are_neither_listed_nor_found(parts: Parts, made: list[Record]) -> None:
+    tags.create(parts, "kept", made[1])
+    pruned(parts, 2)
+    assert [each.commit for each in commits(parts, parts.log.live_head(MAIN))] == [made[5].commit, made[4].commit]
+    for entry in (made[0], made[3]):
+        for point in (Point(number=entry.number), Point(at=at(entry))):
+            with pytest.raises(ReclaimedError) as gone:
+                entry_at(parts, point)
+            assert gone.value.code == "version_reclaimed"
+            with pytest.raises(ReclaimedError):
+                branches.create(parts, "new", point=point)
+        with pytest.raises(NotFoundError):
+            entry_at(parts, Point(commit=entry.commit))
+    assert entry_at(parts, Point(at=at(made[4]))) == made[4]
+    # What a tag names is kept, and found through the tag.
+    assert entry_at(parts, Point(tag="kept")) == made[1]
+    branches.create(parts, "from tag", point=Point(tag="kept"))
+    assert op.rows_of(parts, PERSON, "from tag") == {"p0": 0, "p1": 1}
+
+
+def test_a_branch_lists_of_its_past_what_its_source_still_shows(parts: Parts, made: list[Record]) -> None:
+    branches.create(parts, "side", point=Point(commit=made[4].commit))
+    own = write(parts, "side", op.insert(PERSON, {"own": 1})).entry
+    assert own is not None
+    pruned(parts, 3)
+    shown = [each.commit for each in commits(parts, parts.log.live_head("side"))]
+    assert shown == [own.commit, made[4].commit, made[3].commit]
+
+
+@pytest.mark.parametrize("what", ["branch", "tag"])
+def test_what_was_pruned_while_it_was_being_named_is_not_named(
+    store: MemoryStore, parts: Parts, made: list[Record], what: str
+) -> None:
+    other, late = open_root(store), open_root(store)
+    entry = entry_at(late, Point(number=made[1].number))
+    if what == "tag":
+        pruned(other, 1)
+        with pytest.raises(ReclaimedError, match="was pruned") as gone:
+            tags.create(late, "late", entry)
+        assert gone.value.__notes__ == ["tag 'late' was not made"]
+        assert tags.names(other) == []
+        return
+    with armed(Failpoint.BRANCH_ENTRY_PUT, lambda: pruned(other, 1)), pytest.raises(ReclaimedError) as gone:
+        branches.create(late, "late", point=Point(number=made[1].number))
+    assert gone.value.__notes__ == ["branch 'late' was not made"]
+    assert branches.names(other) == [MAIN]
+    assert not branches.exists(other, "late")
+
+
+def test_a_fork_that_cannot_ask_about_its_source_says_that_it_does_not_know(store: MemoryStore) -> None:
+    op.new_graph(store)
+    faulty = FaultyStore(store)
+    parts = open_root(faulty)
+
+    def fail() -> None:
+        faulty.arm(Fault.FAIL_BEFORE, kind=RequestKind.GET, times=99)
+
+    with armed(Failpoint.BRANCH_ENTRY_PUT, fail), pytest.raises(OutcomeUnknownError, match="branch 'side' was made"):
+        branches.create(parts, "side")
+    faulty.disarm()
+    assert branches.names(parts) == [MAIN, "side"]
