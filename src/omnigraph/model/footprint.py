@@ -13,7 +13,12 @@ fresh base. The other error, a conflict that is missed, cannot happen.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import blake2b
+from itertools import accumulate
+from operator import mul
+
+from omnigraph import limits
 
 
 class TokenKind(StrEnum):
@@ -37,7 +42,26 @@ def mixed(value: int) -> int:
     return value ^ (value >> 31)
 
 
-_WEIGHTS = [mixed(place) for place in range(64)]
+@lru_cache
+def _weights(count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The weights of so many places, and the sums of the first 0, 1, 2, … of them."""
+    weights = tuple(mixed(place) for place in range(count))
+    return weights, (0, *accumulate(weights))
+
+
+_WEIGHTS, _SUMS = _weights(64)
+
+
+@lru_cache(limits.NAMES_REMEMBERED_MAX)
+def _total(name: str) -> tuple[int, int]:
+    """A name's bytes, one more each, times the weights of their places, summed; and how many there are.
+
+    Remembered, because one write names the same entity in several kinds of tokens.
+    """
+    raw = name.encode("utf-8", "surrogatepass")
+    size = len(raw)
+    weights, sums = (_WEIGHTS, _SUMS) if size <= len(_WEIGHTS) else _weights(1 << size.bit_length())
+    return sum(map(mul, raw, weights)) + sums[size], size
 
 
 def seed(kind: TokenKind) -> int:
@@ -55,14 +79,7 @@ def tokens(kind: TokenKind, names: Iterable[str]) -> frozenset[int]:
     result is written to disk: the function must never change without a new format.
     """
     start = _SEEDS[kind]
-    hashed = []
-    for name in names:
-        raw = name.encode("utf-8", "surrogatepass")
-        if len(raw) > len(_WEIGHTS):
-            _WEIGHTS.extend(mixed(place) for place in range(len(_WEIGHTS), len(raw)))
-        total = sum([(byte + 1) * weight for byte, weight in zip(raw, _WEIGHTS, strict=False)])
-        hashed.append(mixed((total ^ start) + len(raw) & _U64))
-    return frozenset(hashed)
+    return frozenset([mixed((total ^ start) + size & _U64) for total, size in map(_total, names)])
 
 
 @dataclass(frozen=True, slots=True)

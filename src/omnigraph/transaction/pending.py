@@ -12,7 +12,7 @@ ID = "id"
 
 
 class Pending:
-    """What a table will get: rows by id, ids to delete, or a whole new content."""
+    """What a table will get: rows by id, ids to delete, or a whole new content. As long as there are of both."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -28,6 +28,9 @@ class Pending:
         if self._put is None:
             self._put = self._schema.empty_table()
         return self._put
+
+    def __len__(self) -> int:
+        return len(self._deleted) + (0 if self._put is None else self._put.num_rows)
 
     @property
     def replaces(self) -> bool:

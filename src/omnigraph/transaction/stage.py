@@ -79,7 +79,8 @@ def stage(parts: Parts, staging: Staging) -> Staged:
         # First the columns, then the rows that use them.
         restage[key] = chained(rework, restage[key]) if key in restage else rework
     tables = parts.tables.stage_many(
-        {key: partial(_one, each, staging.start_pin(key)) for key, each in restage.items()}
+        {key: partial(_one, each, staging.start_pin(key)) for key, each in restage.items()},
+        is_little=not staging.reworks and sum(map(len, staging.pending.values())) <= limits.STAGE_IN_TURN_ROWS_MAX,
     )
     if parts.finder is not None:
         for table in tables.values():

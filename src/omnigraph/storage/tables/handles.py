@@ -119,7 +119,12 @@ class Handles:
     def uri_of(self, table: str) -> str:
         """Where a table lies, as this process opens it."""
         place = f"{self._uri}/{table}"
-        return place if "://" in self._uri else f"{_LOCAL}{quote(place)}"
+        return f"{_LOCAL}{quote(place)}" if self.is_local else place
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the tables lie on local disk."""
+        return "://" not in self._uri
 
     def open(self, pin: Pin) -> Handle:
         """The handle of a pinned version, opened if it is not."""
