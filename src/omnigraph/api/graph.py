@@ -24,6 +24,7 @@ from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.reverting import RevertResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Reading, Snapshot
+from omnigraph.api.spark import GraphSpark
 from omnigraph.api.tags import Tags
 from omnigraph.api.tail_compaction import TailCompaction
 from omnigraph.api.upkeep import OptimizeReport, report_of, type_keys_of
@@ -38,7 +39,7 @@ from omnigraph.language.query import bind_params, compile
 from omnigraph.model.schema import Schema
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.pipeline.export.run import Destination, Exported
-from omnigraph.pipeline.load.request import Progress
+from omnigraph.pipeline.load.request import LoadProgress
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame
@@ -689,7 +690,7 @@ class Graph:
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         spark: object = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[LoadProgress], None] | None = None,
     ) -> LoadResult:
         """Load files, of any size and over any number of types, as one commit, or leave no trace.
 
@@ -716,7 +717,7 @@ class Graph:
             if_commit (str | None): only if this is the head commit of the branch.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
             spark (object): a Spark session, or `SparkSettings` to make one with.
-            progress (Callable[[Progress], None] | None): told how far the load is.
+            progress (Callable[[LoadProgress], None] | None): told how far the load is.
 
         Returns:
             LoadResult: counts by type, and the commit.
@@ -899,6 +900,13 @@ class Graph:
             NotFoundError: there is no such type, entity or branch.
         """
         return lineage.blame(self.snapshot(branch=branch), self._open(), type_name, entity_id)
+
+    # -- Spark --------------------------------------------------------------------------------------------------------
+
+    @property
+    def spark(self) -> GraphSpark:
+        """Types as frames of Spark's, frames into the graph, streams, and algorithms over all of it."""
+        return GraphSpark(self._open(), self._schemas)
 
     # -- closing ------------------------------------------------------------------------------------------------------
 
