@@ -49,7 +49,8 @@ class IdsInMemory:
 
     def find(self, ids: Sequence[str]) -> Ordinals:
         """The ordinals of the rows with these ids, each once; ids that no row has are passed over."""
-        ordinals = [ordinal for text in dict.fromkeys(ids) if (ordinal := self.find_one(text)) != NONE]
+        different = ids if len(ids) == 1 else dict.fromkeys(ids)
+        ordinals = [ordinal for text in different if (ordinal := self.find_one(text)) != NONE]
         return np.array(ordinals, dtype=np.int32) if ordinals else NO_ORDINALS
 
     def find_one(self, text: str) -> int:

@@ -91,12 +91,15 @@ class IdIndex:
 
     def candidates(self, text: str) -> list[int]:
         """The ordinals of ids with the hash of this one; the last rows first."""
-        wanted = np.uint64(hash_of(text))
+        hashed = hash_of(text)
+        wanted = np.uint64(hashed)
         found: list[int] = []
         for part in reversed(self.parts):
-            place = int(part.hashes.searchsorted(wanted))
-            while place < len(part.hashes) and part.hashes[place] == wanted:
-                found.append(int(part.ordinals[place]))
+            hashes = part.hashes
+            place = int(hashes.searchsorted(wanted))
+            # As Python's own numbers: numpy's take longer to compare than to find.
+            while place < len(hashes) and hashes.item(place) == hashed:
+                found.append(part.ordinals.item(place))
                 place += 1
         return found
 

@@ -219,8 +219,7 @@ class BoundWalk:
         at = {0: nodes} if 0 in wanted else {}
         for number, (starts, degrees, neighbours) in enumerate(self._hops, 1):
             if len(nodes) == 1:
-                node = int(nodes[0])
-                nodes = neighbours[starts[node] : starts[node + 1]]
+                nodes = _neighbours(nodes, starts, neighbours)
                 if at:
                     at = {hops: np.repeat(each, len(nodes)) for hops, each in at.items()}
             else:
@@ -249,8 +248,7 @@ class BoundWalk:
         is_once = True
         for starts, degrees, neighbours in hops[:last]:
             if len(nodes) == 1:
-                node = int(nodes[0])
-                nodes = neighbours[starts[node] : starts[node + 1]]
+                nodes = _neighbours(nodes, starts, neighbours)
                 is_once = True
                 continue
             if self._distinct_only and not is_once:
@@ -270,6 +268,12 @@ class BoundWalk:
             made: Any = pa.Array.from_buffers(_INT64, 1, [None, pa.py_buffer(number.to_bytes(8, "little"))])
             arrays.append(made)
         return pa.RecordBatch.from_arrays(arrays, schema=self._columns)
+
+
+def _neighbours(node: Ordinals, starts: Positions, neighbours: Ordinals) -> Ordinals:
+    """Those of one node."""
+    place = node.item()
+    return neighbours[starts.item(place) : starts.item(place + 1)]
 
 
 def _places(firsts: Positions, counts: Positions) -> Positions | None:
@@ -296,7 +300,7 @@ def _different(nodes: Ordinals) -> int:
 
 def _values(source: _Source, nodes: Ordinals) -> Values:
     one = len(nodes) == 1
-    values: Any = source.array.slice(int(nodes[0]), 1) if one else taken(source.array, nodes)
+    values: Any = source.array.slice(nodes.item(), 1) if one else taken(source.array, nodes)
     return values if values.type == source.type else values.cast(source.type)  # type: ignore[no-any-return]
 
 
