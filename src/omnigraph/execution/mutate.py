@@ -13,18 +13,17 @@ import pyarrow as pa
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.mutate_find import matching_rows
 from omnigraph.execution.mutate_scope import Execution
-from omnigraph.execution.mutate_values import assigned_column, plain_column
+from omnigraph.execution.mutate_values import assigned_column
 from omnigraph.ids import IdSource
 from omnigraph.language.plan import steps
-from omnigraph.language.plan.expressions import STRING, Constant, End, Expression, Parameter
+from omnigraph.language.plan.expressions import STRING, End, Expression, Parameter
 from omnigraph.language.query import CompiledQuery, Params
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
-from omnigraph.model.types import PropertyType
 from omnigraph.storage.conform import nulls
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
-from omnigraph.transaction.constraint_rules.ends import edges_at
+from omnigraph.transaction.constraint_rules.ends import edge_ids_at
 from omnigraph.transaction.node_ids import derived_ids
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
@@ -138,7 +137,7 @@ class _Statements:
         for key, waiting in self._waiting.items():
             rows = waiting[0] if len(waiting) == 1 else pa.concat_tables(waiting)
             entity = self.accepted.schema.entity(key)
-            if isinstance(entity, NodeType) and entity.is_keyed:
+            if entity is not None and entity.is_keyed:
                 self.staging.upsert(key, rows)
             else:
                 self.staging.insert(key, rows, fresh_ids=True)
@@ -153,12 +152,10 @@ class _Statements:
 
     def _insert_edge(self, step: steps.InsertEdge) -> None:
         edge = self._edge(step.type_name)
-        system = {
-            ID: pa.array([self.ids.new()], pa.string()),
-            SRC: self._end(edge, End.FROM, step.source),
-            DST: self._end(edge, End.TO, step.target),
-        }
-        self._wait(edge, system | self._assigned(step.assignments))
+        ends = {SRC: self._end(edge, End.FROM, step.source), DST: self._end(edge, End.TO, step.target)}
+        columns = ends | self._assigned(step.assignments, key=frozenset(edge.key_names) - ends.keys())
+        new = derived_ids(edge, columns) if edge.is_keyed else pa.array([self.ids.new()], pa.string())
+        self._wait(edge, {ID: new} | columns)
         self.edges += 1
 
     def _update(self, step: steps.UpdateNodes) -> None:
@@ -184,7 +181,7 @@ class _Statements:
             return
         for end in self.accepted.rules.arrivals[node.type_key]:
             # One end after the other: an edge with both ends here is gone when the second is looked at.
-            edges = _ids(edges_at(self.staging, end, pa.array(gone, pa.string()), columns=()))
+            edges = edge_ids_at(self.staging, end, gone)
             self._delete_found(end.type_key, edges)
             self.edges += len(edges)
         self._delete_found(node.type_key, gone)
@@ -207,7 +204,7 @@ class _Statements:
         columns = {}
         for each in assignments:
             given = _given(each)
-            plain = self._plain(given, each.type)
+            plain = self.execution.plain(given, each.type)
             if plain is not None:
                 columns[each.property] = plain
                 continue
@@ -220,17 +217,8 @@ class _Statements:
             raise InvalidRequestError(f"insert missing @key property '{missing[0]}'")
         return columns
 
-    def _plain(self, given: Expression, of: PropertyType) -> "pa.Array[Any] | None":
-        match given:
-            case Constant(value=value):
-                return plain_column(value, of)
-            case Parameter(name=name):
-                return plain_column(self.execution.params[name], of)
-            case _:
-                return None
-
     def _end(self, edge: EdgeType, end: End, value: Expression) -> "pa.Array[Any]":
-        plain = self._plain(value, STRING)
+        plain = self.execution.plain(value, STRING)
         if plain is not None:
             return plain
         found = self.execution.value(value)

@@ -1,4 +1,4 @@
-"""The id of a keyed node: the canonical text of its key.
+"""The id of a keyed node or edge: the canonical text of its key.
 
 The text is part of the contract with everybody who stores ids (edges, exports, other programs), so it never changes.
 """
@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.model.schema import NodeType
+from omnigraph.model.schema import EdgeType, EntityType
 from omnigraph.model.types import INTEGER_BOUNDS, PropertyType, Scalar
 
 KeyValue = str | bool | int | float | date | datetime
@@ -22,12 +22,23 @@ _EPOCH_DAY = _EPOCH.date().toordinal()
 _F32_DIGITS_MAX = 9
 
 
-def derived_id(node: NodeType, values: Mapping[str, KeyValue | None]) -> str:
-    """The id of a node of a keyed type.
+_END = PropertyType(Scalar.STRING)
+
+
+def key_parts(entity: EntityType) -> tuple[tuple[str, PropertyType], ...]:
+    """What an entity's id is derived from: names and types, in the order they enter it; empty where ids are free."""
+    if not isinstance(entity, EdgeType):
+        return tuple((each.name, each.type) for each in entity.key)
+    found = ((name, entity.property_named(name)) for name in entity.key_names)
+    return tuple((name, _END if each is None else each.type) for name, each in found)
+
+
+def derived_id(entity: EntityType, values: Mapping[str, KeyValue | None]) -> str:
+    """The id of an entity of a keyed type.
 
     Args:
-        node: the type; it has a key.
-        values: property values by name; those outside the key are not looked at.
+        entity: the type; it has a key.
+        values: property values by name, of an edge `src` and `dst` as well; those outside the key are not looked at.
 
     Returns:
         The canonical text of the one key value, or, of several, a compact JSON array of theirs in key order.
@@ -36,17 +47,22 @@ def derived_id(node: NodeType, values: Mapping[str, KeyValue | None]) -> str:
         InvalidRequestError: a key value is absent, of another type, out of range or not finite.
     """
     texts = []
-    for each in node.key:
-        value = values.get(each.name)
+    for name, of in key_parts(entity):
+        value = values.get(name)
         if value is None:
-            raise InvalidRequestError(f"node {node.name} is missing a non-null @key value")
+            raise InvalidRequestError(missing_key(entity))
         try:
-            texts.append(canonical_text(value, each.type))
+            texts.append(canonical_text(value, of))
         except ValueError as mistake:
-            raise InvalidRequestError(f"@key property {node.name}.{each.name} {mistake}") from None
+            raise InvalidRequestError(f"@key property {entity.name}.{name} {mistake}") from None
     if len(texts) == 1:
         return texts[0]
     return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+
+
+def missing_key(entity: EntityType) -> str:
+    """What to say of an entity without a value in its key."""
+    return f"{entity.kind} {entity.name} is missing a non-null @key value"
 
 
 def canonical_text(value: KeyValue, of: PropertyType) -> str:

@@ -71,7 +71,10 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The tuple a node's id is derived from. Implies uniqueness; the properties are in the order of their numbers."""
+    """The tuple an entity's id is derived from. Implies uniqueness.
+
+    An edge's begins with `src` and `dst`; the properties are in the order of their numbers.
+    """
 
     kind: ClassVar[str] = "key"
     properties: tuple[str, ...]
@@ -236,8 +239,7 @@ class EdgeType:
         to_type: the node type edges reach.
         cardinality: how many may leave one node.
         properties: sorted by name.
-        constraints: in the order of their spelling; they may name `src` and `dst`. None is a `Key` today; an edge's key
-            would be one, over its endpoints and properties.
+        constraints: in the order of their spelling; they may name `src` and `dst`, and a `Key` names both.
         annotations: of the declaration.
     """
 
@@ -264,6 +266,16 @@ class EdgeType:
     def property_named(self, name: str) -> Property | None:
         """The property of this name."""
         return self._by_name.get(name)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """What the id is derived from, `src` and `dst` before properties; empty where ids are free."""
+        return next((each.properties for each in self.constraints if isinstance(each, Key)), ())
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether ids are derived from a key: one edge for one fact, whoever writes it."""
+        return bool(self.key_names)
 
 
 EntityType = NodeType | EdgeType

@@ -140,7 +140,7 @@ def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource
 
 
 def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource) -> Incoming:
-    """Edges of one type, their ids given or made.
+    """Edges of one type, their ids derived from their keys, given, or made.
 
     Args:
         edge: the type.
@@ -156,8 +156,13 @@ def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource) -> Incoming:
     source, target = _end(frame, edge, SRC, _FROM), _end(frame, edge, DST, _TO)
     _check_names(frame, edge, {ID, source, target})
     columns = {each.name: frame.column(each.name, each.type) for each in edge.properties}
-    found, are_fresh = _given_or_fresh(frame.column(ID, _TEXT_OR_NOTHING), ids)
     ends = {SRC: frame.column(source, _TEXT), DST: frame.column(target, _TEXT)}
+    explicit = frame.column(ID, _TEXT_OR_NOTHING)
+    if edge.is_keyed:
+        found, are_fresh = derived_ids(edge, ends | columns), False
+        _check_explicit(edge, explicit, found)
+    else:
+        found, are_fresh = _given_or_fresh(explicit, ids)
     return Incoming(edge, _rows(edge, {ID: found} | ends | columns), are_fresh)
 
 
@@ -214,12 +219,12 @@ def _given_or_fresh(explicit: "pa.Array[Any]", ids: IdSource) -> "tuple[pa.Array
     return pc.replace_with_mask(explicit, explicit.is_null(), made), False
 
 
-def _check_explicit(node: NodeType, explicit: "pa.Array[Any]", derived: "pa.Array[Any]") -> None:
+def _check_explicit(entity: EntityType, explicit: "pa.Array[Any]", derived: "pa.Array[Any]") -> None:
     differs = pc.not_equal(explicit, derived)
     if pc.any(differs).as_py():
         at = pc.index(differs, pa.scalar(value=True)).as_py()
         raise InvalidRequestError(
-            f"node {node.name} explicit id '{explicit[at].as_py()}' does not match its canonical @key id "
+            f"{entity.kind} {entity.name} explicit id '{explicit[at].as_py()}' does not match its canonical @key id "
             f"'{derived[at].as_py()}'"
         )
 

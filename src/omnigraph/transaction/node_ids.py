@@ -1,4 +1,4 @@
-"""The ids of the nodes of a keyed type, a column at a time; the texts are those of `model.keys`."""
+"""The ids of the nodes or edges of a keyed type, a column at a time; the texts are those of `model.keys`."""
 
 import json
 from typing import Any
@@ -7,20 +7,22 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.model.keys import canonical_text
-from omnigraph.model.schema import NodeType, Property
-from omnigraph.model.types import FLOAT_SCALARS, Scalar
+from omnigraph.model.keys import canonical_text, key_parts, missing_key
+from omnigraph.model.schema import EntityType
+from omnigraph.model.types import FLOAT_SCALARS, PropertyType, Scalar
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
 
+_CONTROL = "[\\x00-\\x1f]"
 
-def derived_ids(node: NodeType, columns: "dict[str, pa.Array[Any]]") -> "pa.Array[Any]":
+
+def derived_ids(entity: EntityType, columns: "dict[str, pa.Array[Any]]") -> "pa.Array[Any]":
     """The ids that keys stand for.
 
     Args:
-        node: the type; it has a key.
-        columns: by property name, in the types of the table.
+        entity: the type; it has a key.
+        columns: by property name, of edges `src` and `dst` as well, in the types of the table.
 
     Returns:
         As many ids as there are rows.
@@ -28,18 +30,25 @@ def derived_ids(node: NodeType, columns: "dict[str, pa.Array[Any]]") -> "pa.Arra
     Raises:
         InvalidRequestError: a key has no value.
     """
-    texts = [_texts(node, each, columns[each.name]) for each in node.key]
+    texts = []
+    for name, of in key_parts(entity):
+        if columns[name].null_count:
+            raise InvalidRequestError(missing_key(entity))
+        texts.append(_texts(of, columns[name]))
     if len(texts) == 1:
         return texts[0]
-    # JSON of each row's texts: there is no kernel for it, so rows are taken one by one.
-    rows = zip(*(text.to_pylist() for text in texts), strict=True)
-    return pa.array([json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows], pa.string())
+    if any(pc.any(pc.match_substring_regex(text, _CONTROL)).as_py() for text in texts):
+        # JSON has spellings of its own for these: rows are taken one by one.
+        rows = zip(*(text.to_pylist() for text in texts), strict=True)
+        return pa.array([json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows], pa.string())
+    quoted = [pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"') for text in texts]
+    joined = pc.binary_join_element_wise(*quoted, '","')
+    listed: pa.Array[Any] = pc.binary_join_element_wise('["', joined, '"]', "")
+    return listed
 
 
-def _texts(node: NodeType, key: Property, column: "pa.Array[Any]") -> "pa.Array[Any]":
-    if column.null_count:
-        raise InvalidRequestError(f"node {node.name} is missing a non-null @key value")
-    match key.type.scalar:
+def _texts(of: PropertyType, column: "pa.Array[Any]") -> "pa.Array[Any]":
+    match of.scalar:
         case Scalar.STRING:
             return column
         case Scalar.DATE:
@@ -49,7 +58,7 @@ def _texts(node: NodeType, key: Property, column: "pa.Array[Any]") -> "pa.Array[
         case scalar if scalar in FLOAT_SCALARS:
             # The fewest digits that read back the same, without an exponent: Arrow's own text may have one.
             distinct = pc.unique(column)
-            texts = pa.array([canonical_text(each, key.type) for each in distinct.to_pylist()], pa.string())
+            texts = pa.array([canonical_text(each, of) for each in distinct.to_pylist()], pa.string())
             return texts.take(pc.index_in(column, value_set=distinct))
         case _:
             return column.cast(pa.string())

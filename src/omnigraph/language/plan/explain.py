@@ -163,7 +163,8 @@ def _mutation(step: MutationStep) -> str:
         case steps.InsertEdge():
             source, target = render.expression(step.source), render.expression(step.target)
             ends = f"from {step.from_type} {source} to {step.to_type} {target}"
-            return f"insert edge {step.type_name} {ends} {_assignments(step.assignments)}".rstrip()
+            verb = "put" if step.keyed else "insert"
+            return f"{verb} edge {step.type_name} {ends} {_assignments(step.assignments)}".rstrip()
         case steps.UpdateNodes():
             return f"update nodes {step.type_name} {_assignments(step.assignments)}{_where(step.condition)}"
         case steps.DeleteNodes():

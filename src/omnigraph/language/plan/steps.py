@@ -281,7 +281,7 @@ class InsertNode:
 
 @dataclass(frozen=True, slots=True)
 class InsertEdge:
-    """A new edge between two nodes, given by their ids."""
+    """A new edge between two nodes, given by their ids; of a type with a key, put in the place of the one that has it."""
 
     type_name: str
     from_type: str
@@ -289,6 +289,7 @@ class InsertEdge:
     source: Expression
     target: Expression
     assignments: tuple[Assign, ...]
+    keyed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ class _StatementBinder:
             values[End.FROM],
             values[End.TO],
             assignments,
+            self._type.is_keyed,
         )
 
     def _update(self, statement: syntax.Update) -> steps.MutationStep:

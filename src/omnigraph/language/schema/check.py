@@ -168,7 +168,7 @@ def _constraint_problems(
         keys += each.name == "key"
         yield from fit_problems(source, each.span, constraint_of(each), owner)
     if keys > 1:
-        message = f"node type {owner.name} has multiple @key constraints; only one is supported"
+        message = f"{owner.kind} type {owner.name} has multiple @key constraints; only one is supported"
         hint = "a key over several properties is one constraint: `@key(first, second)`"
         yield parse_error(source, declaration.name.span, message, hint=hint)
 

@@ -45,12 +45,13 @@ def _not_names(source: Source, arguments: Sequence[Literal | Bounds]) -> Iterato
 
 
 def edge_problems(source: Source, each: ConstraintSyntax, edge: str) -> Iterator[ParseError]:
-    """Why a constraint cannot stand in the body of an edge.
-
-    A key over endpoints and properties, `@key(src, dst, …)`, would be allowed here: every later step already carries
-    the constraints of edges, and `fit_problems` knows the endpoints.
-    """
-    if each.name in ("key", "range", "check"):
+    """Why a constraint cannot stand in the body of an edge."""
+    if each.name == "key":
+        named = {argument.text for argument in each.arguments if isinstance(argument, Literal)}
+        if not named.issuperset(ENDPOINTS):
+            message = f"@key constraint on edge {edge} must name both src and dst"
+            yield parse_error(source, each.span, message, hint="write it like `@key(src, dst)`, with properties behind")
+    if each.name in ("range", "check"):
         yield parse_error(source, each.span, f"@{each.name} constraint is not supported on edges (edge {edge})")
 
 

@@ -15,6 +15,7 @@ from omnigraph.language.schema.parse import parse
 from omnigraph.language.schema.shape import PropertyShape, SchemaShape, TypeShape
 from omnigraph.language.text import Source, Span, report
 from omnigraph.model.schema import (
+    ENDPOINTS,
     AnyType,
     Constraint,
     EdgeType,
@@ -281,7 +282,9 @@ def _properties(owner: TypeShape, numbers: _Numbers) -> tuple[Property, ...]:
 
 def _constraints(owner: TypeShape, numbers: _Numbers, matches: _Matches) -> tuple[Constraint, ...]:
     def number(name: str) -> int:
-        return numbers.properties.get((owner.type_key, name), 0)
+        # The ends of an edge have no numbers; they come first, `src` before `dst`.
+        found = numbers.properties.get((owner.type_key, name))
+        return found if found is not None else ENDPOINTS.index(name) - len(ENDPOINTS)
 
     was = matches.types.get(owner.type_key)
     ordered: list[Constraint] = []
