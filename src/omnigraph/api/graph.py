@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph.api import diffing, evolving, exporting, lineage, loading, merging, reverting
+from omnigraph.api import diffing, evolving, exporting, lineage, loading, merging, pruning, reverting
 from omnigraph.api.branches import Branches
 from omnigraph.api.changes import ChangeFeed
 from omnigraph.api.commits import Commits
@@ -19,6 +20,7 @@ from omnigraph.api.merging import MergeResult, Resolutions
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
+from omnigraph.api.pruning import CleanupReport, Duration, PruneReport, SweepReport
 from omnigraph.api.receipts import MutationResult, WriteResult
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.reverting import RevertResult
@@ -32,7 +34,7 @@ from omnigraph.branch.blame import Blame
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.entity_log import EntityEvent
 from omnigraph.branch.points import Instant, Point, entry_at
-from omnigraph.errors import InternalError, InvalidRequestError
+from omnigraph.errors import InternalError, InvalidRequestError, ReclaimedError
 from omnigraph.execution.engine import DEFAULT_LIMITS, EngineStats, QueryEngine, QueryLimits
 from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.language.query import bind_params, compile
@@ -43,12 +45,15 @@ from omnigraph.pipeline.load.request import LoadProgress
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame
+from omnigraph.transaction.leases import leased
 from omnigraph.transaction.optimize import optimize
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import Receipt, WriteOptions, write
 from omnigraph.transaction.write_rows import Mode, RowsToWrite, rows_to_write
 
 _NO_ROWS: Mapping[str, object] = {}
+# How often a read of the newest state starts again because a prune and a sweep were faster.
+_NEWEST_LOOKS_MAX = 8
 
 
 class Graph:
@@ -197,7 +202,11 @@ class Graph:
             LimitError: it needs more memory than it may use.
         """
         if commit is None and tag is None and at is None:
-            return self._at_head(branch).query(query, params, name=name, limits=limits)
+            for _ in range(_NEWEST_LOOKS_MAX):
+                try:
+                    return self._at_head(branch).query(query, params, name=name, limits=limits)
+                except ReclaimedError:
+                    continue  # pruned and swept between the look at the head and the reading of rows
         return self.snapshot(branch=branch, commit=commit, tag=tag, at=at).query(
             query, params, name=name, limits=limits
         )
@@ -379,6 +388,7 @@ class Graph:
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        prune_previous: bool = False,
     ) -> MutationResult:
         """Carry out a mutation: all its statements in order, as one commit, or nothing.
 
@@ -391,6 +401,8 @@ class Graph:
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
             idempotency_key (str | None): the same key again does nothing and returns what the first call did.
+            prune_previous (bool): in the same step, show earlier commits of the branch no more. Their data is deleted
+                later: when a prune has passed them that comes after the protection window, by a sweep.
 
         Returns:
             MutationResult: how much changed, and the commit; no commit where nothing had to change.
@@ -408,7 +420,13 @@ class Graph:
         where = paths.branch_name(branch)
         text, chosen = as_text(query, name)
         given, now_ms = json_params(params), parts.clock.now_us() // 1_000
-        options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        options = WriteOptions(
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            prune_previous=prune_previous,
+        )
 
         def under(accepted: Accepted) -> tuple[str, Affected, Receipt]:
             compiled = compile(text, accepted.schema, name=chosen)
@@ -442,6 +460,7 @@ class Graph:
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        prune_previous: bool = False,
     ) -> WriteResult:
         """Write rows of any number of types as one commit.
 
@@ -458,6 +477,8 @@ class Graph:
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
+            prune_previous (bool): in the same step, show earlier commits of the branch no more. Their data is deleted
+                later: when a prune has passed them that comes after the protection window, by a sweep.
 
         Returns:
             WriteResult: the commit.
@@ -472,7 +493,13 @@ class Graph:
         parts = self._open()
         parts.refuse_read_only()
         name = paths.branch_name(branch)
-        options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        options = WriteOptions(
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            prune_previous=prune_previous,
+        )
         # Read here and only once: a stream gives its rows a single time.
         node_rows = {type_name: Frame(rows, f"node:{type_name}") for type_name, rows in nodes.items()}
         edge_rows = {type_name: Frame(rows, f"edge:{type_name}") for type_name, rows in edges.items()}
@@ -665,6 +692,123 @@ class Graph:
             options=WriteOptions(actor=actor, message=message),
         )
         return report_of(done, uri=self.uri, branch=name)
+
+    # -- pruning and sweeping -----------------------------------------------------------------------------------------
+
+    def prune(
+        self,
+        branch: str | None = None,
+        *,
+        keep: int | None = None,
+        older_than: Duration | None = None,
+        commits: Sequence[str] = (),
+        now: bool = False,
+        dry_run: bool = False,
+        actor: str | None = None,
+    ) -> PruneReport:
+        """Show old commits no more. Nothing is deleted: a later `sweep` does that.
+
+        With `keep` and `older_than` both, only what neither keeps is pruned. The newest commit of a branch always
+        stays. What is pruned keeps its data for a while: the commit just superseded, and all that are younger than the
+        protection window. Tags, branches and leases hold what they name for as long as they are there.
+
+        Args:
+            branch (str | None): which; all of them by default.
+            keep (int | None): how many of the newest commits stay.
+            older_than (float | timedelta | None): commits younger than this, in seconds, stay.
+            commits (Sequence[str]): just these commits of the branch (of `main` by default), by their ids.
+            now (bool): without the time of grace; with nothing else said, all but the newest.
+            dry_run (bool): only say what would be done.
+            actor (str | None): who.
+
+        Returns:
+            PruneReport: what was marked, by branch.
+
+        Raises:
+            InvalidRequestError: nothing was said about what to keep.
+            NotFoundError: there is no such branch or commit.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        return pruning.pruned(
+            self._open(),
+            branch=branch,
+            keep=keep,
+            older_than=older_than,
+            commits=commits,
+            now=now,
+            dry_run=dry_run,
+            actor=actor,
+        )
+
+    def sweep(self, *, older_than: Duration | None = None, dry_run: bool = False) -> SweepReport:
+        """Delete the files that no commit needs: of pruned commits, deleted branches, dropped types and dead writers.
+
+        Safe beside readers, writers and other sweeps, here and elsewhere. Whatever cannot be read stops it before it
+        deletes anything.
+
+        Args:
+            older_than (float | timedelta | None): files younger than this, in seconds, stay; ten minutes by default.
+                With 0 even the youngest go; then writers at work write their files once more.
+            dry_run (bool): only say what would be deleted, with a reason for every file.
+
+        Returns:
+            SweepReport: the worklist, and what was deleted, by kind.
+
+        Raises:
+            FormatError: something that says what is needed cannot be read; nothing was deleted.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        return pruning.swept(self._open(), older_than=older_than, dry_run=dry_run)
+
+    def cleanup(
+        self,
+        *,
+        keep: int | None = None,
+        older_than: Duration | None = None,
+        confirm: bool = False,
+        actor: str | None = None,
+    ) -> CleanupReport:
+        """Prune every branch now and sweep everything, whatever its age: space comes back at once.
+
+        Args:
+            keep (int | None): how many of the newest commits of each branch stay.
+            older_than (float | timedelta | None): commits younger than this, in seconds, stay.
+            confirm (bool): do it; otherwise only look.
+            actor (str | None): who.
+
+        Returns:
+            CleanupReport: what was removed, by table.
+
+        Raises:
+            InvalidRequestError: neither `keep` nor `older_than` was given.
+            FormatError: something that says what is needed cannot be read; nothing was deleted.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        return pruning.cleaned_up(self._open(), keep=keep, older_than=older_than, confirm=confirm, actor=actor)
+
+    @contextmanager
+    def lease(
+        self, *, branch: str | None = None, commit: str | None = None, tag: str | None = None, seconds: float = 600.0
+    ) -> Iterator[Snapshot]:
+        """Hold a commit for reading: while the block runs no prune and no sweep takes it away.
+
+        Args:
+            branch (str | None): its head; `main` by default.
+            commit (str | None): this commit instead.
+            tag (str | None): the commit of this tag instead.
+            seconds (float): for how long it stays held after this process has died.
+
+        Yields:
+            Snapshot: the commit, for as long as it takes to read it.
+
+        Raises:
+            NotFoundError: there is no such branch or commit.
+            ReclaimedError: it was pruned.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag)
+        with leased(self._open(), snapshot.record, seconds):
+            yield snapshot
 
     # -- loading files -------------------------------------------------------------------------------------------------
 

@@ -106,6 +106,7 @@ def _settings(options: OpenOptions) -> Settings:
         durability=options.durability,
         auto_compact=options.auto_compact,
         tail_fragments_max=options.tail_fragments_max,
+        protection_s=options.protection_s,
     )
 
 

@@ -24,6 +24,8 @@ class OpenOptions:
         auto_compact: compact the newest fragments of a table, in a thread of the open graph, once small writes have
             left many.
         tail_fragments_max: how many are not yet many.
+        protection_s: for how long a commit keeps its data after it was made, even if it is pruned. 0 for not at all;
+            the commit just superseded keeps it all the same.
         cache_bytes: how much reads may keep in memory of columns, indexes and adjacency.
     """
 
@@ -32,4 +34,5 @@ class OpenOptions:
     external: ExternalStore | str | None = None
     auto_compact: bool = True
     tail_fragments_max: int = limits.TAIL_FRAGMENTS_MAX
+    protection_s: float = limits.PROTECTION_WINDOW_S
     cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX

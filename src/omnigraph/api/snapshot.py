@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
+from omnigraph.api.pruning import as_reclaimed
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
-from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
 from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
 from omnigraph.language.query.lifted import compile_lifted
@@ -38,6 +39,7 @@ class Snapshot:
     def __init__(self, reading: Reading, entry: Record, *, head_of: str | None) -> None:
         self._pinned: pinned.Snapshot = reading.parts.snapshot(entry)
         self._accepted: Accepted = reading.schemas.of(entry.schema)
+        self._parts = reading.parts
         self._engine = reading.engine
         self._head_of = head_of
         self._closed = False
@@ -90,10 +92,14 @@ class Snapshot:
             ParseError: the text is wrong.
             InvalidRequestError: the query writes, a parameter is missing, or a value does not fit.
             LimitError: it needs more memory than it may use.
+            ReclaimedError: the commit was pruned since, and its data is gone.
         """
         at = self._open()
         compiled, bound = self._bound(query, params, name)
-        rows = self._engine.run(at, compiled, bound, schema=self._accepted.schema, limits=limits)
+        try:
+            rows = self._engine.run(at, compiled, bound, schema=self._accepted.schema, limits=limits)
+        except FormatError as fault:
+            raise as_reclaimed(self._parts, at.record, fault) from fault
         return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
 
     def stream(

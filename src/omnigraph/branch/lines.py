@@ -50,7 +50,7 @@ def lines(parts: Parts, entry: Record, *, head: Record | None = None) -> Iterato
         head: the head of its branch, where that was just read.
 
     Yields:
-        Each run of entries. A line whose first entry was cut away is the last that can be found.
+        Each run of entries. A line whose first entry was pruned is the last.
     """
     while True:
         newest = head if head is not None else parts.log.head(entry.branch)
@@ -58,6 +58,8 @@ def lines(parts: Parts, entry: Record, *, head: Record | None = None) -> Iterato
             entry.branch, birth(parts, entry), entry.number, NOTHING_PRUNED if newest is None else newest.pruned
         )
         yield line
+        if line.lowest > line.first or line.pruned.through >= line.first:
+            return  # pruned past its beginning, and with it what it had inherited
         fork = entry if entry.kind is CommitKind.FORK else parts.log.read(line.branch, line.first)
         if fork is None or fork.fork_of is None or fork.fork_number is None:
             return

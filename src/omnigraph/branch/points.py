@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from omnigraph.branch import tags
+from omnigraph.branch.held import held_at
 from omnigraph.branch.lines import birth, lines, newest_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
@@ -171,5 +172,8 @@ def _at_time(parts: Parts, head: Record, at: Instant) -> Record:
         if found is not None and line.pruned.is_listed(found.number):
             return found
         if found is not None or line.lowest > line.first:
+            held = held_at(parts, line.branch, instant)
+            if held is not None:
+                return held
             raise reclaimed(line.branch, line.lowest if found is None else found.number, floor=line.lowest)
     raise NotFoundError(f"branch '{head.branch}' has no commit as old as {at}", code="commit_not_found")

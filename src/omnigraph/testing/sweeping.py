@@ -72,6 +72,9 @@ def needless_files(parts: Parts) -> list[str]:
         for pin in entry.tables.values():
             needed |= parts.tables.files(pin)
             versions.add((pin.table, pin.version))
+    for name in tags.names(parts):
+        tag = tags.read(parts, name)
+        needed.add(paths.entry(tag.branch, tag.number + 1))  # tells how long it was the newest
     for branch in parts.log.branch_names():
         head = parts.log.head(branch)
         assert head is not None

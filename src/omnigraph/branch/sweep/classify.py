@@ -80,7 +80,8 @@ def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> 
     records = {}
     for branch, line in reached.lines.items():
         # The first entry of a log is never cut: it keeps the name from being taken for one that was never used.
-        numbers = frozenset({1, *(entry.number for entry in line.kept), *counted_from(line)})
+        beside = (number for name, number in reached.entries if name == branch)
+        numbers = frozenset({1, *(entry.number for entry in line.kept), *counted_from(line), *beside})
         records[paths.segment(branch)] = (first_to_count(line, needed.get(branch)), numbers)
     oldest: dict[str, int] = {}
     highest: dict[str, int] = {}

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from omnigraph import limits
-from omnigraph.branch import tags
+from omnigraph.branch.held import tagged_entries
 from omnigraph.branch.lines import birth
 from omnigraph.branch.points import of_commit
 from omnigraph.errors import FormatError, NotFoundError, UnavailableError
@@ -65,12 +65,14 @@ class Reached:
 
     Attributes:
         lines: per branch, what is kept of its log.
+        entries: further entries, by branch and number, of which only the record is kept.
         files: files that are kept; one that ends with `/` stands for all below it.
         pins: the versions of tables that are kept.
         doubtful: tables of which a kept version could not be read just now, and why.
     """
 
     lines: dict[str, Line] = field(default_factory=dict)
+    entries: set[tuple[str, int]] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
     pins: set[tuple[str, int]] = field(default_factory=set)
     doubtful: dict[str, str] = field(default_factory=dict)
@@ -106,7 +108,10 @@ def reached(parts: Parts, *, forgotten_before_us: int) -> Reached:
         if line is not None:
             found.lines[name] = line
     roots = [entry for line in found.lines.values() for entry in line.kept]
-    roots += _below(found, [*_tagged(parts), *_forked(parts, found.lines.values())])
+    tagged = tagged_entries(parts)
+    # With the entry after it one can tell for how long a tagged one was the newest.
+    found.entries |= {(entry.branch, entry.number + 1) for entry in tagged}
+    roots += _below(found, [*tagged, *_forked(parts, found.lines.values())])
     _mark(parts, found, roots, ())
     return found
 
@@ -158,17 +163,6 @@ def _entry(parts: Parts, branch: str, number: int) -> list[Record]:
     """An entry that somebody names; none where it is gone, and with it what it kept."""
     found = parts.log.read(branch, number)
     return [] if found is None else [found]
-
-
-def _tagged(parts: Parts) -> list[Record]:
-    found = []
-    for name in tags.names(parts):
-        try:
-            tag = tags.read(parts, name)
-        except NotFoundError:
-            continue  # deleted meanwhile
-        found += [entry for entry in _entry(parts, tag.branch, tag.number) if entry.head_commit == tag.commit]
-    return found
 
 
 def _forked(parts: Parts, lines: Iterable[Line]) -> list[Record]:

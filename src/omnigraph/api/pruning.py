@@ -1,0 +1,282 @@
+"""Forgetting old commits and giving back their space: what `Graph.prune`, `sweep`, `cleanup` and `lease` report."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from omnigraph.branch import branches
+from omnigraph.branch.points import in_log
+from omnigraph.branch.sweep.files import FileKind
+from omnigraph.branch.sweep.sweep import sweep
+from omnigraph.branch.sweep.worklist import Swept, Verdict
+from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError
+from omnigraph.model.commit import Record
+from omnigraph.storage import paths
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
+from omnigraph.transaction.retention import is_kept, reclaimed
+
+Duration = float | timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class PruneReport:
+    """What a prune marked.
+
+    Attributes:
+        uri: of the graph.
+        branches: every branch that was looked at.
+        dry_run: whether nothing was done.
+    """
+
+    uri: str
+    branches: tuple[PrunedBranch, ...]
+    dry_run: bool
+
+    @property
+    def marked(self) -> int:
+        """How many entries that were shown before are shown no more; entries that are no commits count, too."""
+        return sum(_hidden(each) for each in self.branches)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as the document that scripts read.
+
+        Returns:
+            dict[str, Any]: plain JSON values.
+        """
+        return {
+            "uri": self.uri,
+            "dry_run": self.dry_run,
+            "branches": [
+                {
+                    "branch": each.branch,
+                    "commit": None if each.entry is None else each.entry.commit,
+                    "marked": _hidden(each),
+                    "floor": each.after.floor,
+                    "pending_sweep": [each.after.unswept, each.after.floor - 1]
+                    if each.after.unswept < each.after.floor
+                    else None,
+                }
+                for each in self.branches
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What a sweep found and deleted.
+
+    Attributes:
+        uri: of the graph.
+        swept: every file that nothing certainly needs, with verdict and reason; and those deleted.
+        dry_run: whether nothing was done.
+    """
+
+    uri: str
+    swept: Swept
+    dry_run: bool
+
+    @property
+    def deleted_files(self) -> int:
+        """How many files were deleted; of a dry run, would be."""
+        return sum(self.files_by_kind.values())
+
+    @property
+    def deleted_bytes(self) -> int:
+        """How many bytes were given back; of a dry run, would be."""
+        return sum(self.bytes_by_kind.values())
+
+    @property
+    def files_by_kind(self) -> dict[str, int]:
+        """How many files of each kind."""
+        return dict(Counter(file.kind.value for file in self._files()))
+
+    @property
+    def bytes_by_kind(self) -> dict[str, int]:
+        """How many bytes of each kind."""
+        counted: Counter[str] = Counter()
+        for file in self._files():
+            counted[file.kind.value] += file.size
+        return dict(counted)
+
+    @property
+    def worklist(self) -> list[dict[str, Any]]:
+        """Every file that nothing certainly needs, with the verdict on it and the reason."""
+        return [
+            {
+                "path": item.file.path,
+                "kind": item.file.kind.value,
+                "bytes": item.file.size,
+                "verdict": item.verdict.value,
+                "reason": item.reason,
+            }
+            for item in self.swept.items
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as the document that scripts read.
+
+        Returns:
+            dict[str, Any]: plain JSON values.
+        """
+        return {
+            "uri": self.uri,
+            "dry_run": self.dry_run,
+            "files_removed": self.deleted_files,
+            "bytes_removed": self.deleted_bytes,
+            "files_by_kind": self.files_by_kind,
+            "bytes_by_kind": self.bytes_by_kind,
+            "files_kept": self.swept.kept_files,
+            "bytes_kept": self.swept.kept_bytes,
+            "files_spared": len(self.swept.of(Verdict.SPARED)),
+            "indeterminate": [item.file.path for item in self.swept.of(Verdict.INDETERMINATE)],
+            "errors": dict(self.swept.errors or {}),
+            "worklist": self.worklist,
+        }
+
+    def _files(self) -> Sequence[Any]:
+        return [item.file for item in self.swept.of(Verdict.ORPHAN)] if self.dry_run else self.swept.deleted
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupReport:
+    """What a cleanup did: a prune of every branch, then a sweep.
+
+    Attributes:
+        uri: of the graph.
+        keep: how many commits were to stay on each branch.
+        older_than_s: how old commits had to be to go.
+        pruned: what was marked.
+        swept: what was deleted; of a preview, what could be deleted already, before anything is marked.
+        type_keys: by table folder, the type it belongs to on some branch.
+    """
+
+    uri: str
+    keep: int | None
+    older_than_s: float | None
+    pruned: PruneReport
+    swept: SweepReport
+    type_keys: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as the document that scripts read.
+
+        Returns:
+            dict[str, Any]: plain JSON values; one member of `datasets` for every table.
+        """
+        removed: defaultdict[str, int] = defaultdict(int)
+        versions: Counter[str] = Counter()
+        for file in self.swept.swept.deleted:
+            if file.path.startswith((paths.NODES, paths.EDGES)):
+                removed[file.owner] += file.size
+                versions[file.owner] += file.kind is FileKind.MANIFEST
+        errors = self.swept.swept.errors or {}
+        tables = sorted({*self.type_keys, *removed}, key=lambda table: (self.type_keys.get(table, table), table))
+        return {
+            "uri": self.uri,
+            "keep_versions": self.keep,
+            "older_than_secs": None if self.older_than_s is None else int(self.older_than_s),
+            "datasets": [
+                {
+                    "type_key": self.type_keys.get(table, table),
+                    "bytes_removed": removed[table],
+                    "old_versions_removed": versions[table],
+                    "error": errors.get(table),
+                }
+                for table in tables
+            ],
+        }
+
+
+def pruned(
+    parts: Parts,
+    *,
+    branch: str | None,
+    keep: int | None,
+    older_than: Duration | None,
+    commits: Sequence[str],
+    now: bool,
+    dry_run: bool,
+    actor: str | None,
+) -> PruneReport:
+    """Prune one branch, or all."""
+    policy = Policy(keep=keep, older_than_s=seconds(older_than), now=now)
+    if commits:
+        name = paths.branch_name(branch) if branch is not None else "main"
+        policy = Policy(keep, policy.older_than_s, tuple(_number(parts, name, each) for each in commits), now)
+        names = [name]
+    else:
+        names = branches.names(parts) if branch is None else [branch]
+    check(policy)
+    done = tuple(prune(parts, name, policy, actor=actor, dry_run=dry_run) for name in names)
+    return PruneReport(parts.store.uri, done, dry_run)
+
+
+def swept(parts: Parts, *, older_than: Duration | None, dry_run: bool) -> SweepReport:
+    """Sweep the graph."""
+    return SweepReport(parts.store.uri, sweep(parts, older_than_s=seconds(older_than), dry_run=dry_run), dry_run)
+
+
+def cleaned_up(
+    parts: Parts, *, keep: int | None, older_than: Duration | None, confirm: bool, actor: str | None
+) -> CleanupReport:
+    """Prune every branch at once, then sweep everything that nothing reaches; without `confirm`, only look."""
+    check(Policy(keep=keep, older_than_s=seconds(older_than)))
+    heads = [parts.log.live_head(name) for name in branches.names(parts)]
+    type_keys = {pin.table: key for head in heads for key, pin in head.tables.items()}
+    marked = pruned(
+        parts,
+        branch=None,
+        keep=keep,
+        older_than=older_than,
+        commits=(),
+        now=True,
+        dry_run=not confirm,
+        actor=actor,
+    )
+    found = swept(parts, older_than=0, dry_run=not confirm)
+    return CleanupReport(parts.store.uri, keep, seconds(older_than), marked, found, type_keys)
+
+
+def seconds(duration: Duration | None) -> float | None:
+    """A duration in seconds."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+
+
+def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
+    """What a file that is not there means for whoever reads an entry: it was pruned, or the graph is damaged.
+
+    Args:
+        parts (Parts): of the graph.
+        entry (Record): what was read.
+        fault (FormatError): what reading said.
+
+    Returns:
+        GraphError: a `ReclaimedError` where a prune has passed the entry, else `fault` itself.
+    """
+    if fault.code != "version_reclaimed":
+        return fault
+    head = parts.log.head(entry.branch)
+    if head is not None and head.is_live and is_kept(head, entry.number):
+        return fault
+    return reclaimed(entry.branch, entry.number, floor=entry.number + 1 if head is None else head.pruned.floor)
+
+
+def _number(parts: Parts, branch: str, commit: str) -> int:
+    entry = in_log(parts, branch, commit)
+    head = parts.log.live_head(branch)
+    if entry is None or not is_kept(head, entry.number):
+        raise NotFoundError(f"commit '{commit}' not found on branch '{branch}'", code="commit_not_found", commit=commit)
+    if entry.commit == head.head_commit:
+        raise InvalidRequestError(f"commit '{commit}' is the newest of branch '{branch}', which cannot be pruned")
+    return entry.number
+
+
+def _hidden(each: PrunedBranch) -> int:
+    before, after = each.before, each.after
+    return sum(
+        before.is_listed(number) and not after.is_listed(number)
+        for number in range(before.floor, max(after.through, *after.single, 0) + 1)
+    )
