@@ -281,7 +281,7 @@ class InsertNode:
 
 @dataclass(frozen=True, slots=True)
 class InsertEdge:
-    """A new edge between two nodes, given by their ids; of a type with a key, put in the place of the one that has it."""
+    """A new edge between two nodes, given by their ids; of a type with a key, in the place of the one that has it."""
 
     type_name: str
     from_type: str
