@@ -17,7 +17,6 @@ from omnigraph.language.plan.expressions import End, Expression
 from omnigraph.model.footprint import TokenKind
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_BOUNDS, PropertyType, Scalar
-from omnigraph.storage.conform import from_arrow
 from omnigraph.transaction.lookup import identifier, literal
 from omnigraph.transaction.node_ids import derived_ids
 from omnigraph.transaction.staging import Staging
@@ -86,7 +85,7 @@ def _by_key(node: NodeType, condition: Expression, execution: Execution) -> _Nam
     if not node.is_keyed or not all(each.name in fixed for each in node.key):
         return None
     try:
-        key = {each.name: from_arrow(execution.value(fixed[each.name]), each.type, each.name) for each in node.key}
+        key = {each.name: execution.column(fixed[each.name], each.type, each.name) for each in node.key}
     except InvalidRequestError:
         return _Named([], None)  # null, or a number the key's type does not have: no key equals it
     return _Named([str(each) for each in derived_ids(node, key).to_pylist()], walk.conjunction(left))

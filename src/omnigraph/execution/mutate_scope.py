@@ -7,9 +7,12 @@ import pyarrow as pa
 from omnigraph.errors import InternalError
 from omnigraph.execution.arrays import Values, arrow
 from omnigraph.execution.expressions import holds, prepare, values_of
-from omnigraph.language.plan.expressions import End, Expression, Value
+from omnigraph.execution.mutate_values import plain_column
+from omnigraph.language.plan.expressions import Constant, End, Expression, Parameter, Value
 from omnigraph.language.query import Params
 from omnigraph.model.schema import DST, ID, SRC
+from omnigraph.model.types import PropertyType
+from omnigraph.storage.conform import from_arrow
 
 _NOTHING = pa.table({})
 _ENDS = {End.FROM: SRC, End.TO: DST}
@@ -25,6 +28,25 @@ class Execution:
     def value(self, expression: Expression) -> Values:
         """The one value of an expression that depends on no row."""
         return self.on(_NOTHING, size=1).values(expression)
+
+    def plain(self, expression: Expression, of: PropertyType) -> "Values | None":
+        """The value of an expression as a column, where it is plainly of its property's type; None for every other."""
+        match expression:
+            case Constant(value=value):
+                return plain_column(value, of)
+            case Parameter(name=name):
+                return plain_column(self.params[name], of)
+            case _:
+                return None
+
+    def column(self, expression: Expression, of: PropertyType, name: str) -> Values:
+        """The one value of an expression that depends on no row, in the type of the property it is compared with.
+
+        Raises:
+            InvalidRequestError: it is no value of that type.
+        """
+        plain = self.plain(expression, of)
+        return plain if plain is not None else from_arrow(self.value(expression), of, name)
 
     def on(self, rows: pa.Table, *, size: int | None = None) -> "Rows":
         """Rows to compute expressions on."""

@@ -47,27 +47,30 @@ class CommittedRows:
         self._finder = finder
         self._sighted: dict[Pin, _Sighted] = {}
 
-    def rows(self, table: Table, ids: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
+    def rows(self, table: Table, ids: "Sequence[str] | pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
         """The rows with these ids.
 
         Args:
             table (Table): the version to look in.
-            ids (Sequence[str]): the ids, repeated or not.
+            ids (Sequence[str] | pa.Array[Any]): the ids, repeated or not.
             columns (Sequence[str] | None): which columns; all by default.
 
         Returns:
             pa.Table: the rows, in no promised order.
         """
-        if len(ids) > limits.FOUND_ROWS_MAX:
-            return table.rows_with_ids(ids, columns=columns)
         sighted = self._of(table.pin)
-        unseen = [each for each in dict.fromkeys(ids) if each not in sighted.places and each not in sighted.absent]
+        if len(ids) > limits.FOUND_ROWS_MAX and len(sighted.places) < len(ids):
+            return table.rows_with_ids(ids, columns=columns)
+        texts = [str(each) for each in ids.to_pylist()] if isinstance(ids, pa.Array) else ids
+        unseen = [each for each in dict.fromkeys(texts) if each not in sighted.places and each not in sighted.absent]
         if unseen:
-            found = None if self._finder is None else self._finder.places(table.pin, unseen)
+            found = None
+            if self._finder is not None and len(unseen) <= limits.FOUND_ROWS_MAX:
+                found = self._finder.places(table.pin, unseen)
             if found is None:
-                return self._searched(table, ids, columns, sighted)
+                return self._searched(table, texts, columns, sighted)
             sighted.note(unseen, found)
-        return _read(table, {each: sighted.places[each] for each in ids if each in sighted.places}, columns, sighted)
+        return _read(table, {each: sighted.places[each] for each in texts if each in sighted.places}, columns, sighted)
 
     def rows_where(self, table: Table, column: str, values: "pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
         """The rows that have one of these values in a column; null is no value.
@@ -84,19 +87,31 @@ class CommittedRows:
         if column not in (SRC, DST) or len(values) > limits.FOUND_ROWS_MAX or not _has_ends(table):
             return rows_with(table, column, values, columns=columns)
         nodes = [str(each) for each in pc.drop_null(pc.unique(values)).to_pylist()]
-        edges = None if self._finder is None else self._finder.edges(table.pin, column, nodes)
-        if edges is None:
-            edges = _edges_of(rows_with(table, column, values, columns=_EDGE, with_addresses=True))
-        sighted = self._of(table.pin)
-        sighted.note_edges(edges)
-        return _read(table, {edge.id: edge.address for edge in edges}, columns, sighted)
+        edges = self._edges(table, column, nodes)
+        return _read(table, {edge.id: edge.address for edge in edges}, columns, self._of(table.pin))
+
+    def edges_at(self, table: Table, column: str, nodes: Sequence[str]) -> list[str]:
+        """The ids of the edges with one end at one of these nodes.
+
+        Args:
+            table (Table): the version to look in.
+            column (str): which end: `src` or `dst`.
+            nodes (Sequence[str]): the nodes, each once.
+
+        Returns:
+            list[str]: each edge once.
+        """
+        if len(nodes) > limits.FOUND_ROWS_MAX:
+            found = rows_with(table, column, pa.array(nodes, pa.string()), columns=[ID])
+            return [str(each) for each in found.column(ID).to_pylist()]
+        return [edge.id for edge in self._edges(table, column, nodes)]
 
     def places(self, table: Table, ids: Sequence[str]) -> tuple[Places | None, set[str]]:
         """Where rows lie that are to be replaced or deleted, as far as it is known or easily told.
 
         Args:
             table (Table): the version they are staged on.
-            ids (Sequence[str]): their ids, each once.
+            ids (Sequence[str]): their ids, each once; where there are many, none: then what is known is all.
 
         Returns:
             tuple[Places | None, set[str]]: the places, and the ids that the version certainly has not.
@@ -108,6 +123,14 @@ class CommittedRows:
             if found is not None:
                 sighted.note(unseen, found)
         return Places(table.pin.version, sighted.places), sighted.absent
+
+    def _edges(self, table: Table, column: str, nodes: Sequence[str]) -> Sequence[FoundEdge]:
+        edges = None if self._finder is None else self._finder.edges(table.pin, column, nodes)
+        if edges is None:
+            values = pa.array(nodes, pa.string())
+            edges = _edges_of(rows_with(table, column, values, columns=_EDGE, with_addresses=True))
+        self._of(table.pin).note_edges(edges)
+        return edges
 
     def _of(self, pin: Pin) -> _Sighted:
         return self._sighted.setdefault(pin, _Sighted())

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph import limits
 from omnigraph.storage.tables.tables import Places, RowsToStage
 
 ID = "id"
@@ -38,19 +39,31 @@ class Pending:
         return self._replaces
 
     @property
+    def has_rows(self) -> bool:
+        """Whether any row is pending."""
+        return self._put is not None and self._put.num_rows > 0
+
+    def deletes(self, entity: str) -> bool:
+        """Whether an id is to be deleted."""
+        return entity in self._deleted
+
+    @property
     def deleted(self) -> frozenset[str]:
         """Ids to delete that the base may have; empty where the whole content is replaced."""
         return frozenset(self._deleted)
 
     @property
-    def maybe_in_base(self) -> pa.StringArray:
-        """Ids that the base may have and that this replaces or deletes."""
-        if len(self._known_new) == self.rows.num_rows:
-            return pa.array(sorted(self._deleted), pa.string())
-        rows = _flat(self.rows)
+    def maybe_in_base(self) -> "list[str] | pa.StringArray":
+        """Ids that the base may have and that this replaces or deletes; texts where they are few, else a column."""
+        gone = sorted(self._deleted)
+        if self._put is None or len(self._known_new) == self._put.num_rows:
+            return gone
+        if len(self) <= limits.FOUND_ROWS_MAX:
+            return [*(each for each in map(str, self._put[ID].to_pylist()) if each not in self._known_new), *gone]
+        rows = _flat(self._put)
         if self._known_new:
             rows = rows.filter(pc.invert(pc.is_in(rows, value_set=pa.array(list(self._known_new), pa.string()))))
-        return pa.concat_arrays([rows, pa.array(sorted(self._deleted), pa.string())])
+        return pa.concat_arrays([rows, pa.array(gone, pa.string())])
 
     def note_absent(self, ids: Iterable[str]) -> None:
         """Remember of pending rows that somebody looked for their ids in the base and did not find them."""
@@ -60,7 +73,7 @@ class Pending:
         """The committed rows that are neither superseded nor deleted by what is pending."""
         if self._replaces:
             return committed.slice(0, 0)
-        if not self._deleted and (self._put is None or not self._put.num_rows):
+        if not self._deleted and not self.has_rows:
             return committed
         hidden = pa.concat_arrays([_flat(self.rows), pa.array(sorted(self._deleted), pa.string())])
         return committed.filter(pc.invert(pc.is_in(committed[ID], value_set=hidden)))
@@ -77,13 +90,12 @@ class Pending:
         if known_new:
             self._known_new |= ids - self._deleted
         self._deleted -= ids
-        had = self._put is not None and self._put.num_rows > 0
-        self._put = _last_per_id(pa.concat_tables([self.rows, added]) if had else added)
+        self._put = _last_per_id(pa.concat_tables([self.rows, added]) if self.has_rows else added)
 
     def delete(self, ids: Iterable[str]) -> None:
         """Delete by id; ids that are nowhere do nothing."""
         gone = set(ids)
-        if self._put is not None and self._put.num_rows:
+        if self._put is not None and self.has_rows:
             kept = pc.invert(pc.is_in(self._put[ID], value_set=pa.array(sorted(gone), pa.string())))
             self._put = self._put.filter(kept)
         if not self._replaces:

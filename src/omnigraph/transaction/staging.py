@@ -143,6 +143,20 @@ class Staging:
         here = pending.rows.filter(pc.is_in(pending.rows[column], value_set=values))
         return pa.concat_tables([pending.unshadowed(committed), here if wanted is None else here.select(wanted)])
 
+    def edges_at(self, type_key: str, column: str, nodes: Sequence[str]) -> list[str]:
+        """The ids of the edges with one end, `src` or `dst`, at one of these nodes, committed or pending.
+
+        Nothing enters the footprint, as in `rows_where`.
+        """
+        pending = self._pending.get(type_key)
+        if type_key in self._added or (pending is not None and (pending.replaces or pending.has_rows)):
+            return [
+                str(each)
+                for each in self.rows_where(type_key, column, pa.array(nodes, pa.string()), columns=[])[ID].to_pylist()
+            ]
+        found = self._committed.edges_at(self._table(type_key), column, nodes)
+        return [each for each in found if pending is None or not pending.deletes(each)]
+
     def replaced(self, type_key: str, *, columns: Sequence[str]) -> pa.Table:
         """The committed rows that what is pending replaces or deletes; these ids enter the footprint when staged."""
         wanted = list(dict.fromkeys([ID, *columns]))
@@ -151,12 +165,14 @@ class Staging:
             return self._no_rows(type_key, wanted)
         if pending.replaces:
             return self._table(type_key).scan(columns=wanted)
-        ids = [str(each) for each in pending.maybe_in_base.to_pylist()]
-        if not ids:
+        ids = pending.maybe_in_base
+        if not len(ids):
             return self._no_rows(type_key, wanted)
         found = self._committed.rows(self._table(type_key), ids, wanted)
-        # Staging need not look for the others again.
-        pending.note_absent(set(ids).difference(found[ID].to_pylist()))
+        if len(found) < len(ids):
+            # Staging need not look for the others again.
+            texts = ids if isinstance(ids, list) else ids.to_pylist()
+            pending.note_absent(set(map(str, texts)).difference(map(str, found[ID].to_pylist())))
         return found
 
     def read_whole(self, type_key: str) -> None:
@@ -335,11 +351,12 @@ class Staging:
     def effect(self, type_key: str) -> RowsToStage:
         """The pending rows of a type as one effect, with what is known of where the rows lie that they concern."""
         pending = self._pending[type_key]
-        ids = () if pending.replaces or type_key in self._added else pending.maybe_in_base.to_pylist()
-        if not ids:
+        ids = [] if pending.replaces or type_key in self._added else pending.maybe_in_base
+        if not len(ids):
             return pending.effect()
-        places, absent = self._committed.places(self._table(type_key), [str(each) for each in ids])
-        pending.note_absent(absent.intersection(ids))
+        few = ids if isinstance(ids, list) else []
+        places, absent = self._committed.places(self._table(type_key), few)
+        pending.note_absent(absent.intersection(few))
         return pending.effect(places)
 
     # -- inside -------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Edges have both their nodes: those a write touches, and those it leaves behind when nodes go."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -78,10 +78,27 @@ def edges_at(staging: Staging, end: EndsAt, node_ids: "pa.Array[Any]", *, column
     return staging.rows_where(end.type_key, end.column, node_ids, columns=[ID, end.column, *columns])
 
 
+def edge_ids_at(staging: Staging, end: EndsAt, node_ids: Sequence[str]) -> list[str]:
+    """The ids of the edges with one end at these nodes; that there are no others enters the footprint.
+
+    Args:
+        staging: the write.
+        end: the edge type and which end.
+        node_ids: the nodes, each once.
+
+    Returns:
+        Of edges committed or pending.
+    """
+    staging.read_tokens(end.type_key, _LEAVING.get(end.column, TokenKind.TO), node_ids)
+    return staging.edges_at(end.type_key, end.column, node_ids)
+
+
 def note_ends(staging: Staging, end: EndsAt, *rows: pa.Table) -> None:
     """Note that the edges of the nodes at one end of these rows change."""
     kind = _LEAVING.get(end.column, TokenKind.TO)
     for some in rows:
+        if not some.num_rows:
+            continue
         staging.write_tokens(end.type_key, kind, _ids(some, end.column))
 
 
