@@ -5,13 +5,12 @@ turns, so that the machine's moods fall on all alike; figures are medians. Proce
 passed: ladybug and DuckDB work on all cores, ours on one.
 
 "with a parameter": the same text each time, the key beside it. "in the text": another text each time.
+
+Memory is that of a process of its own which opens the graph and asks everything but triangles and paths once.
 """
 
-import json
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,10 +24,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import omnigraph
+from benchmarks.apart.reads import first_answers, memory
 from benchmarks.report import Figure, Scale, alone, compared, run
 from omnigraph.testing.graphs import POWER_LAW_SCHEMA, power_law
 
-_WORKER = "--worker"
+_COLD_TURNS = 3
 _PAIRS = 20
 _HOPS = 6
 
@@ -89,8 +89,11 @@ def measure(scale: Scale) -> Iterable[Figure]:
         yield from sides.first_answers()
         for work in _works(sides, people, scale):
             yield from _figures(work)
+        kept = sides.ours.stats().cache
+        yield alone("kept in memory by our reads", kept.bytes / 2**20, "MiB")
         sides.close()
-        yield from _cold(folder, people)
+        yield from first_answers(folder, [people.name(turn) for turn in range(_COLD_TURNS)])
+        yield from memory(folder, people.name(1))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -121,6 +124,7 @@ class _Sides:
         self._fill_ladybug(folder)
         self.duckdb = _duckdb.connect()
         self._fill_duckdb()
+        self.cities = np.array(people.table.column("city").to_pylist())
         ones = np.ones(len(people.sources), dtype=np.int64)
         self.matrix = _sparse.csr_matrix((ones, (people.sources, people.targets)), shape=(people.persons,) * 2)
 
@@ -216,6 +220,7 @@ def _lookups(sides: _Sides, people: People) -> Iterable[Work]:
         {
             "ours": lambda i: sides.our(near, {"k": people.name(i)}),
             "ladybug": lambda i: sides.theirs(their_near, {"k": people.name(i)}),
+            "scipy": lambda i: [(city,) for city in sides.cities[sides.matrix[i * 7_919 % people.persons].indices]],
         },
         bar=None,
         times=50,
@@ -413,65 +418,5 @@ def _comparable(answer: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=repr)
 
 
-# --- cold -------------------------------------------------------------------------------------------------------------
-
-_COLD = {
-    "point lookup": ("$p.age", "p.age", "", ""),
-    "two hops, people counted": (
-        "count(distinct $r) as n",
-        "count(distinct r)",
-        "$p knows $q $q knows $r",
-        "-[:Knows]->(q:Person)-[:Knows]->(r:Person)",
-    ),
-}
-
-
-def _cold(folder: Path, people: People) -> Iterable[Figure]:
-    """The first answer of a process of its own, from opening on; imports and the interpreter's start do not count."""
-    for what, (returned, their_returned, pattern, their_pattern) in _COLD.items():
-        ours = f"query q($k: String) {{ match {{ $p: Person {{ name: $k }} {pattern} }} return {{ {returned} }} }}"
-        theirs = f"match (p:Person {{name: $k}}){their_pattern} return {their_returned}"
-        found: dict[str, list[dict[str, Any]]] = {"ours": [], "ladybug": []}
-        for turn in range(3):
-            for side, text in (("ours", ours), ("ladybug", theirs)):
-                found[side].append(_first_answer(side, folder, text, people.name(turn)))
-        for one, other in zip(found["ours"], found["ladybug"], strict=True):
-            assert one["answer"] == other["answer"], f"{what}: {one['answer']} and {other['answer']}"
-        times = {side: statistics.median(each["ms"] for each in answers) for side, answers in found.items()}
-        yield compared(
-            f"{what}, first answer of a process", times["ours"], "ms", against="ladybug", other=times["ladybug"]
-        )
-
-
-def _first_answer(side: str, folder: Path, text: str, key: str) -> dict[str, Any]:
-    ran = subprocess.run(
-        [sys.executable, "-m", "benchmarks.query", _WORKER, side, str(folder), text, key],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return found
-
-
-def _work(side: str, folder: str, text: str, key: str) -> None:
-    """One process that asks one question: prints its answer and how long it took."""
-    if side == "ours":
-        import_module("omnigraph.api.open")
-        started = time.perf_counter()
-        answer = (
-            omnigraph.open(f"{folder}/ours", read_only=True).query(text, {"k": key}).to_arrow().column(0).to_pylist()
-        )
-    else:
-        ladybug = import_module("ladybug")
-        started = time.perf_counter()
-        connection = ladybug.Connection(ladybug.Database(f"{folder}/ladybug", read_only=True))
-        answer = [row[0] for row in connection.execute(text, {"k": key}).get_all()]
-    print(json.dumps({"ms": (time.perf_counter() - started) * 1e3, "answer": answer}))
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == [_WORKER]:
-        _work(*sys.argv[2:])
-    else:
-        run("query", measure)
+    run("query", measure)
