@@ -21,8 +21,7 @@ def run_guide(name: str) -> int:
     return len(found)
 
 
-@pytest.mark.parametrize("guide", ["export.md"])
-def test_every_example_of_the_guide_runs_in_order(guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_of_the_guide_to_export_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert run_guide(guide) >= 3
+    assert run_guide("export.md") >= 3
