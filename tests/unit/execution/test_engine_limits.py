@@ -277,8 +277,14 @@ def test_readers_of_any_state_are_right_beside_a_writer(tmp_path: Path, small_ba
         "query q($n: String) { match { $a: Person { name: $n } $b $e: knows $a } return { count(*) as n } }",
         graph.schema,
     )
+    # Over arrays in memory, once they are there.
+    walk = compile(
+        "query q($n: String) { match { $a: Person { name: $n } $b knows $a } return { count(distinct $b) as n } }",
+        graph.schema,
+    )
     name = graph.tables[PERSON].column("name")[0].as_py()
     known = int((graph.targets == 0).sum())
+    different = len(np.unique(graph.sources[graph.targets == 0]))
     states = [(stored.snapshot(), 0)]
     done = threading.Event()
 
@@ -301,6 +307,7 @@ def test_readers_of_any_state_are_right_beside_a_writer(tmp_path: Path, small_ba
             assert step == 0 or counted["a"] == 100 + step
             assert engine.run(snapshot, edges, schema=graph.schema).to_pylist() == [{"n": 40 + step}]
             assert engine.run(snapshot, hub, {"n": name}, schema=graph.schema).to_pylist() == [{"n": known + step}]
+            assert engine.run(snapshot, walk, {"n": name}, schema=graph.schema).to_pylist() == [{"n": different + step}]
             checks += 1
         return checks
 
@@ -310,3 +317,4 @@ def test_readers_of_any_state_are_right_beside_a_writer(tmp_path: Path, small_ba
         writer.result()
         assert all(reader.result() >= 20 for reader in readers)
     assert engine.stats().adjacency.extended > 0
+    assert engine.stats().walks > 0
