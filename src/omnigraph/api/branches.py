@@ -62,7 +62,7 @@ class Branches:
         branches.delete(self._parts, name, actor=actor)
 
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
-        """The names of the branches, in order. One request for every thousand.
+        """The names of the branches, in order. One listing, whatever their number: no log is read.
 
         Args:
             limit (int | None): at most so many; all by default.

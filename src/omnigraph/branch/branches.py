@@ -111,7 +111,7 @@ def exists(parts: Parts, name: str) -> bool:
 
 
 def names(parts: Parts) -> list[str]:
-    """The branches there are, in order; one request for every thousand."""
+    """The branches there are, in order: one listing, with two names for each."""
     return marks.live_branches(parts)
 
 
