@@ -11,6 +11,7 @@ from importlib import import_module
 _WHERE = {
     "init": "omnigraph.api.open",
     "open": "omnigraph.api.open",
+    "verify": "omnigraph.api.open",
     "Branches": "omnigraph.api.branches",
     "EngineStats": "omnigraph.execution.engine",
     "Commit": "omnigraph.api.commits",
@@ -32,6 +33,7 @@ _WHERE = {
     "ResultStream": "omnigraph.api.result",
     "Snapshot": "omnigraph.api.snapshot",
     "Tag": "omnigraph.branch.tags",
+    "VerifyReport": "omnigraph.api.verifying",
     "WriteResult": "omnigraph.api.receipts",
     "AlreadyExistsError": "omnigraph.errors",
     "ChangeGapError": "omnigraph.errors",

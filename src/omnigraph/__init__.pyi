@@ -5,6 +5,7 @@ from omnigraph.api.loading import LoadResult as LoadResult
 from omnigraph.api.merging import MergeResult as MergeResult
 from omnigraph.api.open import init as init
 from omnigraph.api.open import open as open
+from omnigraph.api.open import verify as verify
 from omnigraph.api.options import OpenOptions as OpenOptions
 from omnigraph.api.prepared import PreparedQuery as PreparedQuery
 from omnigraph.api.receipts import MutationResult as MutationResult
@@ -13,6 +14,7 @@ from omnigraph.api.result import Result as Result
 from omnigraph.api.result import ResultStream as ResultStream
 from omnigraph.api.snapshot import Snapshot as Snapshot
 from omnigraph.api.upkeep import OptimizeReport as OptimizeReport
+from omnigraph.api.verifying import VerifyReport as VerifyReport
 from omnigraph.branch.diff import Diff as Diff
 from omnigraph.branch.entity_change import EntityChange as EntityChange
 from omnigraph.branch.points import Point as Point

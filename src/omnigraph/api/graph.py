@@ -30,6 +30,7 @@ from omnigraph.api.spark import GraphSpark
 from omnigraph.api.tags import Tags
 from omnigraph.api.tail_compaction import TailCompaction
 from omnigraph.api.upkeep import OptimizeReport, report_of, type_keys_of
+from omnigraph.api.verifying import VerifyReport, verified
 from omnigraph.branch.blame import Blame
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.entity_log import EntityEvent
@@ -692,6 +693,30 @@ class Graph:
             options=WriteOptions(actor=actor, message=message),
         )
         return report_of(done, uri=self.uri, branch=name)
+
+    def verify(self, *, deep: bool = False, branch: str | None = None, quarantine: bool = False) -> VerifyReport:
+        """Check that everything commits refer to is there as it was written, and tell what is lost on which commits.
+
+        Args:
+            deep (bool): also compare checksums, read every value, and check the rows at the heads against the schema.
+            branch (str | None): only this branch; all by default.
+            quarantine (bool): put aside what cannot be read, and give damaged heads a commit that does without it.
+                Nobody else may be writing meanwhile.
+
+        Returns:
+            VerifyReport: what was found.
+
+        Raises:
+            NotFoundError: there is no such branch.
+            PermissionDeniedError: the graph was opened read-only, and `quarantine` was asked for.
+        """
+        parts = self._open()
+        if quarantine:
+            parts.refuse_read_only()
+        where = None if branch is None else paths.branch_name(branch)
+        return verified(
+            parts, lambda digest: self._schemas.of(digest).schema, deep=deep, branch=where, quarantine=quarantine
+        )
 
     # -- pruning and sweeping -----------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ import os
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import OpenOptions
 from omnigraph.api.schemas import Schemas, store_schema
+from omnigraph.api.verifying import VerifyReport, verified
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.ids import IdSource, UlidSource
 from omnigraph.language.schema import accept
@@ -99,6 +100,39 @@ def open(
         ids=ids,
     )
     return Graph(parts, Schemas(parts), cache_bytes=options.cache_bytes)
+
+
+def verify(
+    uri: "str | os.PathLike[str] | ObjectStore",
+    *,
+    deep: bool = False,
+    branch: str | None = None,
+    quarantine: bool = False,
+    options: OpenOptions = _DEFAULTS,
+) -> VerifyReport:
+    """Check a graph that may be too damaged to be opened; see `Graph.verify`.
+
+    Args:
+        uri (str | os.PathLike[str] | ObjectStore): where it is.
+        deep (bool): also compare checksums, read every value, and check the rows at the heads against the schema.
+        branch (str | None): only this branch; all by default.
+        quarantine (bool): put aside what cannot be read, and give damaged heads a commit that does without it.
+        options (OpenOptions): what may be chosen.
+
+    Returns:
+        VerifyReport: what was found.
+
+    Raises:
+        NotFoundError: there is no such branch.
+    """
+    read_only = not quarantine
+    parts = root.damaged_root(
+        _store(uri, options, read_only=read_only), read_only=read_only, settings=_settings(options)
+    )
+    schemas = Schemas(parts)
+    return verified(
+        parts, lambda digest: schemas.of(digest).schema, deep=deep, branch=branch, quarantine=quarantine
+    )
 
 
 def _settings(options: OpenOptions) -> Settings:

@@ -21,6 +21,7 @@ CHANGES = "__manifest/changes/"
 KEYS = "__manifest/keys/"
 MIGRATIONS = "__manifest/migrations/"
 RECOVERY = "__recovery/"
+QUARANTINE = "__quarantine/"
 NODES = "nodes/"
 EDGES = "edges/"
 
@@ -156,6 +157,11 @@ def change_file(commit: str) -> str:
 def footprint_file(commit: str) -> str:
     """Where a footprint too large for its record lies."""
     return f"{CHANGES}{commit}.footprint"
+
+
+def digests(table: str) -> str:
+    """Where the checksums of a table's files are noted; `table` is its folder."""
+    return f"__manifest/digests/{table.rsplit('/', 1)[-1]}.json"
 
 
 def schema_text(digest: str) -> str:

@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from omnigraph import limits
 from omnigraph.clock import Clock, backoff_s
-from omnigraph.errors import FormatError, NotFoundError, OutcomeUnknownError
+from omnigraph.errors import AlreadyExistsError, FormatError, NotFoundError, OutcomeUnknownError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import (
@@ -395,6 +395,56 @@ class Log:
                 self._store.put(paths.checkpoint(branch, last), body)
                 made += 1
         return made
+
+    def folded(self, branch: str, last: int) -> list[Record] | None:
+        """The entries of the checkpoint that ends with `last`; None where there is none that can be read."""
+        return self._from_checkpoint(branch, last)
+
+    def folded_entry(self, branch: str, number: int) -> Record | None:
+        """An entry as a checkpoint holds it; None where none does."""
+        block = limits.CHECKPOINT_ENTRIES
+        folded = self._from_checkpoint(branch, number + -number % block)
+        return None if folded is None else folded[(number - 1) % block]
+
+    def hinted(self, branch: str) -> int | None:
+        """The number that the hint of a branch names; None where it says nothing."""
+        try:
+            return int(self._store.get(paths.hint(branch)).decode("ascii"))
+        except (StoreError, ValueError):
+            return None
+
+    def restore(self, record: Record, *, aside: str) -> str | None:
+        """Put an entry in the place of one that is there and cannot be read, or is missing between others.
+
+        For repair only: nobody may be writing to the branch.
+
+        Args:
+            record (Record): what to put.
+            aside (str): the folder where what is there now is copied to.
+
+        Returns:
+            str | None: where it was copied to; None where nothing was there.
+
+        Raises:
+            AlreadyExistsError: the entry there can be read.
+        """
+        path = paths.entry(record.branch, record.number)
+        kept: str | None = f"{aside}{path}"
+        try:
+            if self.read(record.branch, record.number) is not None:
+                raise AlreadyExistsError(f"entry {record.number} of branch '{record.branch}' can be read")
+            kept = None
+        except FormatError:
+            self._store.copy(path, f"{aside}{path}")
+        self._store.put(path, record_bytes(record))
+        self.forget(record.branch)
+        return kept
+
+    def forget(self, branch: str) -> None:
+        """Know nothing of a branch: the next look at its head begins at the store."""
+        with self._lock:
+            self._heads.pop(branch, None)
+            self._whole_maps.pop(branch, None)
 
     def _from_checkpoint(self, branch: str, last: int) -> list[Record] | None:
         path = paths.checkpoint(branch, last)

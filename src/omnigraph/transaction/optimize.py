@@ -1,8 +1,8 @@
 """Upkeep of a branch's tables: fewer fragments, indexes that reach every row. No answer changes.
 
 One call is at most one commit. It queues for nothing: writers do not wait for it, nor it for them. Rows written while
-it works are no hindrance, it is published on top of them (`storage/tables/rewriting.py`); only where others laid out the
-same table anew, or replaced its content, it is planned again.
+it works are no hindrance, it is published on top of them (`storage/tables/rewriting.py`); only where others laid out
+the same table anew, or replaced its content, it is planned again.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,6 +19,7 @@ from omnigraph.storage.tables.indexes import IndexSpec
 from omnigraph.storage.tables.tables import StagedTable, Table
 from omnigraph.storage.tables.upkeep import PendingIndex, existing_indexes, pending_indexes, upkeep_is_due
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.sealing import seal
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, WriteOptions, write
 
@@ -74,7 +75,7 @@ def optimize(
     type_keys: Iterable[str] | None = None,
     options: WriteOptions | None = None,
 ) -> Optimized:
-    """Compact the tables of a branch, build, extend and fold their indexes, and fold its log.
+    """Compact the tables of a branch, build, extend and fold their indexes, note checksums, and fold its log.
 
     Args:
         parts (Parts): of the graph.
@@ -96,6 +97,9 @@ def optimize(
     work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys))
     receipt = write(parts, name, work.operation(parts.log.live_head(name)), options)
     after = receipt.entry if receipt.entry is not None else receipt.head
+    for key in work.planned:
+        if key in after.tables:
+            seal(parts, after.tables[key].table, parts.tables.files(after.tables[key]))
     return Optimized(
         entry=receipt.entry,
         tables=tuple(work.report(key, after.tables[key]) for key in sorted(work.planned) if key in after.tables),

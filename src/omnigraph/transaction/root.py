@@ -138,6 +138,13 @@ def open_and_heal(
     return parts, heal(parts)
 
 
+def damaged_root(
+    uri: str | ObjectStore, *, read_only: bool = False, settings: Settings | None = None, clock: Clock | None = None
+) -> Parts:
+    """A graph whose logs may be past reading: nothing is looked at, healed or brought up to date. For verification."""
+    return _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=None)
+
+
 def _check_fence(parts: Parts, stamp: Stamp) -> None:
     """Writers that decide their races in different places would each win them all."""
     external = parts.store.is_fenced_outside

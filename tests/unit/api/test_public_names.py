@@ -13,7 +13,8 @@ NAMES = {
     "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
     "MutationResult", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError",
     "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result",
-    "ResultStream", "RevertConflictError", "Snapshot", "Tag", "UnavailableError", "WriteResult", "init", "open",
+    "ResultStream", "RevertConflictError", "Snapshot", "Tag", "UnavailableError", "VerifyReport", "WriteResult",
+    "init", "open", "verify",
 }  # fmt: skip
 HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars")
 

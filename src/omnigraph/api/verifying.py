@@ -1,0 +1,135 @@
+"""Verifying a graph: what `Graph.verify` reports."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import GraphError
+from omnigraph.model.commit import MAIN
+from omnigraph.transaction.optimize import SchemaOf
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
+from omnigraph.transaction.verify.quarantine import quarantine as put_aside
+from omnigraph.transaction.verify.verify import verify
+
+__all__ = ["Affected", "Finding", "FindingKind", "Loss", "VerifyReport", "verified"]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What a verification found.
+
+    Attributes:
+        uri: of the graph.
+        deep: whether checksums were compared, every value read, and rows held against the rules.
+        found: everything.
+        tables: of the branch asked for, or `main`, the version of each type at its head.
+        head: the number of that head; None where no entry of it can be read.
+    """
+
+    uri: str
+    deep: bool
+    found: Verified
+    tables: dict[str, int]
+    head: int | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.found.is_whole
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong, by path."""
+        return self.found.findings
+
+    @property
+    def lost(self) -> dict[tuple[str, int], frozenset[str]]:
+        """The commits of which something cannot be read, by branch and number, with the types; empty for all types."""
+        return self.found.lost
+
+    @property
+    def quarantined(self) -> tuple[str, ...]:
+        """What quarantine did."""
+        return self.found.quarantined
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as the document that scripts read.
+
+        Returns:
+            dict[str, Any]: plain JSON values. No table moves on by itself, so a whole one has no drift; one with
+                damaged files is suspicious, one the store did not answer for unverifiable.
+        """
+        return {
+            "uri": self.uri,
+            "confirm": bool(self.quarantined),
+            "force": False,
+            "graph_manifest_version": self.head,
+            "datasets": [self._dataset(key, version) for key, version in sorted(self.tables.items())],
+            "findings": [
+                {
+                    "kind": each.kind.value,
+                    "path": each.path,
+                    "problem": each.problem,
+                    "loss": each.loss.value,
+                    "rows": each.rows,
+                    "certain": each.certain,
+                    "commits": [
+                        {"branch": at.branch, "number": at.number, "commit": at.commit, "type_key": at.type_key}
+                        for at in each.affected
+                    ],
+                }
+                for each in self.findings
+            ],
+            "checked": {
+                "commits": self.found.commits,
+                "versions": self.found.versions,
+                "files": self.found.files,
+                "bytes": self.found.bytes,
+                "checksums": self.found.digests,
+            },
+            "quarantined": list(self.quarantined),
+        }
+
+    def _dataset(self, type_key: str, version: int) -> dict[str, Any]:
+        about = [each for each in self.findings if any(at.type_key == type_key for at in each.affected)]
+        classification = "no_drift"
+        if about:
+            classification = "suspicious" if any(each.certain for each in about) else "unverifiable"
+        action = "no_op"
+        if about:
+            action = "healed" if self.quarantined else "preview"
+        return {
+            "type_key": type_key,
+            "published_dataset_version": version,
+            "lance_head_version": version,
+            "classification": classification,
+            "action": action,
+            "operations": [],
+            "error": about[0].problem if about else None,
+        }
+
+
+def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | None, quarantine: bool) -> VerifyReport:
+    """Verify a graph, and do something about what was found if that is wanted.
+
+    Args:
+        parts (Parts): of the graph.
+        schema_of (SchemaOf): finds the schema of an entry.
+        deep (bool): read everything.
+        branch (str | None): only this branch.
+        quarantine (bool): put aside what cannot be read.
+
+    Returns:
+        VerifyReport: what was found, before anything was done about it.
+    """
+    found = verify(parts, schema_of, deep=deep, branch=branch)
+    done = put_aside(parts, found) if quarantine and not found.is_whole else ()
+    try:
+        head = parts.log.head(branch if branch is not None else MAIN)
+    except GraphError:
+        head = None  # that it cannot be read is among the findings
+    tables = {} if head is None else {key: pin.version for key, pin in head.tables.items()}
+    whole = Verified(
+        found.findings, found.heads, found.commits, found.versions, found.files, found.bytes, found.digests, done
+    )
+    return VerifyReport(parts.store.uri, deep, whole, tables, None if head is None else head.number)

@@ -1,0 +1,181 @@
+"""Quarantine: what cannot be read is put aside, and heads that need it get a commit that does without.
+
+    records   the damaged object is copied to `__quarantine/`; an entry of a log comes back from its checkpoint, or is
+              replaced by one that says it is lost and shows the state before it
+    notes     a note of an interrupted write that nobody can read is moved there
+    tables    every branch whose head needs damaged files gets one commit: the same rows without those in the files, or,
+              where the version itself cannot be read, the last version of the table that can
+
+Nothing is deleted that could be read: damaged files of tables stay where they are, for the commits that name them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from omnigraph import ids
+from omnigraph.errors import FormatError
+from omnigraph.model.change import NO_CHANGES
+from omnigraph.model.commit import RECOVERY_ACTOR, CommitKind, Pin, Record
+from omnigraph.model.footprint import Footprint, TypeFootprint
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import StoreError
+from omnigraph.storage.records.change_file import ChangedIds
+from omnigraph.storage.tables.examine import Examiner, Part
+from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.verify.findings import Finding, FindingKind, Verified
+from omnigraph.transaction.verify.records import CheckedLog, read_log
+from omnigraph.transaction.write import Operation, WriteOptions, write
+
+_PARTS = {FindingKind.DATA: Part.DATA, FindingKind.DELETIONS: Part.DELETIONS, FindingKind.INDEX: Part.INDEX}
+_NOTHING = ChangedIds((), (), ())
+
+
+def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
+    """Do something about everything certain that was found.
+
+    Args:
+        parts (Parts): of the graph.
+        found (Verified): by a verification just now.
+
+    Returns:
+        tuple[str, ...]: what was done, for people.
+
+    Raises:
+        PermissionDeniedError: the graph was opened read-only.
+    """
+    parts.refuse_read_only()
+    certain = [each for each in found.findings if each.certain]
+    done: list[str] = []
+    aside = f"{paths.QUARANTINE}{parts.ids.new()}/"
+    for finding in certain:
+        if finding.kind is FindingKind.INTENT:
+            done.append(_moved(parts, finding.path, aside))
+            parts.intents.clear(finding.path.rsplit("/", 1)[1].partition(".")[0])
+    branches = {each.branch for one in certain if one.kind is FindingKind.ENTRY for each in one.affected}
+    for branch in sorted(branches):
+        done += _mend_log(parts, branch, aside)
+    for finding in certain:
+        if finding.kind is FindingKind.CHECKPOINT:
+            done.append(_moved(parts, finding.path, aside))
+            parts.store.delete(finding.path)  # the entries are the truth; the next upkeep folds them again
+    damaged = {each.path: _PARTS[each.kind] for each in certain if each.kind in _PARTS}
+    versions = {each.path for each in certain if each.kind is FindingKind.VERSION}
+    for branch in found.heads:
+        done += _mend_head(parts, branch, damaged, versions, certain)
+    return tuple(done)
+
+
+def _moved(parts: Parts, path: str, aside: str) -> str:
+    try:
+        parts.store.copy(path, f"{aside}{path}")
+    except StoreError as fault:
+        return f"{path} could not be copied aside: {fault.message}"
+    return f"{path} was put aside as {aside}{path}"
+
+
+def _mend_log(parts: Parts, branch: str, aside: str) -> Iterable[str]:
+    log = read_log(parts, branch)
+    for number in log.unreadable:
+        folded = parts.log.folded_entry(branch, number)
+        mended = folded if folded is not None else _in_its_place(parts, log, number)
+        if mended is None:
+            yield f"entry {number} of branch '{branch}' cannot be replaced: no entry before it can be read"
+            continue
+        kept = parts.log.restore(mended, aside=aside)
+        log.entries[number] = mended
+        how = "came back from its checkpoint" if folded is not None else "is lost; another says so in its place"
+        yield f"entry {number} of branch '{branch}' {how}" + (f"; what was there is {kept}" if kept else "")
+
+
+def _in_its_place(parts: Parts, log: CheckedLog, number: int) -> Record | None:
+    """An entry for the place of one that is lost: it shows the state before, and says that there was another."""
+    before = log.entries.get(number - 1)
+    after = next((log.entries[each] for each in sorted(log.entries) if each > number), None)
+    if before is None:
+        return None
+    # The entry after it names it as its parent: under the same id the line of commits stays whole.
+    commit = after.parent if after is not None and after.parent is not None and after.number == number + 1 else None
+    return replace(
+        before,
+        commit=commit if commit is not None and commit > before.commit else ids.after(before.commit, parts.ids.new()),
+        number=number,
+        kind=CommitKind.RECOVER,
+        parent=before.head_commit,
+        merged_parent=None,
+        actor=RECOVERY_ACTOR,
+        message=f"entry {number} could not be read and was quarantined; this is the state before it",
+        intent=None,
+        idempotency_key=None,
+        changes=NO_CHANGES,
+        # What the lost one wrote is not known: whoever compares with it has to suppose everything.
+        footprint=Footprint({key: TypeFootprint(writes_whole=True) for key in before.tables}),
+        aborted=(),
+        recovery=None,
+        fork_of=None,
+        fork_number=None,
+        notes={"quarantined": True},
+    )
+
+
+def _mend_head(
+    parts: Parts, branch: str, damaged: Mapping[str, Part], versions: set[str], findings: Iterable[Finding]
+) -> Iterable[str]:
+    head = parts.log.live_head(branch)
+    examiner = Examiner(parts.tables)
+    hit = {each.type_key for one in findings if one.kind in {*_PARTS, FindingKind.VERSION} for each in one.affected}
+    mended: dict[str, Pin] = {}
+    told: dict[str, str] = {}
+    for key in sorted(hit & head.tables.keys()):
+        pin = head.tables[key]
+        if examiner.manifest_path(pin) in versions:
+            older = _last_readable(parts, head, key, examiner, versions)
+            if older is None:
+                told[key] = "no version of its table can be read"
+                continue
+            mended[key], told[key] = _without(examiner, parts, older, damaged).pin, "goes back to an older version"
+        else:
+            staged = _without(examiner, parts, pin, damaged)
+            if staged.is_unchanged:
+                continue
+            lost = pin.rows - staged.pin.rows
+            mended[key] = staged.pin
+            told[key] = f"does without {lost} rows in damaged files" if lost else "does without a damaged index"
+    if mended:
+        entry = write(parts, branch, _adopting(mended, told), WriteOptions(actor=RECOVERY_ACTOR)).entry
+        assert entry is not None
+        yield f"branch '{branch}' got entry {entry.number}: " + "; ".join(f"{key} {told[key]}" for key in mended)
+    for key in told.keys() - mended.keys():
+        yield f"branch '{branch}': {key} could not be mended: {told[key]}"
+
+
+def _without(examiner: Examiner, parts: Parts, pin: Pin, damaged: Mapping[str, Part]) -> StagedTable:
+    staged = examiner.without(pin, damaged)
+    parts.store.make_durable(staged.files)
+    return staged
+
+
+def _last_readable(parts: Parts, head: Record, key: str, examiner: Examiner, versions: set[str]) -> Pin | None:
+    for entry in parts.log.backwards(head.branch, start=head.number):
+        if not head.pruned.is_kept(entry.number):
+            return None
+        pin = entry.tables.get(key)
+        if pin is None or examiner.manifest_path(pin) in versions:
+            continue
+        try:
+            examiner.open(pin)
+        except FormatError:
+            continue
+        return pin
+    return None
+
+
+def _adopting(mended: Mapping[str, Pin], told: Mapping[str, str]) -> Operation:
+    def run(staging: Staging) -> None:
+        for key, pin in mended.items():
+            staging.adopt(key, pin, _NOTHING)
+        staging.notes["quarantined"] = dict(told)
+
+    # Refused where others were faster: what they wrote has to be verified first.
+    return Operation(CommitKind.RECOVER, frozenset(mended), run, redoable=False)

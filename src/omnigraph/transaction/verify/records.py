@@ -1,0 +1,157 @@
+"""Checking what lies beside the tables: logs, checkpoints, schemas, change files, footprints, intents."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from omnigraph.errors import FormatError, GraphError, UnavailableError
+from omnigraph.model.commit import Record
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import ObjectNotFound, StoreError
+from omnigraph.storage.records.change_file import read_change_file
+from omnigraph.storage.records.read import read_footprint
+from omnigraph.transaction.optimize import SchemaOf
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
+
+
+@dataclass(slots=True)
+class CheckedLog:
+    """One branch's log, as far as it can be read.
+
+    Attributes:
+        branch: whose.
+        entries: those that can be read, by number.
+        unreadable: those that should be there and cannot, with what is wrong; ascending.
+    """
+
+    branch: str
+    entries: dict[int, Record] = field(default_factory=dict)
+    unreadable: dict[int, GraphError] = field(default_factory=dict)
+
+    @property
+    def head(self) -> Record | None:
+        """The newest entry that can be read."""
+        return self.entries[max(self.entries)] if self.entries else None
+
+    def kept(self) -> list[Record]:
+        """The entries whose data is kept, oldest first."""
+        head = self.head
+        if head is None or not head.is_live:
+            return []
+        return [self.entries[number] for number in sorted(self.entries) if head.pruned.is_kept(number)]
+
+
+def read_log(parts: Parts, branch: str) -> CheckedLog:
+    """Read every entry of a log by itself; checkpoints are not believed.
+
+    Args:
+        parts (Parts): of the graph.
+        branch (str): whose log.
+
+    Returns:
+        CheckedLog: what there is, and what is missing between the first and the last.
+    """
+    listed = (paths.entry_number(file.path) for file in parts.store.list(paths.log_folder(branch)))
+    numbers = sorted(number for number in listed if number is not None)
+    log = CheckedLog(branch)
+    if not numbers:
+        return log
+    for number in range(numbers[0], numbers[-1] + 1):
+        try:
+            found = parts.log.read(branch, number)
+        except (FormatError, UnavailableError) as fault:
+            log.unreadable[number] = fault
+            continue
+        if found is None:
+            log.unreadable[number] = FormatError("the entry is missing from its log", code="entry_missing")
+        else:
+            log.entries[number] = found
+    return log
+
+
+def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
+    """What is wrong with a log itself."""
+    for number, fault in log.unreadable.items():
+        whole = parts.log.folded_entry(log.branch, number)
+        yield Finding(
+            FindingKind.ENTRY,
+            f"{paths.log_folder(log.branch)}{number}",
+            f"entry {number} of branch '{log.branch}' cannot be read: {fault.message}"
+            + ("; a checkpoint holds it" if whole is not None else ""),
+            Loss.NOTHING if whole is not None else Loss.CONTENT,
+            (Affected(log.branch, number, "" if whole is None else whole.commit),),
+            certain=not isinstance(fault, UnavailableError),
+        )
+    head = max([*log.entries, *log.unreadable], default=0)
+    noted = parts.log.hinted(log.branch)
+    if noted is not None and noted > head:
+        yield Finding(
+            FindingKind.HINT,
+            f"{paths.log_folder(log.branch)}{paths.HINT}",
+            f"branch '{log.branch}' ends at entry {head}, and entry {noted} was there once: the newest are lost",
+            Loss.CONTENT,
+            tuple(Affected(log.branch, number, "") for number in range(head + 1, noted + 1)),
+        )
+    for listed in parts.store.list(f"{paths.CHECKPOINTS}{paths.segment(log.branch)}/"):
+        last = paths.entry_number(listed.path)
+        if last is not None and parts.log.folded(log.branch, last) is None:
+            yield Finding(
+                FindingKind.CHECKPOINT,
+                listed.path,
+                f"the checkpoint of branch '{log.branch}' up to entry {last} is damaged; its entries are the truth",
+                Loss.NOTHING,
+            )
+
+
+def entry_findings(parts: Parts, log: CheckedLog, schema_of: SchemaOf) -> Iterator[Finding]:
+    """What is wrong with objects that the entries of a log name, other than tables."""
+    schemas: dict[str, list[Affected]] = {}
+    for entry in log.kept():
+        at = Affected(log.branch, entry.number, entry.commit)
+        if entry.schema:
+            schemas.setdefault(entry.schema, []).append(at)
+        for kind, file in ((FindingKind.CHANGES, entry.changes.file), (FindingKind.FOOTPRINT, entry.footprint.file)):
+            if file is None:
+                continue
+            try:
+                body = parts.store.get(file)
+                if kind is FindingKind.CHANGES:
+                    read_change_file(body, path=file)
+                else:
+                    read_footprint(body, path=file)
+            except (ObjectNotFound, FormatError, UnavailableError) as fault:
+                yield Finding(
+                    kind,
+                    file,
+                    f"the {kind} of entry {entry.number} of branch '{log.branch}' cannot be read: {fault.message}",
+                    Loss.HISTORY,
+                    (at,),
+                    certain=not isinstance(fault, UnavailableError),
+                )
+    for digest, entries in schemas.items():
+        try:
+            schema_of(digest)
+        except (FormatError, UnavailableError) as fault:
+            yield Finding(
+                FindingKind.SCHEMA,
+                paths.schema_resolved(digest.partition(":")[2] or digest),
+                f"the schema {digest} cannot be read: {fault.message}",
+                Loss.CONTENT,
+                tuple(entries),
+                certain=not isinstance(fault, UnavailableError),
+            )
+
+
+def intent_findings(parts: Parts) -> Iterator[Finding]:
+    """Intents that cannot be read: they stop every writer until they are put aside."""
+    for intent_id, modified_us in parts.intents.listed().items():
+        try:
+            parts.intents.read(intent_id, modified_us=modified_us)
+        except (FormatError, StoreError) as fault:
+            yield Finding(
+                FindingKind.INTENT,
+                paths.intent(intent_id),
+                f"the note of an interrupted write cannot be read: {fault.message}",
+                Loss.NOTHING,
+                certain=not isinstance(fault, UnavailableError),
+            )

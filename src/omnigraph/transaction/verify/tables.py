@@ -1,0 +1,164 @@
+"""Checking table versions: manifests, files, sizes; and, on demand, checksums and every value."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from omnigraph.errors import FormatError, GraphError, UnavailableError
+from omnigraph.model.commit import UNKNOWN, Pin
+from omnigraph.storage.object_store import Listed, StoreError
+from omnigraph.storage.tables.examine import Examined, Examiner, ExpectedFile, Part
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.sealing import digest_of, read_digests
+from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
+
+_KINDS = {Part.DATA: FindingKind.DATA, Part.DELETIONS: FindingKind.DELETIONS, Part.INDEX: FindingKind.INDEX}
+
+
+@dataclass(slots=True)
+class TableCheck:
+    """One table, all its versions.
+
+    Attributes:
+        parts: of the graph.
+        table: its folder.
+        deep: compare checksums, and read every value.
+        versions: how many versions were looked at.
+        files: the files looked at, with their sizes.
+        compared: how many files were compared with a checksum.
+    """
+
+    parts: Parts
+    examiner: Examiner
+    table: str
+    deep: bool
+    versions: int = 0
+    compared: int = 0
+    files: dict[str, int] = field(default_factory=dict)
+    _there: dict[str, Listed] = field(default_factory=dict)
+    _digests: dict[str, str] = field(default_factory=dict)
+    _problems: dict[str, tuple[str, bool] | None] = field(default_factory=dict)
+    _findings: dict[str, Finding] = field(default_factory=dict)
+
+    def findings(self, pins: Mapping[Pin, Sequence[Affected]]) -> Iterator[Finding]:
+        """Everything wrong with some versions; each file is looked at once.
+
+        Args:
+            pins (Mapping[Pin, Sequence[Affected]]): the versions, with the commits that name them.
+
+        Yields:
+            Finding: per object, with every commit that needs it.
+        """
+        self._there = {listed.path: listed for listed in self.parts.table_files.list(f"{self.table}/")}
+        self._digests = read_digests(self.parts, self.table) if self.deep else {}
+        for pin, affected in pins.items():
+            self.versions += 1
+            self._version(pin, affected)
+        yield from self._findings.values()
+
+    def _version(self, pin: Pin, affected: Sequence[Affected]) -> None:
+        manifest = self.examiner.manifest_path(pin)
+        try:
+            version = self.examiner.open(pin)
+            expected = version.expected()
+        except (FormatError, UnavailableError) as fault:
+            self._note(FindingKind.VERSION, manifest, _told(fault), affected, rows=pin.rows, fault=fault)
+            return
+        listed = self._there.get(manifest)
+        self.files[manifest] = 0 if listed is None else listed.size
+        problem = self._compared(manifest)
+        if (
+            problem is None
+            and UNKNOWN not in (pin.rows, pin.bytes)
+            and (pin.rows, pin.bytes)
+            != (
+                version.rows,
+                version.bytes,
+            )
+        ):
+            problem = (
+                f"holds {version.rows} rows in {version.bytes} bytes, its commits say {pin.rows} in {pin.bytes}",
+                True,
+            )
+        if problem is not None:
+            self._note(FindingKind.VERSION, manifest, problem[0], affected, rows=pin.rows)
+        for file in expected:
+            wrong = self._file(version, file)
+            if wrong is not None:
+                self._note(_KINDS[file.part], file.path, wrong[0], affected, rows=file.rows, certain=wrong[1])
+
+    def _file(self, version: Examined, file: ExpectedFile) -> tuple[str, bool] | None:
+        if file.path not in self._problems:
+            self._problems[file.path] = self._examined(version, file)
+        return self._problems[file.path]
+
+    def _examined(self, version: Examined, file: ExpectedFile) -> tuple[str, bool] | None:
+        """What is wrong with a file, and whether that is certain."""
+        if file.part is Part.INDEX:
+            inside = [listed for path, listed in self._there.items() if path.startswith(file.path)]
+            if not inside:
+                return f"the index {file.name} is missing", True
+            for listed in inside:
+                self.files[listed.path] = listed.size
+                wrong = self._compared(listed.path)
+                if wrong is not None:
+                    return wrong
+        else:
+            there = self._there.get(file.path)
+            if there is None:
+                return "it is missing", True
+            self.files[file.path] = there.size
+            if file.bytes not in (-1, there.size):
+                return f"it has {there.size} bytes, and had {file.bytes} when it was written", True
+            wrong = self._compared(file.path)
+            if wrong is not None:
+                return wrong
+        if not self.deep:
+            return None
+        try:
+            if file.part is Part.INDEX:
+                version.read_index(file.name)
+            else:
+                version.read_rows(file.path)
+        except GraphError as fault:
+            return _told(fault), not isinstance(fault, UnavailableError)
+        return None
+
+    def _compared(self, path: str) -> tuple[str, bool] | None:
+        noted = self._digests.get(path)
+        if noted is None:
+            return None
+        try:
+            found = digest_of(self.parts.table_files.get(path))
+        except StoreError as fault:
+            return _told(fault), not isinstance(fault, UnavailableError)
+        self.compared += 1
+        return None if found == noted else ("its content is not what was written: the checksum differs", True)
+
+    def _note(
+        self,
+        kind: FindingKind,
+        path: str,
+        problem: str,
+        affected: Sequence[Affected],
+        *,
+        rows: int,
+        certain: bool = True,
+        fault: GraphError | None = None,
+    ) -> None:
+        known = self._findings.get(path)
+        if known is not None:
+            self._findings[path] = replace(known, affected=(*known.affected, *affected), rows=max(known.rows, rows))
+            return
+        self._findings[path] = Finding(
+            kind,
+            path,
+            problem,
+            Loss.NOTHING if kind is FindingKind.INDEX else Loss.CONTENT,
+            tuple(affected),
+            rows=rows,
+            certain=certain and not isinstance(fault, UnavailableError),
+        )
+
+
+def _told(fault: GraphError) -> str:
+    return fault.message

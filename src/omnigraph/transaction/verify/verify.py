@@ -1,0 +1,99 @@
+"""Verifying a graph: every record, every version a kept commit names, every file of it.
+
+Nothing is written, and nothing waits: what others write meanwhile is looked at or not. With `deep`, checksums are
+compared where there are any, every value is read, and the rows at the heads are held against the rules of their schema.
+"""
+
+from collections.abc import Iterator
+
+from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError
+from omnigraph.model.commit import Pin, Record
+from omnigraph.storage import paths
+from omnigraph.storage.tables.examine import Examiner
+from omnigraph.transaction.constraint_rules.rules import rules_of
+from omnigraph.transaction.constraints import breaches
+from omnigraph.transaction.optimize import SchemaOf
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
+from omnigraph.transaction.verify.records import CheckedLog, entry_findings, intent_findings, log_findings, read_log
+from omnigraph.transaction.verify.tables import TableCheck
+
+
+def verify(parts: Parts, schema_of: SchemaOf, *, deep: bool = False, branch: str | None = None) -> Verified:
+    """Look at everything that commits refer to.
+
+    Args:
+        parts (Parts): of the graph.
+        schema_of (SchemaOf): finds the schema of an entry.
+        deep (bool): compare checksums, read every value, and check rows against the rules.
+        branch (str | None): only this branch.
+
+    Returns:
+        Verified: what is wrong, and on which commits.
+
+    Raises:
+        NotFoundError: there is no such branch.
+        UnavailableError: the store cannot be listed.
+    """
+    names = parts.log.branch_names() if branch is None else [paths.branch_name(branch)]
+    logs = [read_log(parts, name) for name in names]
+    if branch is not None and not logs[0].entries and not logs[0].unreadable:
+        raise NotFoundError(f"branch '{branch}' not found", code="branch_not_found", branch=branch)
+    found: list[Finding] = [*intent_findings(parts)]
+    pins: dict[str, dict[Pin, list[Affected]]] = {}
+    for log in logs:
+        found += log_findings(parts, log)
+        found += entry_findings(parts, log, schema_of)
+        for entry in log.kept():
+            for key, pin in entry.tables.items():
+                affected = pins.setdefault(pin.table, {}).setdefault(pin, [])
+                affected.append(Affected(log.branch, entry.number, entry.commit, key))
+    examiner = Examiner(parts.tables)
+    checks = []
+    for table, versions in sorted(pins.items()):
+        check = TableCheck(parts, examiner, table, deep)
+        checks.append(check)
+        found += check.findings(versions)
+    if deep:
+        damaged = {(each.branch, each.number, each.type_key) for one in found for each in one.affected}
+        for log in logs:
+            found += _row_findings(parts, log, schema_of, damaged)
+    return Verified(
+        findings=tuple(sorted(found, key=lambda each: each.path)),
+        heads={log.branch: log.head.number for log in logs if log.head is not None and log.head.is_live},
+        commits=sum(len(log.entries) for log in logs),
+        versions=sum(check.versions for check in checks),
+        files=sum(len(check.files) for check in checks),
+        bytes=sum(sum(check.files.values()) for check in checks),
+        digests=sum(check.compared for check in checks),
+    )
+
+
+def _row_findings(
+    parts: Parts, log: CheckedLog, schema_of: SchemaOf, damaged: set[tuple[str, int, str]]
+) -> Iterator[Finding]:
+    """Rows at the head of a branch that break a rule of its schema; rules are about several types, so all are read."""
+    head = log.head
+    if head is None or not head.is_live or not head.schema:
+        return
+    if any((head.branch, head.number, key) in damaged for key in head.tables):
+        return
+    try:
+        rules = rules_of(schema_of(head.schema))
+        staging = Staging(parts.snapshot(head))
+        for key in sorted(head.tables):
+            # As if everything there is were written now: whatever a write may not leave, is told.
+            staging.overwrite(key, parts.snapshot(head).scan(key))
+        for breach in breaches(staging, rules):
+            yield _broken(head, breach.type_key, breach.error.message)
+    except InvalidRequestError as fault:  # an id twice, a rule that cannot be applied
+        yield _broken(head, "", fault.message)
+    except GraphError as fault:
+        yield _broken(head, "", f"the rows could not be checked: {fault.message}", certain=False)
+
+
+def _broken(head: Record, type_key: str, problem: str, *, certain: bool = True) -> Finding:
+    path = head.tables[type_key].table if type_key in head.tables else paths.NODES
+    affected = (Affected(head.branch, head.number, head.commit, type_key),)
+    return Finding(FindingKind.ROWS, path, problem, Loss.NOTHING, affected, certain=certain)

@@ -1,0 +1,316 @@
+"""Graphs damaged by hand: a verification names what is lost and on which commits; quarantine makes the rest usable."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph import Graph, OpenOptions, PermissionDeniedError, limits
+from omnigraph.api.verifying import FindingKind, Loss
+from omnigraph.errors import GraphError
+from omnigraph.model.commit import CommitKind
+from omnigraph.storage import paths
+from omnigraph.storage.tables.fragments import stored_fragments
+from omnigraph.transaction.write import Operation, write
+
+QUIET = OpenOptions(durability="process", auto_compact=False)
+SCHEMA = """
+node Person { name: String @key  age: I32? }
+node Place { name: String @key }
+edge LivesIn: Person -> Place
+"""
+AGES = "query ages() { match { $p: Person } return { $p.name as name, $p.age as age } order { name } }"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Entries: 1 init, 2 ada and a place, 3 bob, 4 ada older, 5 cy; a branch made from 3 with dan."""
+    root = tmp_path_factory.mktemp("template") / "graph"
+    with omnigraph.init(root, SCHEMA, options=QUIET) as graph:
+        graph.write({"Person": [{"name": "ada", "age": 1}], "Place": [{"name": "x"}]}, {"LivesIn": [edge("ada")]})
+        graph.write({"Person": [{"name": "bob", "age": 2}]})
+        graph.branches.create("side")
+        graph.write({"Person": [{"name": "dan", "age": 4}]}, branch="side")
+        graph.write({"Person": [{"name": "ada", "age": 10}]}, mode="merge")
+        graph.write({"Person": [{"name": "cy", "age": 3}]})
+    return root
+
+
+def edge(name: str) -> dict[str, str]:
+    return {"from": name, "to": "x"}
+
+
+@pytest.fixture
+def root(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template, tmp_path / "graph"))
+
+
+@pytest.fixture
+def graph(root: Path) -> Iterator[Graph]:
+    with omnigraph.open(root, options=QUIET) as opened:
+        yield opened
+
+
+def data_file(graph: Graph, number: int, type_key: str = "node:Person") -> str:
+    """The data file that an entry of main brought."""
+    before, after = (
+        {each.key for each in stored_fragments(graph.snapshot(number=at)._pinned.table(type_key))}
+        for at in (number - 1, number)
+    )
+    ((name,),) = after - before
+    return f"{graph.snapshot(number=number).record.tables[type_key].table}/data/{name}"
+
+
+def manifest(graph: Graph, number: int, type_key: str = "node:Person") -> str:
+    pin = graph.snapshot(number=number).record.tables[type_key]
+    return f"{pin.table}/_versions/d{pin.version}.manifest"
+
+
+def log_entry(root: Path, number: int, branch: str = "main") -> Path:
+    return root / paths.log_folder(branch) / f"{2**64 - 1 - number:020d}.json"
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def flip(path: Path, *, at: int = 8) -> None:
+    body = bytearray(path.read_bytes())
+    body[at] ^= 0x10
+    path.write_bytes(bytes(body))
+
+
+def ages(graph: Graph, **where: object) -> dict[str, int]:
+    return {row["name"]: row["age"] for row in graph.query(AGES, **where)}  # type: ignore[arg-type]
+
+
+EVERYONE = {"ada": 10, "bob": 2, "cy": 3}
+
+
+def reopened(root: Path) -> Graph:
+    return omnigraph.open(root, options=QUIET)
+
+
+def readable(root: Path) -> set[tuple[str, int]]:
+    """The commits whose people can be read, tried one by one."""
+    found = set()
+    with reopened(root) as graph:
+        for branch, last in (("main", 5), ("side", 2)):
+            for number in range(1, last + 1):
+                try:
+                    graph.snapshot(branch=branch, number=number)._pinned.table("node:Person").scan()
+                except GraphError:
+                    continue
+                found.add((branch, number))
+    return found
+
+
+EVERYWHERE = {("main", number) for number in range(1, 6)} | {("side", 1), ("side", 2)}
+
+
+def test_a_graph_that_nobody_touched_is_whole(graph: Graph) -> None:
+    for deep in (False, True):
+        report = graph.verify(deep=deep)
+        assert report.findings == ()
+        assert report.is_whole
+    document = report.to_dict()
+    assert {each["classification"] for each in document["datasets"]} == {"no_drift"}
+    assert {each["action"] for each in document["datasets"]} == {"no_op"}
+    assert document["graph_manifest_version"] == 5
+    assert document["checked"]["commits"] == 7
+    assert document["checked"]["files"] > 10
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, cut], ids=["removed", "truncated"])
+def test_a_data_file_is_lost_on_exactly_the_commits_that_need_it(
+    root: Path, graph: Graph, spoil: Callable[[Path], None]
+) -> None:
+    path = data_file(graph, 3)  # bob
+    spoil(root / path)
+    report = graph.verify()
+    (finding,) = report.findings
+    assert (finding.kind, finding.path, finding.rows, finding.loss) == (FindingKind.DATA, path, 1, Loss.CONTENT)
+    expected = {("main", number) for number in (3, 4, 5)} | {("side", 1), ("side", 2)}
+    assert report.lost == {key: frozenset({"node:Person"}) for key in expected}
+    assert readable(root) == EVERYWHERE - expected
+    person = next(each for each in report.to_dict()["datasets"] if each["type_key"] == "node:Person")
+    assert (person["classification"], person["action"]) == ("suspicious", "preview")
+
+
+def test_quarantine_of_a_data_file_keeps_every_other_row_on_every_branch(root: Path, graph: Graph) -> None:
+    path = data_file(graph, 3)
+    cut(root / path)
+    report = graph.verify(quarantine=True)
+    assert len(report.quarantined) == 2
+    with reopened(root) as mended:
+        assert ages(mended) == {"ada": 10, "cy": 3}
+        assert ages(mended, branch="side") == {"ada": 1, "dan": 4}
+        assert ages(mended, commit=mended.snapshot(number=2).commit) == {"ada": 1}
+        assert (root / path).exists()
+        assert mended.snapshot().record.notes["quarantined"] == {"node:Person": "does without 1 rows in damaged files"}
+        # What is old stays as damaged as it was; the heads are whole, and can be written to.
+        assert ("main", 6) not in mended.verify(deep=True).lost
+        mended.write({"Person": [{"name": "bob", "age": 2}]})
+        assert ages(mended) == EVERYONE
+
+
+def test_a_deletion_vector_is_found_missing(root: Path, graph: Graph) -> None:
+    graph.write({"Person": [{"name": "eve", "age": 5}, {"name": "fay", "age": 6}]})
+    graph.mutate("query gone() { delete Person where name = 'eve' }".replace("'", '"'))
+    (path,) = (root / graph.snapshot().record.tables["node:Person"].table / "_deletions").glob("*")
+    path.unlink()
+    (finding,) = graph.verify().findings
+    assert (finding.kind, finding.path) == (FindingKind.DELETIONS, path.relative_to(root).as_posix())
+    assert [(each.branch, each.number) for each in finding.affected] == [("main", 7)]
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, cut], ids=["removed", "truncated"])
+def test_a_version_that_cannot_be_read_is_lost_on_its_commit_and_the_head_goes_back(
+    root: Path, graph: Graph, spoil: Callable[[Path], None]
+) -> None:
+    path = manifest(graph, 5)
+    spoil(root / path)
+    report = graph.verify(quarantine=True)
+    findings = [each for each in report.findings if each.loss is Loss.CONTENT]
+    assert {each.kind for each in findings} == {FindingKind.VERSION}
+    assert report.lost == {("main", 5): frozenset({"node:Person"})}
+    with reopened(root) as mended:
+        assert ages(mended) == {"ada": 10, "bob": 2}
+        assert mended.verify(deep=True).lost == {("main", 5): frozenset({"node:Person"})}
+
+
+def test_a_flipped_bit_is_found_by_its_checksum(root: Path, graph: Graph) -> None:
+    graph.optimize()
+    path = root / data_file(graph, 6)
+    for deep in (False, True):
+        assert graph.verify(deep=deep).findings == ()
+    flip(path, at=1)
+    assert graph.verify().findings == ()  # the size is right; nobody has read it
+    (finding,) = graph.verify(deep=True).findings
+    assert (finding.kind, finding.problem) == (
+        FindingKind.DATA,
+        "its content is not what was written: the checksum differs",
+    )
+    assert finding.rows == 3
+
+
+def test_a_cut_index_loses_nothing_and_is_left_out_by_quarantine(root: Path, graph: Graph) -> None:
+    graph.optimize()
+    folder = root / graph.snapshot().record.tables["node:Person"].table / "_indices"
+    for file in folder.rglob("*"):
+        if file.is_file():
+            cut(file)
+    report = graph.verify(deep=True, quarantine=True)
+    assert {each.kind for each in report.findings} == {FindingKind.INDEX}
+    assert {each.loss for each in report.findings} == {Loss.NOTHING}
+    assert report.lost == {}
+    with reopened(root) as mended:
+        assert ages(mended) == EVERYONE
+        assert mended.snapshot()._pinned.table("node:Person").indexes() == ()
+        mended.optimize()
+        assert mended.snapshot()._pinned.table("node:Person").indexes()
+        assert mended.verify(deep=True, branch="main").lost == {}
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, cut], ids=["removed", "truncated"])
+def test_a_log_entry_between_others_is_lost_alone(root: Path, graph: Graph, spoil: Callable[[Path], None]) -> None:
+    commits = [graph.snapshot(number=number).commit for number in range(1, 6)]
+    spoil(log_entry(root, 4))
+    report = graph.verify(quarantine=True)
+    (finding,) = report.findings
+    assert (finding.kind, finding.loss) == (FindingKind.ENTRY, Loss.CONTENT)
+    assert report.lost == {("main", 4): frozenset()}
+    with reopened(root) as mended:
+        assert ages(mended) == EVERYONE
+        assert ages(mended, commit=commits[2]) == {"ada": 1, "bob": 2}
+        stand_in = mended.snapshot(number=4)
+        assert (stand_in.commit, stand_in.record.parent) == (commits[3], commits[2])
+        assert stand_in.record.notes == {"quarantined": True}
+        assert mended.verify(deep=True).is_whole
+
+
+def test_the_newest_entry_cut_stops_readers_until_quarantine_shows_the_state_before(root: Path) -> None:
+    cut(log_entry(root, 5))
+    with pytest.raises(omnigraph.FormatError):
+        omnigraph.open(root, options=QUIET)
+    report = omnigraph.verify(root, quarantine=True)
+    assert report.lost == {("main", 5): frozenset()}
+    (aside,) = (root / paths.QUARANTINE).rglob("*.json")
+    assert aside.stat().st_size > 0
+    with reopened(root) as mended:
+        assert ages(mended) == {"ada": 10, "bob": 2}
+        mended.write({"Person": [{"name": "cy", "age": 3}]})
+        assert ages(mended) == EVERYONE
+        assert mended.verify(deep=True).is_whole
+
+
+def test_a_cut_entry_comes_back_from_its_checkpoint(root: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_ENTRIES", 4)
+    graph.optimize()
+    whole = log_entry(root, 3).read_bytes()
+    cut(log_entry(root, 3))
+    report = graph.verify(quarantine=True)
+    (finding,) = report.findings
+    assert (finding.kind, finding.loss) == (FindingKind.ENTRY, Loss.NOTHING)
+    assert log_entry(root, 3).read_bytes() == whole
+    assert reopened(root).verify().is_whole
+
+
+def test_a_cut_checkpoint_loses_nothing(root: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_ENTRIES", 4)
+    graph.optimize()
+    (path,) = (root / paths.CHECKPOINTS).rglob("*.json")
+    cut(path)
+    report = graph.verify(quarantine=True)
+    assert [(each.kind, each.loss) for each in report.findings] == [(FindingKind.CHECKPOINT, Loss.NOTHING)]
+    assert graph.optimize().checkpoints == 1
+    assert graph.verify().is_whole
+
+
+def test_a_change_file_gone_loses_the_story_and_no_row(
+    root: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "INLINE_CHANGE_IDS_MAX", 1)
+    graph.write({"Person": [{"name": "eve", "age": 5}, {"name": "fay", "age": 6}]})
+    (path,) = (root / paths.CHANGES).glob("*.arrow")
+    path.unlink()
+    report = graph.verify()
+    (finding,) = report.findings
+    assert (finding.kind, finding.loss) == (FindingKind.CHANGES, Loss.HISTORY)
+    assert [(each.branch, each.number) for each in finding.affected] == [("main", 6)]
+    assert report.lost == {}
+    assert len(ages(graph)) == 5
+
+
+def test_an_intent_nobody_can_read_stops_writers_until_it_is_put_aside(root: Path, graph: Graph) -> None:
+    name = f"{graph._parts.ids.new()}.json"
+    (root / paths.RECOVERY).mkdir(exist_ok=True)
+    (root / paths.RECOVERY / name).write_text("{")
+    with pytest.raises(omnigraph.FormatError):
+        graph.write({"Person": [{"name": "eve"}]})
+    report = graph.verify(quarantine=True)
+    assert [each.kind for each in report.findings] == [FindingKind.INTENT]
+    assert [path.name for path in (root / paths.QUARANTINE).rglob("*.json")] == [name]
+    graph.write({"Person": [{"name": "eve"}]})
+
+
+def test_rows_that_break_a_rule_are_named(graph: Graph) -> None:
+    places = frozenset({"node:Place"})
+    # Beside every check, as a mistake in this product would.
+    operation = Operation(CommitKind.LOAD, places, lambda staging: staging.delete("node:Place", ["x"]), redoable=False)
+    write(graph._parts, "main", operation)
+    (finding,) = graph.verify(deep=True).findings
+    assert finding.kind is FindingKind.ROWS
+    assert "x" in finding.problem
+    assert [(each.number, each.type_key) for each in finding.affected] == [(6, "edge:LivesIn")]
+    assert graph.verify().is_whole
+
+
+def test_a_reader_may_verify_and_may_not_quarantine(root: Path) -> None:
+    with omnigraph.open(root, read_only=True) as reader:
+        assert reader.verify(deep=True).is_whole
+        with pytest.raises(PermissionDeniedError):
+            reader.verify(quarantine=True)
