@@ -8,6 +8,7 @@ from omnigraph.branch import tags
 from omnigraph.branch.held import held_at
 from omnigraph.branch.lines import birth, lines, newest_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.ids import is_ulid
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage import paths
 from omnigraph.storage.instants import EPOCH
@@ -16,7 +17,7 @@ from omnigraph.transaction.retention import check_listed, reclaimed
 
 Instant = datetime | str
 
-_SEARCH_THREADS = 8
+_SEARCH_THREADS = 16
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -86,11 +87,14 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
     found = in_log(parts, near, commit)
     if found is not None:
         return found
-    others = [name for name in parts.log.branch_names() if name != near]
-    with ThreadPoolExecutor(_SEARCH_THREADS) as pool:
-        for each in pool.map(lambda name: in_log(parts, name, commit), others):
-            if each is not None:
-                return each
+    # Newer logs first would be no better: an id tells when it was made, and any log may have been written then.
+    others = [name for name in parts.log.branch_names() if name != near] if is_ulid(commit) else []
+    for first in range(0, len(others), _SEARCH_THREADS):
+        some = others[first : first + _SEARCH_THREADS]
+        with ThreadPoolExecutor(len(some)) as pool:
+            for each in pool.map(lambda name: in_log(parts, name, commit), some):
+                if each is not None:
+                    return each
     raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found", commit=commit)
 
 
