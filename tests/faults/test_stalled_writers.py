@@ -80,7 +80,7 @@ def entry_on(parts: Parts, head: Record) -> Record:
     return entry_after(parts, head, nothing_staged(parts, head), draft)
 
 
-def check(root: str | Path, **rows: dict[str, int | None]) -> None:
+def check(root: str | Path, **rows: op.Rows) -> None:
     """Everything that is kept is there and readable, and nothing else is."""
     fresh = opened(root)
     for key, expected in rows.items():
