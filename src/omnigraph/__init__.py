@@ -20,6 +20,8 @@ _WHERE = {
     "Graph": "omnigraph.api.graph",
     "LoadProgress": "omnigraph.pipeline.load.request",
     "LoadResult": "omnigraph.api.loading",
+    "Maintenance": "omnigraph.api.maintaining",
+    "MaintenanceReport": "omnigraph.api.maintaining",
     "MergeConflict": "omnigraph.model.conflict",
     "MergeResult": "omnigraph.api.merging",
     "Mode": "omnigraph.transaction.write_rows",

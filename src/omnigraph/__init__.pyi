@@ -2,6 +2,8 @@ from omnigraph.api.branches import Branches as Branches
 from omnigraph.api.commits import Commit as Commit
 from omnigraph.api.graph import Graph as Graph
 from omnigraph.api.loading import LoadResult as LoadResult
+from omnigraph.api.maintaining import Maintenance as Maintenance
+from omnigraph.api.maintaining import MaintenanceReport as MaintenanceReport
 from omnigraph.api.merging import MergeResult as MergeResult
 from omnigraph.api.open import init as init
 from omnigraph.api.open import open as open

@@ -1,9 +1,11 @@
 """A graph: everything under one root, all its branches."""
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ from omnigraph.api.diffing import State
 from omnigraph.api.evolving import SchemaApplied
 from omnigraph.api.loading import LoadOptions, LoadResult
 from omnigraph.api.merging import MergeResult, Resolutions
+from omnigraph.api.maintaining import DEFAULT_MAINTENANCE, Maintenance, MaintenanceReport, maintain_once, passes
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
@@ -716,6 +719,51 @@ class Graph:
         where = None if branch is None else paths.branch_name(branch)
         return verified(
             parts, lambda digest: self._schemas.of(digest).schema, deep=deep, branch=where, quarantine=quarantine
+        )
+
+    def maintain_once(self, policy: Maintenance = DEFAULT_MAINTENANCE) -> MaintenanceReport:
+        """One pass of maintenance: optimize every branch, prune by a policy, sweep.
+
+        Args:
+            policy (Maintenance): what to do, and how much it may take.
+
+        Returns:
+            MaintenanceReport: what was done, what was left for lack of time or bytes, and what failed and why.
+
+        Raises:
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        parts = self._open()
+        parts.refuse_read_only()
+        return maintain_once(self, lambda: [parts.log.live_head(name) for name in self.branches], policy, parts.clock)
+
+    def maintain(
+        self,
+        every: Duration = 600.0,
+        policy: Maintenance = DEFAULT_MAINTENANCE,
+        *,
+        stop: threading.Event | None = None,
+    ) -> Iterator[MaintenanceReport]:
+        """Pass after pass of maintenance, until it is told to stop or the graph is closed; a pass is never cut short.
+
+        Args:
+            every (float | timedelta): seconds from the beginning of one pass to that of the next.
+            policy (Maintenance): what each does, and how much it may take.
+            stop (threading.Event | None): set it to stop.
+
+        Yields:
+            MaintenanceReport: of each pass, when it is done.
+
+        Raises:
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        parts = self._open()
+        parts.refuse_read_only()
+        return passes(
+            lambda: self.maintain_once(policy),
+            every_s=every.total_seconds() if isinstance(every, timedelta) else every,
+            stops=lambda: self._closed or (stop is not None and stop.is_set()),
+            clock=parts.clock,
         )
 
     # -- pruning and sweeping -----------------------------------------------------------------------------------------

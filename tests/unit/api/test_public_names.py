@@ -10,7 +10,8 @@ import omnigraph
 NAMES = {
     "AlreadyExistsError", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit", "ConflictError",
     "ConstraintError", "Diff", "EngineStats", "EntityChange", "FormatError", "Graph", "GraphError", "InternalError",
-    "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
+    "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance",
+    "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
     "MutationResult", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError",
     "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result",
     "ResultStream", "RevertConflictError", "Snapshot", "Tag", "UnavailableError", "VerifyReport", "WriteResult",

@@ -1,0 +1,157 @@
+"""Maintenance: upkeep, pruning by a policy and sweeping, one pass or again and again, within limits.
+
+Every step is safe beside readers and writers, and each stands by itself: what one cannot do now is told, the others are
+done, and the next pass tries again.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
+
+from omnigraph.api.pruning import Duration, PruneReport, SweepReport
+from omnigraph.api.upkeep import OptimizeReport
+from omnigraph.clock import Clock
+from omnigraph.errors import GraphError
+from omnigraph.model.commit import Record
+
+_NAP_S = 1.0
+_Done = TypeVar("_Done")
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """What a pass does, and how much it may take.
+
+    Attributes:
+        optimize: compact tables, build and extend indexes.
+        keep: prune all but so many of the newest commits of each branch; None prunes by age alone, or not at all.
+        older_than: prune commits older than this, in seconds or as a `timedelta`; with `keep`, what neither keeps.
+        sweep: delete the files that no commit needs.
+        sweep_older_than: spare younger files; by default ten minutes.
+        seconds_max: begin no further step after so long; None for no limit.
+        bytes_max: optimize no more tables of a branch than have so many bytes together; the smallest come first.
+    """
+
+    optimize: bool = True
+    keep: int | None = None
+    older_than: Duration | None = None
+    sweep: bool = True
+    sweep_older_than: Duration | None = None
+    seconds_max: float | None = None
+    bytes_max: int | None = None
+
+
+DEFAULT_MAINTENANCE = Maintenance()
+
+
+@dataclass(slots=True)
+class MaintenanceReport:
+    """What one pass did.
+
+    Attributes:
+        optimized: per branch.
+        pruned: what was pruned; None where no policy says what.
+        swept: what was swept.
+        left: what was not done for lack of time or bytes.
+        failures: what could not be done, and why.
+        seconds: how long it took.
+    """
+
+    optimized: list[OptimizeReport] = field(default_factory=list)
+    pruned: PruneReport | None = None
+    swept: SweepReport | None = None
+    left: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Maintained(Protocol):
+    """What a graph offers to its maintenance."""
+
+    def optimize(self, branch: str, *, types: list[str] | None) -> OptimizeReport:
+        """Upkeep of a branch."""
+        ...
+
+    def prune(self, *, keep: int | None, older_than: Duration | None) -> PruneReport:
+        """Forget commits."""
+        ...
+
+    def sweep(self, *, older_than: Duration | None) -> SweepReport:
+        """Delete files."""
+        ...
+
+
+def maintain_once(
+    graph: Maintained, heads: Callable[[], list[Record]], policy: Maintenance, clock: Clock
+) -> MaintenanceReport:
+    """One pass.
+
+    Args:
+        graph (Maintained): what to maintain.
+        heads (Callable[[], list[Record]]): finds the heads of all branches.
+        policy (Maintenance): what to do.
+        clock (Clock): measures the time it takes.
+
+    Returns:
+        MaintenanceReport: what was done, and what was not.
+    """
+    report = MaintenanceReport()
+    began = clock.monotonic()
+
+    def step(what: str, work: Callable[[], _Done]) -> _Done | None:
+        if policy.seconds_max is not None and clock.monotonic() - began >= policy.seconds_max:
+            report.left.append(f"{what}: no time was left")
+            return None
+        try:
+            return work()
+        except GraphError as fault:
+            report.failures.append(f"{what}: {fault.message}")
+            return None
+
+    for head in (step("listing branches", heads) or []) if policy.optimize else []:
+        types, left = _affordable(head, policy.bytes_max)
+        report.left += [f"optimize {head.branch}: {each} is too large for this pass" for each in left]
+        done = step(f"optimize {head.branch}", partial(graph.optimize, head.branch, types=types))
+        if done is not None:
+            report.optimized.append(done)
+    if policy.keep is not None or policy.older_than is not None:
+        report.pruned = step("prune", lambda: graph.prune(keep=policy.keep, older_than=policy.older_than))
+    if policy.sweep:
+        report.swept = step("sweep", lambda: graph.sweep(older_than=policy.sweep_older_than))
+    report.seconds = clock.monotonic() - began
+    return report
+
+
+def passes(
+    work: Callable[[], MaintenanceReport], *, every_s: float, stops: Callable[[], bool], clock: Clock
+) -> Iterator[MaintenanceReport]:
+    """Pass after pass, each beginning so long after the one before began, or at once when that one took longer.
+
+    Args:
+        work (Callable[[], MaintenanceReport]): one pass.
+        every_s (float): seconds from one beginning to the next.
+        stops (Callable[[], bool]): asked at least every second while nothing is done, and before each pass.
+        clock (Clock): waits.
+
+    Yields:
+        MaintenanceReport: of each pass, when it is done.
+    """
+    while not stops():
+        began = clock.monotonic()
+        yield work()
+        while (left := began + every_s - clock.monotonic()) > 0 and not stops():
+            clock.sleep(min(left, _NAP_S))
+
+
+def _affordable(head: Record, bytes_max: int | None) -> tuple[list[str] | None, list[str]]:
+    """The tables that may be optimized, None for all; and those that may not."""
+    if bytes_max is None:
+        return None, []
+    types: list[str] = []
+    total = 0
+    for key, pin in sorted(head.tables.items(), key=lambda each: (each[1].bytes, each[0])):
+        total += pin.bytes
+        if total <= bytes_max:
+            types.append(key)
+    return types, [key for key in head.tables if key not in types]
