@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from omnigraph.model.change import TypeChange
+from omnigraph.branch.commit_changes import stored_changes
 from omnigraph.model.commit import Record
-from omnigraph.storage import paths
-from omnigraph.storage.records.change_file import ChangedIds, read_change_file
+from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.transaction.parts import Parts
 
 
@@ -52,15 +51,8 @@ def net_changes(parts: Parts, chain: Sequence[Record] | None, schema: str) -> di
         return None
     found: dict[str, Net] = {}
     for entry in chain:
-        for key, each in _ids_of(parts, entry).items():
+        for key, each in stored_changes(parts, entry).items():
             if each.inserted_ids is None or each.updated_ids is None or each.deleted_ids is None:
                 return None
             found.setdefault(key, Net()).then(each.inserted_ids, each.updated_ids, each.deleted_ids)
     return {key: net.ids for key, net in found.items()}
-
-
-def _ids_of(parts: Parts, entry: Record) -> dict[str, TypeChange]:
-    path = entry.changes.file
-    if path is None:
-        return entry.changes.types
-    return read_change_file(parts.store.get(path), path=paths.absolute(parts.store, path))
