@@ -2,8 +2,8 @@
 
 Every side answers through its own Python API. Before anything is timed, all sides must give the same answer. Sides take
 turns, so that the machine's moods fall on all alike; what takes a few milliseconds is asked several times in a turn.
-Figures are medians of turns. Processor time is told beside the time that
-passed: ladybug and DuckDB work on all cores, ours on one.
+Figures are medians of turns. Processor time is told beside the time that passed: ladybug and DuckDB work on all cores,
+ours on one.
 
 "with a parameter": the same text each time, the key beside it. "in the text": another text each time.
 

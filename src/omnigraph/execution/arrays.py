@@ -59,7 +59,9 @@ def nulls_of(values: Values) -> Mask | None:
 def take(values: Values, places: Numbers, *, absent: bool = False) -> Values:
     """The values at these places, all of which there are; with `absent`, null where the place is `NONE`."""
     if absent:
-        return values.take(arrow(places, nulls=places == NONE))
+        nowhere = places == NONE
+        if nowhere.any():
+            return values.take(arrow(places, nulls=nowhere))
     return taken(values, places)
 
 

@@ -5,11 +5,13 @@ floats as 64-bit floats. Strings are compared by their bytes. A comparison with 
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph import limits
 from omnigraph.execution.arrays import Values, arrow, nulls_of, numpy, one_zero, pc, take
 from omnigraph.execution.scope import Datum
 from omnigraph.language.plan.expressions import CompareOp, StringOp
@@ -128,8 +130,13 @@ def _fits(scalar: Any, type_: Any) -> bool:  # noqa: ANN401  (an Arrow scalar an
 def _as_type(scalar: Any, type_: Any) -> Any:  # noqa: ANN401  (an Arrow scalar and type of any kind)
     """A value that fits as one of a type; for whole numbers without Arrow's cast, which takes longer than comparing."""
     if pa.types.is_integer(type_):
-        return pa.scalar(scalar.as_py(), type_)
+        return _whole(scalar.as_py(), type_)
     return scalar.cast(type_, safe=False)
+
+
+@lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
+def _whole(value: int | None, type_: Any) -> Any:  # noqa: ANN401  (an Arrow scalar and type of any kind)
+    return pa.scalar(value, type_)
 
 
 def _bounds(type_: Any) -> tuple[int, int]:  # noqa: ANN401  (an Arrow type of any kind)
