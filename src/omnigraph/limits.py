@@ -160,6 +160,8 @@ EXPORT_BATCH_ROWS_MAX = 65_536
 # Tasks on Spark: graphs whose tables one worker keeps open; rows that one task reads of a table.
 PLACES_OPEN_MAX = 8
 SPARK_TASK_ROWS = 1_000_000
+# Rows written through Spark's own `df.write`, which one process loads.
+FORMAT_WRITE_BYTES_MAX = 1024**3
 # Analytics: vertices whose state one process holds; edges of a block; up to how many edges are worked on in one place.
 ANALYTICS_VERTICES_MAX = 2**31 - 1
 ANALYTICS_BLOCK_EDGES = 4_000_000
@@ -231,6 +233,8 @@ LOAD_LINES_ONE_BY_ONE_MAX = 64
 LOAD_REJECTS_MAX = 1_000_000
 # Keys of rows are compared in shares, one for about so many bytes of the files; rows that are there are looked through
 # so many at a time.
+# Of smaller files the keys are compared by the driver, unless there are more rows than that to look through.
+LOAD_NEAR_BYTES = 4 * 1024**2
 LOAD_SHARE_BYTES = 256 * 1024**2
 LOAD_LOOK_ROWS = 1_000_000
 LOAD_PROGRESS_S = 0.25

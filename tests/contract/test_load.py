@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import omnigraph
-from omnigraph import Graph, LoadResult
+from omnigraph import Graph, LoadResult, limits
 from omnigraph.errors import (
     ConflictError,
     ConstraintError,
@@ -172,7 +173,7 @@ class LoadContract:
         assert [row["text"] for row in rows(graph, "Note")] == ["x", "two"]
         for mode in ("append", "overwrite"):
             twice = (note("q", "one"), note("q", "two"))
-            self.refused(graph, lambda mode=mode, twice=twice: load(*twice, mode=mode), ConflictError, "occurs twice")
+            self.refused(graph, partial(load, *twice, mode=mode), ConflictError, "occurs twice")
 
     @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
     def test_a_key_twice_is_refused_in_every_mode(self, graph: Graph, load: Load, mode: str) -> None:
@@ -378,7 +379,7 @@ class LoadContract:
         ]
         (tmp_path / "x.csv").write_text("name\nAda\n")
         for more, message in wrong:
-            self.refused(graph, lambda more=more: load(**more), InvalidRequestError, message)
+            self.refused(graph, partial(load, **more), InvalidRequestError, message)
 
     def test_what_others_wrote_meanwhile_is_kept_and_judged(self, graph: Graph, load: Load, tmp_path: Path) -> None:
         load(ADA, BOB)
@@ -417,4 +418,14 @@ class TestLocal(LoadContract):
 class TestSpark(LoadContract):
     @pytest.fixture
     def options(self, spark: SparkSession) -> Mapping[str, Any]:
+        return {"engine": "spark", "spark": spark}
+
+
+@pytest.mark.torture
+class TestSparkThroughout(LoadContract):
+    """Nothing is judged by the driver, however little it is."""
+
+    @pytest.fixture
+    def options(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
+        monkeypatch.setattr(limits, "LOAD_NEAR_BYTES", -1)
         return {"engine": "spark", "spark": spark}

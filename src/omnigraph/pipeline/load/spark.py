@@ -9,9 +9,11 @@ Nothing of it is visible before the last step. An intent is on the store from th
 what is being written, and whoever finds it later knows that a load was under way.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,8 @@ from omnigraph.transaction.write_rows import Mode
 
 _ALL = (Phase.IDENTITY, Phase.UNIQUE, Phase.END, Phase.DEGREE)
 _NO_PLACES: Places = np.empty(0, np.uint64)
+_FULL = ("No space left on device", "os error 28", "Disk quota exceeded", "File too large")
+_PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception|Interrupt|Exit)\b.*")
 
 
 @contextmanager
@@ -122,9 +126,9 @@ def spark_load(
                 yield begun
         except (Exception, KeyboardInterrupt):
             begun.forget_files()
-            raise
-        finally:
             begun.clear_note()
+            raise
+        begun.clear_note()
 
 
 def _session(spark: object) -> SparkSession:
@@ -169,6 +173,7 @@ class SparkLoad:
             each=request.keeps_rejects,
         )
         self._sent: RDD[Any] | None = None
+        self._near: list[Sent] | None = None
         self._results: list[PieceResult] = []
         self._handed_over = False
 
@@ -181,12 +186,15 @@ class SparkLoad:
             partial(_read, work=self._work, told=told)
         )
         self._sent = sent.persist(StorageLevel.DISK_ONLY)
-        results = self._job("reading", self._sent.filter(_is_result), rows=lambda: int(told.value))
-        self._results = sorted((result for _, result in results), key=lambda each: each.piece)
+        # Of a small load the keys come along: judging them here is quicker than sending them off.
+        near = self._request.bytes <= limits.LOAD_NEAR_BYTES
+        came = self._job("reading", self._sent if near else self._sent.filter(_is_result), rows=lambda: int(told.value))
+        self._near = [each for each in came if _is_key(each)] if near else None
+        self._results = sorted((result for share, result in came if share == RESULT), key=lambda each: each.piece)
         reached(Failpoint.LOAD_READ)
         for each in self._results:
             if each.fault is not None:
-                raise each.fault
+                raise fault_of(each.fault.message) or each.fault
         self._problems = [problem for each in self._results for problem in each.problems]
         self._rejects = refuse_or_keep(self._request, self._problems)
         return self
@@ -285,6 +293,8 @@ class SparkLoad:
         if self._sent is None:
             raise InternalError("nothing was read")
         looks = list(self._looks(snapshot, judging, phases, removed))
+        if self._near is not None and sum(look.rows for look in looks) <= limits.LOAD_LOOK_ROWS:
+            return self._judged_here(self._near, looks, judging, phases)
         sent = self._sent.filter(_is_key)
         if looks:
             there = self._context.parallelize(looks, len(looks)).flatMap(
@@ -299,6 +309,18 @@ class SparkLoad:
             whole.add(verdict)
         return whole
 
+    def _judged_here(self, sent: list[Sent], looks: list[Look], judging: Judging, phases: frozenset[Phase]) -> Verdict:
+        """What the workers would do, for few rows."""
+        there = (each for look in looks for each in look_through(look, self._work.place, self._work.shares))
+        shares: dict[int, list[Sent]] = {}
+        for each in chain(sent, there):
+            shares.setdefault(each[0], []).append(each)
+        whole = Verdict()
+        for share in shares.values():
+            for verdict in judge_share(share, judging, phases):
+                whole.add(verdict)
+        return whole
+
     def _looks(
         self, snapshot: Snapshot, judging: Judging, phases: frozenset[Phase], removed: Mapping[str, list[Places]]
     ) -> Iterator[Look]:
@@ -310,7 +332,13 @@ class SparkLoad:
             gone = np.sort(np.concatenate([_NO_PLACES, *removed.get(key, [])]))
             for group in fragment_groups(snapshot.table(key), rows=limits.LOAD_LOOK_ROWS):
                 yield Look(
-                    pin, group, self._accepted.rules.types[key], tuple(sorted(channels)), gone, key in judging.replaced
+                    pin,
+                    pin.rows,
+                    group,
+                    self._accepted.rules.types[key],
+                    tuple(sorted(channels)),
+                    gone,
+                    key in judging.replaced,
                 )
 
     def _wanted_of_base(self, judging: Judging, phases: frozenset[Phase]) -> dict[str, set[Channel]]:
@@ -463,7 +491,7 @@ class SparkLoad:
             with watched(self._request.watch, total, self._context, group, rows):
                 return work.collect()
         except Py4JJavaError as fault:
-            raise spark_fault(fault) from fault
+            raise spark_fault(str(fault.java_exception)) from fault
         except BaseException:
             self._context.cancelJobGroup(group)
             raise
@@ -471,20 +499,38 @@ class SparkLoad:
             self._context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
 
 
-def spark_fault(fault: Py4JJavaError) -> GraphError:
-    """What to say when a job failed."""
-    text = str(fault.java_exception)
-    if "No space left on device" in text or "Disk quota exceeded" in text:
-        return LimitError(
-            "the disk is full, so nothing was loaded: make room where the graph is and where Spark keeps its temporary "
-            "files (spark.local.dir), then load again",
-            code="disk_full",
-        )
-    reason = next(
-        (line.strip() for line in reversed(text.splitlines()) if "Error" in line or "Exception" in line), text[:500]
-    )
-    return UnavailableError(
+def spark_fault(said: str) -> GraphError:
+    """What to say when a job failed.
+
+    Args:
+        said (str): what Spark says.
+
+    Returns:
+        GraphError: what it means, and what to do.
+    """
+    lines = [line.strip() for line in said.splitlines()]
+    # Python's own words come last of all; without any, Spark's come first.
+    reason = next((line for line in reversed(lines) if _PYTHON_ERROR.match(line)), lines[0] if lines else "")
+    return fault_of(said) or UnavailableError(
         f"Spark could not finish the load, so nothing was loaded; load again: {reason}", code="spark_job_failed"
+    )
+
+
+def fault_of(said: str) -> GraphError | None:
+    """What a fault means that is not the load's own; None for one that is not known.
+
+    Args:
+        said (str): what the system says.
+
+    Returns:
+        GraphError | None: what it means, and what to do.
+    """
+    if not any(words in said for words in _FULL):
+        return None
+    return LimitError(
+        "the disk is full, so nothing was loaded: make room where the graph is and where Spark keeps its temporary "
+        "files (spark.local.dir), then load again",
+        code="disk_full",
     )
 
 

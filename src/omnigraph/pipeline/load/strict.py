@@ -25,7 +25,7 @@ Record = tuple[EntityType, dict[str, Any]]
 
 
 class _NotOnceError(ValueError):
-    """What JSON has no place for: a member twice, a number that is none."""
+    """A member that an object has twice."""
 
 
 def strict_record(line: bytes, schema: Schema) -> Record:
@@ -82,7 +82,7 @@ def _parsed(line: bytes) -> object:
         raise MalformedError(f"not UTF-8: {fault.reason} at byte {fault.start + 1} of the line") from None
     _check_structure(text)
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=float)
     except json.JSONDecodeError as fault:
         raise MalformedError(f"{fault.msg} at column {fault.colno}") from None
     except (_NotOnceError, RecursionError) as fault:
@@ -108,10 +108,6 @@ def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
                 raise _NotOnceError(f"duplicate JSON member '{name}'")
             seen.add(name)
     return found
-
-
-def _no_constant(word: str) -> object:
-    raise _NotOnceError(f"{word} is no JSON value")
 
 
 def _node(value: dict[str, Any], schema: Schema) -> tuple[EntityType, dict[str, str]]:

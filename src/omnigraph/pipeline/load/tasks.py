@@ -170,6 +170,7 @@ class Look:
 
     Attributes:
         pin: the version.
+        rows: how many rows the table has.
         fragments: which of its fragments.
         rules: those of the type.
         channels: what is wanted of its rows.
@@ -178,6 +179,7 @@ class Look:
     """
 
     pin: Pin
+    rows: int
     fragments: tuple[int, ...]
     rules: TypeRules
     channels: tuple[Channel, ...]
