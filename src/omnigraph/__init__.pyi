@@ -14,11 +14,15 @@ from omnigraph.api.receipts import MutationResult as MutationResult
 from omnigraph.api.receipts import WriteResult as WriteResult
 from omnigraph.api.result import Result as Result
 from omnigraph.api.result import ResultStream as ResultStream
+from omnigraph.api.reverting import RevertResult as RevertResult
 from omnigraph.api.snapshot import Snapshot as Snapshot
 from omnigraph.api.upkeep import OptimizeReport as OptimizeReport
 from omnigraph.api.verifying import VerifyReport as VerifyReport
+from omnigraph.branch.blame import Blame as Blame
 from omnigraph.branch.diff import Diff as Diff
 from omnigraph.branch.entity_change import EntityChange as EntityChange
+from omnigraph.branch.entity_log import EntityEvent as EntityEvent
+from omnigraph.branch.feed import FeedPage as FeedPage
 from omnigraph.branch.points import Point as Point
 from omnigraph.branch.tags import Tag as Tag
 from omnigraph.errors import AlreadyExistsError as AlreadyExistsError
@@ -43,6 +47,7 @@ from omnigraph.errors import UnavailableError as UnavailableError
 from omnigraph.execution.engine import EngineStats as EngineStats
 from omnigraph.execution.engine import QueryLimits as QueryLimits
 from omnigraph.model.conflict import MergeConflict as MergeConflict
+from omnigraph.model.conflict import RevertConflict as RevertConflict
 from omnigraph.pipeline.load.request import LoadProgress as LoadProgress
 from omnigraph.transaction.write_rows import Mode as Mode
 

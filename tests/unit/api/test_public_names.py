@@ -8,14 +8,14 @@ import pytest
 import omnigraph
 
 NAMES = {
-    "AlreadyExistsError", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit", "ConflictError",
-    "ConstraintError", "Diff", "EngineStats", "EntityChange", "FormatError", "Graph", "GraphError", "InternalError",
-    "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance",
-    "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
-    "MutationResult", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError",
-    "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result",
-    "ResultStream", "RevertConflictError", "Snapshot", "Tag", "UnavailableError", "VerifyReport", "WriteResult",
-    "init", "open", "verify",
+    "AlreadyExistsError", "Blame", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit", "ConflictError",
+    "ConstraintError", "Diff", "EngineStats", "EntityChange", "EntityEvent", "FeedPage", "FormatError", "Graph",
+    "GraphError", "InternalError", "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance",
+    "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult",
+    "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError", "PermissionDeniedError",
+    "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result", "ResultStream",
+    "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot", "Tag", "UnavailableError", "VerifyReport",
+    "WriteResult", "init", "open", "verify",
 }  # fmt: skip
 HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars")
 
