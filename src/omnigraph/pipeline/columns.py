@@ -61,6 +61,25 @@ def cast_batch(rows: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
+def table_columns(columns: pa.Schema, table: pa.Schema) -> pa.Schema:
+    """Columns that came from Spark, in the types of a table where Spark has none like them.
+
+    Args:
+        columns (pa.Schema): as Spark has them.
+        table (pa.Schema): the table's.
+
+    Returns:
+        pa.Schema: the same names; everything but decimals of whole numbers is left to whoever checks the rows.
+    """
+    return pa.schema([pa.field(field.name, _of_table(field, table)) for field in columns])
+
+
+def _of_table(field: "pa.Field[Any]", table: pa.Schema) -> pa.DataType:
+    known = table.field(field.name).type if field.name in table.names else None
+    whole = pa.types.is_decimal(field.type) and field.type.scale == 0
+    return known if known is not None and whole and pa.types.is_integer(known) else field.type
+
+
 def _cast(column: "pa.Array[Any]", to: pa.DataType) -> "pa.Array[Any]":
     if column.type == to:
         return column

@@ -76,7 +76,7 @@ class Blocks:
             known (object): what it may look at: arrays with a place for each vertex.
 
         Yields:
-            Told: what it tells of each block, in no promised order; no block tells of a vertex that another's edges reach.
+            Told: what it tells of each block, in no promised order.
         """
         if self.far is None:
             for block in self.near:

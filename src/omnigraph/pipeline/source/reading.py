@@ -32,6 +32,19 @@ class PinnedTable:
         return tables_at(self.place).open(self.pin)
 
 
+def check_filter(table: Table, filter: str) -> None:
+    """Tell that a condition is wrong here, and not in a task.
+
+    Args:
+        table (Table): what it is about.
+        filter (str): the condition.
+
+    Raises:
+        InvalidRequestError: it is.
+    """
+    table.scan(columns=["id"], filter=filter, limit=1)
+
+
 class FragmentGroup(InputPartition):
     """What one task reads."""
 

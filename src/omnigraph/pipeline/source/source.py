@@ -8,27 +8,27 @@ nothing is read. `filter` is a condition in SQL that the scan itself judges, wit
 commit is read is decided when the frame is made; the frame shows it for ever.
 """
 
-import json
+import tempfile
 from collections.abc import Mapping, MutableMapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
 from omnigraph import limits
 from omnigraph.branch.points import Point, entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
-from omnigraph.ids import is_ulid
-from omnigraph.model.commit import Pin, Record
+from omnigraph.ids import UlidSource, is_ulid
+from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import TypeKind
-from omnigraph.pipeline.columns import spark_schema
-from omnigraph.pipeline.source.reading import PinnedTable, TableReader
-from omnigraph.storage.tables.place import TablesPlace, place_of
+from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
+from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_filter
+from omnigraph.pipeline.source.writing import RowsWriter, Target
+from omnigraph.storage.tables.place import place_of
 from omnigraph.transaction import root
 
 NAME = "omnigraph"
-_PINNED = "pinned"
-_STORE = "store."
 
 
 class OmnigraphSource(DataSource):
@@ -37,7 +37,7 @@ class OmnigraphSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         # Looked up once: a frame is planned again for every action, and shall show the same commit every time.
-        self._pinned = _pinned(options)
+        self._type_key, self._pinned = _pinned(options)
 
     @classmethod
     def name(cls) -> str:
@@ -54,15 +54,34 @@ class OmnigraphSource(DataSource):
                 raise NotFoundError(f"{self.options.get('type')} has no column '{name}'", code="column_not_found")
         condition = self.options.get("filter")
         if condition is not None:
-            self._pinned.open().scan(
-                columns=["id"], filter=condition, limit=1
-            )  # a wrong one is told here, not by tasks
+            check_filter(self._pinned.open(), condition)
         return spark_schema(columns, names)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of these columns."""
         rows = int(self.options.get("taskRows", limits.SPARK_TASK_ROWS))
         return TableReader(self._pinned, schema, filter=self.options.get("filter"), task_rows=rows)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001  (Spark's own)
+        """A writer of rows with these columns.
+
+        The option `mode` may be `merge`, which puts new rows in the place of old ones; `branch`, `actor`, `message` and
+        `idempotencyKey` say the rest. `spill` is a folder for rows under way that all workers share.
+        """
+        uri, name = self.options.get("graph"), self.options.get("type")
+        if not uri or not name:
+            raise InvalidRequestError("writing to a graph needs the options 'graph' and 'type'")
+        target = Target(
+            graph=uri,
+            type_key=self._type_key,
+            branch=self.options.get("branch") or MAIN,
+            mode="overwrite" if overwrite else self.options.get("mode", "append"),
+            actor=self.options.get("actor"),
+            message=self.options.get("message"),
+            idempotency_key=self.options.get("idempotencyKey"),
+        )
+        folder = Path(self.options.get("spill") or tempfile.gettempdir()) / f"omnigraph-frames-{UlidSource().new()}"
+        return RowsWriter(target, folder, table_columns(arrow_schema(schema), self._pinned.open().schema))
 
 
 def register(spark: SparkSession) -> None:
@@ -72,19 +91,6 @@ def register(spark: SparkSession) -> None:
         spark (SparkSession): any session.
     """
     spark.dataSource.register(OmnigraphSource)
-
-
-def pinned_options(table: PinnedTable) -> dict[str, str]:
-    """Options that name a version directly, for a frame of a graph that is open already.
-
-    Args:
-        table (PinnedTable): the version.
-
-    Returns:
-        dict[str, str]: keys of the store are options of their own, so that Spark hides them where it shows options.
-    """
-    named = {"uri": table.place.uri, "table": table.pin.table, "version": str(table.pin.version)}
-    return {_PINNED: json.dumps(named)} | {f"{_STORE}{key}": value for key, value in table.place.storage_options}
 
 
 def type_key_in(record: Record, name: str) -> str:
@@ -106,18 +112,14 @@ def type_key_in(record: Record, name: str) -> str:
     raise NotFoundError(f"there is no type '{name}'", code="type_not_found", type=name)
 
 
-def _pinned(options: Mapping[str, str]) -> PinnedTable:
-    named = options.get(_PINNED)
-    if named is not None:
-        found = json.loads(named)
-        store = tuple((key.removeprefix(_STORE), value) for key, value in options.items() if key.startswith(_STORE))
-        return PinnedTable(TablesPlace(found["uri"], store), Pin(found["table"], int(found["version"])))
+def _pinned(options: Mapping[str, str]) -> tuple[str, PinnedTable]:
     uri, name = options.get("graph"), options.get("type")
     if not uri or not name:
         raise InvalidRequestError("reading a graph needs the options 'graph' and 'type'")
     parts = root.open_root(uri, read_only=True)
     record = entry_at(parts, _point(options))
-    return PinnedTable(place_of(parts.tables), record.tables[type_key_in(record, name)])
+    key = type_key_in(record, name)
+    return key, PinnedTable(place_of(parts.tables), record.tables[key])
 
 
 def _point(options: Mapping[str, str]) -> Point:

@@ -1,0 +1,384 @@
+"""A graph and Spark: its types as frames, frames into it, streams, and algorithms over all of it.
+
+Nothing here imports Spark before it is asked for something: its package takes its time, and most who open a graph never
+need it. So what belongs to Spark has no type here; what it is stands in the docs of each method.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from omnigraph.api.loading import LoadOptions, LoadResult, load
+from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.schemas import Schemas
+from omnigraph.branch.points import Instant, Point, entry_at
+from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.model.commit import Record
+from omnigraph.model.schema import Schema
+from omnigraph.storage.tables.place import place_of
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.write import WriteOptions
+from omnigraph.transaction.write_rows import Mode
+
+# ruff: noqa: ANN401  (what belongs to Spark, see above)
+
+
+class GraphSpark:
+    """What Spark can do with a graph; `graph.spark`."""
+
+    def __init__(self, parts: Parts, schemas: Schemas) -> None:
+        self._parts = parts
+        self._schemas = schemas
+
+    def session(self, settings: Any = None) -> Any:
+        """The Spark session of this process, made now if there is none; it knows the format `omnigraph`.
+
+        Args:
+            settings (SparkSettings | None): what it should be like; sized to this machine by default.
+
+        Returns:
+            SparkSession: the caller's own where there is one. Ours ends with the process.
+
+        Raises:
+            InvalidRequestError: there is a session already, and it is not as asked for.
+            LimitError: the memory asked for does not fit.
+            UnavailableError: there is no fitting Java, or Spark does not start.
+        """
+        made = _module("session").spark_session(settings)
+        _module("source.source").register(made)
+        return made
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def read(
+        self,
+        type_name: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Any:
+        """A type as a frame, which shows one commit for ever.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key.
+            columns (Sequence[str] | None): which columns are read; all by default.
+            where (str | None): a condition in SQL which the scan itself judges: of other rows nothing is read.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            DataFrame: `id`, for edges `src` and `dst`, and the properties.
+
+        Raises:
+            NotFoundError: there is no such type, branch, commit or tag.
+        """
+        record = entry_at(self._parts, Point(branch=branch, commit=commit, tag=tag, at=at))
+        key = _type_key(self._schemas.of(record.schema).schema, type_name)
+        return self._reader(record)(key, columns, where)
+
+    def views(
+        self,
+        *,
+        prefix: str = "",
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> dict[str, str]:
+        """Make every type a temporary view, for SQL; all of them show the same commit.
+
+        Args:
+            prefix (str): goes before the names of types.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            dict[str, str]: names of views by type keys. An edge type named like a node type gets the ending `_edge`.
+
+        Raises:
+            NotFoundError: there is no such branch, commit or tag.
+        """
+        record = entry_at(self._parts, Point(branch=branch, commit=commit, tag=tag, at=at))
+        names = _module("frames").view_names(self._schemas.of(record.schema).schema)
+        read = self._reader(record)
+        for key, name in names.items():
+            read(key, None, None).createOrReplaceTempView(f"{prefix}{name}")
+        return {key: f"{prefix}{name}" for key, name in names.items()}
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def write(
+        self,
+        frames: Mapping[str, Any],
+        *,
+        mode: Mode | str = Mode.APPEND,
+        branch: str = MAIN_BRANCH,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> LoadResult:
+        """Write frames of any number of types as one commit, checked like any load.
+
+        Args:
+            frames (Mapping[str, DataFrame]): by node type, else edge type, or type key. Columns are the properties,
+                `id` where ids do not come from a key, and the ends of edges in `from` and `to` (or `src` and `dst`).
+            mode (Mode | str): `append` refuses entities that exist; `merge` puts the new row in the place of the old;
+                `overwrite` makes the rows the whole content of the types given.
+            branch (str): where.
+            actor (str | None): who.
+            message (str | None): why.
+            if_commit (str | None): only if this is the head commit of the branch.
+            idempotency_key (str | None): the same key again does nothing and returns the first commit.
+
+        Returns:
+            LoadResult: counts by type, and the commit.
+
+        Raises:
+            InvalidRequestError: an unknown type or column, or a value that does not fit.
+            ConstraintError: a rule of the schema would be broken.
+            ConflictError: an entity exists already, or others changed what the write had read.
+            PreconditionError: the head is not `if_commit`.
+        """
+        self._parts.refuse_read_only()
+        schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
+        said = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        with _module("frames").spilled_frames(self._parts, schema, frames) as spilled:
+            options = LoadOptions(mode=mode, branch=branch, format="parquet", tables=spilled.type_keys)
+            return load(self._parts, self._schemas, list(spilled.files), options, said)
+
+    def stream(
+        self,
+        rows: Any,
+        *,
+        stream_id: str,
+        checkpoint: "str | Path",
+        types: "str | Callable[[Any], Mapping[str, Any]] | None" = None,
+        mode: Mode | str = Mode.MERGE,
+        branch: str = MAIN_BRANCH,
+        actor: str | None = None,
+        available_now: bool = False,
+        every: str | None = None,
+        files_per_batch: int | None = None,
+    ) -> Any:
+        """Write a stream into a branch, a commit for each batch, every batch exactly once: whatever dies, and when.
+
+        Args:
+            rows (DataFrame | str | Path): a stream of rows; or a folder where files of JSON lines appear.
+            stream_id (str): names the stream, and stays the same when it is started again.
+            checkpoint (str | Path): a folder where Spark notes how far it is; it stays the same, too.
+            types (str | Callable | None): of rows, the type they are of, or a function from a batch to frames by type.
+            mode (Mode | str): as in `write`.
+            branch (str): where.
+            actor (str | None): who.
+            available_now (bool): end when everything that is there now has been worked off.
+            every (str | None): how often to look for more, like `10 seconds`.
+            files_per_batch (int | None): of a folder, how many files a batch takes at most.
+
+        Returns:
+            StreamingQuery: running; `awaitTermination` waits for it, `stop` ends it between two batches.
+
+        Raises:
+            InvalidRequestError: the rows are no stream, or nobody said which type they are of.
+        """
+        self._parts.refuse_read_only()
+        streams, frames = _module("streams"), _module("frames")
+        said = WriteOptions(actor=actor)
+
+        def loaded(batch: Any, key: str) -> None:
+            with frames.spilled_lines(self._parts, batch) as spilled:
+                options = LoadOptions(mode=mode, branch=branch, format="jsonl")
+                load(
+                    self._parts,
+                    self._schemas,
+                    list(spilled.files),
+                    options,
+                    WriteOptions(actor=said.actor, idempotency_key=key),
+                )
+
+        def written(batch: Any, key: str) -> None:
+            by_type = types(batch) if callable(types) else {str(types): batch}
+            self.write(by_type, mode=mode, branch=branch, actor=actor, idempotency_key=key)
+
+        from_folder = isinstance(rows, str | Path)
+        if not from_folder and types is None:
+            raise InvalidRequestError("say of which type the rows of the stream are")
+        if from_folder:
+            rows = streams.lines_of_folder(self.session(), rows, files_per_batch=files_per_batch)
+        sink = loaded if from_folder else written
+        return streams.run_stream(
+            rows, sink, stream_id=stream_id, checkpoint=checkpoint, available_now=available_now, every=every
+        )
+
+    # -- algorithms ---------------------------------------------------------------------------------------------------
+
+    def analytics(
+        self,
+        *,
+        edges: Sequence[str] | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> "Analytics":
+        """Algorithms over one commit.
+
+        Args:
+            edges (Sequence[str] | None): the edge types that count; all by default. The nodes that count are those of
+                the types that these edges leave or reach.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            Analytics: one method for each algorithm.
+
+        Raises:
+            InvalidRequestError: there is no such edge type.
+            NotFoundError: there is no such branch, commit or tag.
+        """
+        record = entry_at(self._parts, Point(branch=branch, commit=commit, tag=tag, at=at))
+        schema = self._schemas.of(record.schema).schema
+        read = self._reader(record)
+        subject = _module("analytics.run").subject(schema, lambda key, columns: read(key, columns, None), edges)
+        return Analytics(self, subject, record)
+
+    def _reader(self, record: Record) -> Callable[[str, Sequence[str] | None, str | None], Any]:
+        session, place = self.session(), place_of(self._parts.tables)
+        read_frame = _module("frames").read_frame
+        return lambda key, columns, where: read_frame(session, place, record, key, columns=columns, where=where)
+
+
+class Analytics:
+    """Algorithms over one commit. The same commit has the same answers, every time and on any number of machines."""
+
+    def __init__(self, spark: GraphSpark, subject: Any, record: Record) -> None:
+        self._spark = spark
+        self._subject = subject
+        self._record = record
+        self._run = _module("analytics.run")
+
+    def degrees(self) -> "Answers":
+        """How many edges leave and reach each node: `out_degree`, `in_degree` and `degree`."""
+        return self._answers(self._run.degree_frame(self._subject))
+
+    def pagerank(self, *, damping: float = 0.85, tolerance: float = 1e-9, rounds_max: int = 100) -> "Answers":
+        """How often a walker who follows edges, and now and then starts over anywhere, is at each node.
+
+        Args:
+            damping (float): how likely the walker goes on along an edge.
+            tolerance (float): it is done when no rank moves by more than this.
+            rounds_max (int): or after so many rounds.
+
+        Returns:
+            Answers: `value`; all of them add up to one.
+        """
+        frame = self._run.pagerank_frame(self._subject, damping=damping, tolerance=tolerance, rounds_max=rounds_max)
+        return self._answers(frame)
+
+    def connected_components(self) -> "Answers":
+        """Which nodes hang together, whatever the direction of edges: `value` is `Type:id` of the first of them."""
+        return self._answers(self._run.component_frame(self._subject))
+
+    def label_propagation(self, *, rounds_max: int = 10) -> "Answers":
+        """Communities: in each round every node takes the label that most of its neighbours have.
+
+        Args:
+            rounds_max (int): how many rounds, unless nothing moves before.
+
+        Returns:
+            Answers: `value` is the label, `Type:id` of some node.
+        """
+        return self._answers(self._run.community_frame(self._subject, rounds_max=rounds_max))
+
+    def triangle_count(self) -> "Answers":
+        """How many triangles each node is a corner of, in `value`."""
+        return self._answers(self._run.triangle_frame(self._subject))
+
+    def k_core(self) -> "Answers":
+        """The greatest k for which each node is in the k-core, in `value`."""
+        return self._answers(self._run.core_frame(self._subject))
+
+    def shortest_paths(
+        self, sources: Sequence[tuple[str, str]], *, weight: str | None = None, rounds_max: int | None = None
+    ) -> "Answers":
+        """How far each node is from each of a few, along the edges.
+
+        Args:
+            sources (Sequence[tuple[str, str]]): type and id of each.
+            weight (str | None): the property of edges that is their length; each has the length 1 by default.
+            rounds_max (int | None): at most so many edges on a path.
+
+        Returns:
+            Answers: `source_type`, `source_id` and `value`; nodes that are not reached are not there.
+        """
+        frame = self._run.distance_frame(self._subject, list(sources), weight=weight, rounds_max=rounds_max)
+        return self._answers(frame)
+
+    def _answers(self, frame: Any) -> "Answers":
+        return Answers(frame, self._spark, self._subject, self._record)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What an algorithm says about each node.
+
+    Attributes:
+        frame: a DataFrame with `type`, `id` and the answers.
+    """
+
+    frame: Any
+    _spark: GraphSpark
+    _subject: Any
+    _record: Record
+
+    def write_back(
+        self, properties: "str | Mapping[str, str]", *, branch: str | None = None, actor: str | None = None
+    ) -> LoadResult:
+        """Write the answers into properties of the nodes, as one commit.
+
+        Args:
+            properties (str | Mapping[str, str]): the property for `value`, or properties by columns of the frame. Node
+                types that do not have them are left alone.
+            branch (str | None): where; by default the branch that was looked at.
+            actor (str | None): who.
+
+        Returns:
+            LoadResult: how many nodes changed, and the commit.
+
+        Raises:
+            InvalidRequestError: no node type has the property.
+            PreconditionError: the branch has moved on since: the answers are about another state.
+        """
+        named = {"value": properties} if isinstance(properties, str) else dict(properties)
+        frames = _module("analytics.run").updated_rows(self._subject, self.frame, named)
+        return self._spark.write(
+            frames,
+            mode=Mode.MERGE,
+            branch=self._record.branch if branch is None else branch,
+            actor=actor,
+            message=f"analytics: {', '.join(named.values())}",
+            if_commit=self._record.head_commit,
+        )
+
+
+def _module(name: str) -> Any:
+    return import_module(f"omnigraph.pipeline.{name}")
+
+
+def _type_key(schema: Schema, name: str) -> str:
+    found = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
+    if found is None:
+        raise NotFoundError(f"there is no type '{name}'", code="type_not_found", type=name)
+    return found.type_key

@@ -1,0 +1,224 @@
+"""Frames of Spark's out of a graph, and into files that a load reads.
+
+Rows of a frame are first written down, each partition in a file of its own, and then loaded like any other file: so
+that a task that runs twice finds the same rows, whatever the frame is made of, and every rule holds as for any load.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.ids import IdSource
+from omnigraph.model.commit import Record
+from omnigraph.model.schema import EdgeType, Schema
+from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
+from omnigraph.pipeline.parts_written import write_part
+from omnigraph.pipeline.settings import is_local
+from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_filter
+from omnigraph.storage.layout import table_schema
+from omnigraph.storage.tables.place import TablesPlace, place_of
+from omnigraph.transaction.parts import Parts
+
+_SPILL = "__spill"
+
+
+def read_frame(
+    spark: SparkSession,
+    place: TablesPlace,
+    record: Record,
+    type_key: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+) -> DataFrame:
+    """A type at a commit, as a frame.
+
+    Args:
+        spark (SparkSession): the session.
+        place (TablesPlace): where the graph's tables are.
+        record (Record): the commit.
+        type_key (str): the type.
+        columns (Sequence[str] | None): which columns are read; all by default.
+        where (str | None): a condition in SQL that the scan judges.
+
+    Returns:
+        DataFrame: shows this commit for ever.
+
+    Raises:
+        NotFoundError: there is no such column.
+        InvalidRequestError: the condition is wrong.
+    """
+    pinned = PinnedTable(place, record.tables[type_key])
+    table = pinned.open()
+    for name in columns or ():
+        if name not in table.schema.names:
+            raise NotFoundError(f"{type_key} has no column '{name}'", code="column_not_found")
+    if where is not None:
+        check_filter(table, where)
+    wanted = spark_schema(table.schema, columns)
+    # Not through the data source, for which Spark starts a process of Python's each time it plans one.
+    reader = TableReader(pinned, wanted, filter=where)
+    groups = list(reader.partitions())
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield from reader.read(groups[row["id"]])
+
+    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(read, wanted)
+
+
+def view_names(schema: Schema) -> dict[str, str]:
+    """What the views of a graph's types are called: their names; an edge type named like a node type gets an ending.
+
+    Args:
+        schema (Schema): the types there are.
+
+    Returns:
+        dict[str, str]: by type key.
+    """
+    taken = {node.name.lower() for node in schema.nodes}
+    return {
+        entity.type_key: f"{entity.name}_edge"
+        if isinstance(entity, EdgeType) and entity.name.lower() in taken
+        else entity.name
+        for entity in schema.entities
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Spilled:
+    """Frames, written down.
+
+    Attributes:
+        files: paths, in the order of types and partitions.
+        type_keys: whose rows each file holds; none for lines that name their types themselves.
+    """
+
+    files: tuple[str, ...]
+    type_keys: tuple[str, ...]
+
+
+def chosen_types(schema: Schema, names: Sequence[str]) -> dict[str, str]:
+    """The types of names.
+
+    Args:
+        schema (Schema): the types there are.
+        names (Sequence[str]): names of node types, else edge types, or type keys.
+
+    Returns:
+        dict[str, str]: type keys by these names.
+
+    Raises:
+        InvalidRequestError: there is no such type, or one is named twice.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        entity = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
+        if entity is None:
+            raise InvalidRequestError(f"unknown type '{name}'", code="type_not_found")
+        if entity.type_key in found.values():
+            raise InvalidRequestError(f"the type '{entity.name}' is given twice")
+        found[name] = entity.type_key
+    return found
+
+
+@contextmanager
+def spilled_frames(parts: Parts, schema: Schema, frames: Mapping[str, DataFrame]) -> Iterator[Spilled]:
+    """Frames written down, for as long as the block lasts.
+
+    Args:
+        parts (Parts): of the graph.
+        schema (Schema): its types.
+        frames (Mapping[str, DataFrame]): by the names of types.
+
+    Yields:
+        Spilled: the files.
+
+    Raises:
+        InvalidRequestError: there is no such type, or nothing was given.
+    """
+    if not frames:
+        raise InvalidRequestError("a write needs a frame for at least one type")
+    types = chosen_types(schema, list(frames))
+    first = next(iter(frames.values()))
+    with _folder(parts, first.sparkSession, parts.ids) as folder:
+        files: list[tuple[str, str]] = []
+        for number, (name, frame) in enumerate(frames.items()):
+            key = types[name]
+            entity = schema.entity(key)
+            columns = arrow_schema(frame.schema)
+            wanted = columns if entity is None else table_columns(columns, table_schema(entity))
+            # One file is always there: a frame without rows is of its type, too.
+            paths = [_empty(folder / f"{number:03}-none.parquet", wanted)]
+            paths += _spilled(frame, folder / f"{number:03}", wanted)
+            files += [(path, key) for path in paths]
+        yield Spilled(tuple(path for path, _ in files), tuple(key for _, key in files))
+
+
+@contextmanager
+def spilled_lines(parts: Parts, lines: DataFrame) -> Iterator[Spilled]:
+    """Lines of text written down, for as long as the block lasts.
+
+    Args:
+        parts (Parts): of the graph.
+        lines (DataFrame): one column of texts, each a record in JSON.
+
+    Yields:
+        Spilled: the files.
+    """
+    with _folder(parts, lines.sparkSession, parts.ids) as folder:
+        empty = folder / "none.jsonl"
+        empty.write_bytes(b"")
+        yield Spilled((str(empty), *_spilled(lines, folder / "lines", None)), ())
+
+
+def _spilled(frame: DataFrame, stem: Path, columns: pa.Schema | None) -> list[str]:
+    text = str(stem)
+
+    def part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        path = write_part(batches, text, columns)
+        if path is not None:
+            number = 0 if context is None else context.partitionId()
+            yield pa.RecordBatch.from_pydict({"part": [number], "path": [path]})
+
+    rows = frame.mapInArrow(part, "part bigint, path string").collect()
+    return [row["path"] for row in sorted(rows, key=lambda row: int(row["part"]))]
+
+
+def _empty(path: Path, columns: pa.Schema) -> str:
+    with pyarrow.parquet.ParquetWriter(path, columns):
+        pass
+    return str(path)
+
+
+@contextmanager
+def _folder(parts: Parts, spark: SparkSession, ids: IdSource) -> Iterator[Path]:
+    """A folder that every worker reaches: here where Spark is here, else beside the graph."""
+    if is_local(spark.sparkContext.master or ""):
+        with tempfile.TemporaryDirectory(prefix="omnigraph-frames-") as temporary:
+            yield Path(temporary)
+        return
+    root = place_of(parts.tables).uri
+    if "://" in root:
+        raise InvalidRequestError(
+            "frames on a cluster are written down beside the graph first, which must then be on a file system that "
+            "all workers share; write the frame to files in the object store yourself, and load those",
+            code="no_shared_folder",
+        )
+    folder = Path(root) / _SPILL / ids.new()
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

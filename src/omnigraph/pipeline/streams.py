@@ -1,0 +1,83 @@
+"""Micro-batches into a graph, each exactly once.
+
+Spark numbers the batches of a stream and writes down, under the stream's checkpoint, which it has begun and which it
+has done. A batch that was begun and not known to be done comes again, with the same number and the same rows. Its
+commit carries the stream's id and that number as its idempotency key: where the first try had made the commit, the
+second finds it and does nothing.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from omnigraph.errors import InvalidRequestError
+
+Sink = Callable[[DataFrame, str], None]
+"""What becomes of a batch: its rows, and the key of its commit."""
+
+
+def batch_key(stream_id: str, batch: int) -> str:
+    """The idempotency key of a batch.
+
+    Args:
+        stream_id (str): the stream.
+        batch (int): the batch's number.
+
+    Returns:
+        str: the same for the same batch, and for no other.
+    """
+    return f"stream:{stream_id}:{batch}"
+
+
+def run_stream(
+    rows: DataFrame, sink: Sink, *, stream_id: str, checkpoint: "str | Path", available_now: bool, every: str | None
+) -> StreamingQuery:
+    """Send every batch of a stream to a sink.
+
+    Args:
+        rows (DataFrame): a stream.
+        sink (Sink): what becomes of a batch; called again with the same key after a crash.
+        stream_id (str): names the stream; the same after every restart.
+        checkpoint (str | Path): a folder of the stream's own, the same after every restart.
+        available_now (bool): end when everything that is there now has been worked off.
+        every (str | None): how often to look for more, like `10 seconds`.
+
+    Returns:
+        StreamingQuery: running.
+
+    Raises:
+        InvalidRequestError: the rows are no stream, or the stream has no id.
+    """
+    if not rows.isStreaming:
+        raise InvalidRequestError("the rows are no stream; write them with graph.spark.write")
+    if not stream_id:
+        raise InvalidRequestError("a stream needs an id that stays the same when it is started again")
+
+    def each(batch: DataFrame, number: int) -> None:
+        sink(batch, batch_key(stream_id, number))
+
+    writing = rows.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint)).queryName(stream_id)
+    if available_now:
+        writing = writing.trigger(availableNow=True)
+    elif every is not None:
+        writing = writing.trigger(processingTime=every)
+    return writing.start()
+
+
+def lines_of_folder(spark: SparkSession, folder: "str | Path", *, files_per_batch: int | None) -> DataFrame:
+    """The lines of files that appear in a folder, as a stream.
+
+    Args:
+        spark (SparkSession): the session.
+        folder (str | Path): where files of JSON lines appear, each whole at once (moved there, not written there).
+        files_per_batch (int | None): how many files a batch takes at most.
+
+    Returns:
+        DataFrame: the column `value`.
+    """
+    reading = spark.readStream.format("text")
+    if files_per_batch is not None:
+        reading = reading.option("maxFilesPerTrigger", files_per_batch)
+    return reading.load(str(folder))

@@ -1,0 +1,226 @@
+"""Frames of Spark's out of a graph and into it, and streams."""
+
+import json
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import omnigraph
+from omnigraph import ConstraintError, Graph, InvalidRequestError, PreconditionError
+
+SCHEMA = """
+node Person { name: String @key age: I32? rank: F64? friends: I64? group: String? }
+node Thing { big: U64? at: DateTime? tags: [String]? face: Vector(2)? }
+edge Knows: Person -> Person { since: Date? far: F64? }
+edge Thing: Person -> Thing
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    return omnigraph.init(tmp_path / "graph", SCHEMA)
+
+
+def commits(graph: Graph) -> int:
+    return graph.snapshot().number
+
+
+def test_frames_of_many_types_become_one_commit(spark: SparkSession, graph: Graph) -> None:
+    people = spark.range(0, 40, 1, 4).select(
+        F.format_string("p%02d", "id").alias("name"), F.col("id").cast("int").alias("age")
+    )
+    knows = spark.range(0, 39).select(
+        F.format_string("p%02d", "id").alias("from"),
+        F.format_string("p%02d", F.col("id") + 1).alias("to"),
+        F.lit("2024-01-31").cast("date").alias("since"),
+    )
+    moment = datetime(2024, 1, 31, 10, 0, 0, 120_000, tzinfo=UTC)
+    things = spark.createDataFrame(
+        [("t", Decimal(2**64 - 1), moment, ["a", "b"], [0.5, 1.0])],
+        "id string, big decimal(20,0), at timestamp, tags array<string>, face array<float>",
+    )
+    nothing = spark.createDataFrame([], "from string, to string")
+    before = commits(graph)
+
+    done = graph.spark.write(
+        {"Person": people, "Knows": knows, "node:Thing": things, "edge:Thing": nothing}, message="all"
+    )
+
+    assert (done.nodes, done.edges) == ({"Person": 40, "Thing": 1}, {"Knows": 39, "Thing": 0})
+    assert commits(graph) == before + 1
+    assert graph.snapshot().record.message == "all"
+    assert graph.query(
+        'query q() { match { $a: Person $a knows $b $b.name = "p39" } return { $a.age } }'
+    ).to_pylist() == [{"a.age": 38}]
+    assert graph.export_arrow("node:Thing").read_all().to_pylist() == [
+        {"id": "t", "big": 2**64 - 1, "at": moment, "tags": ["a", "b"], "face": [0.5, 1.0]}
+    ]
+    # A row that breaks a rule leaves nothing of any type behind.
+    with pytest.raises(ConstraintError, match="nobody"):
+        graph.spark.write(
+            {"Person": spark.createDataFrame([("new",)], "name string"),
+             "Knows": spark.createDataFrame([("new", "nobody")], "src string, dst string")}
+        )  # fmt: skip
+    assert graph.count("Person") == 40
+    # Merging replaces whole rows; overwriting a type with nothing empties it.
+    merged = spark.createDataFrame([("p01", 99)], "name string, age int")
+    graph.spark.write({"Person": merged, "Knows": nothing}, mode="merge")
+    assert graph.spark.read("Person", where="name = 'p01'").first()["age"] == 99
+    graph.spark.write({"Knows": nothing}, mode="overwrite")
+    assert (graph.count("Knows"), graph.count("Person")) == (0, 40)
+
+
+def test_what_cannot_be_written_is_told_before_anything_runs(spark: SparkSession, graph: Graph) -> None:
+    frame = spark.createDataFrame([("a",)], "name string")
+
+    with pytest.raises(InvalidRequestError, match="unknown type 'Nobody'"):
+        graph.spark.write({"Nobody": frame})
+    with pytest.raises(InvalidRequestError, match="given twice"):
+        graph.spark.write({"Person": frame, "node:Person": frame})
+    with pytest.raises(InvalidRequestError, match="at least one type"):
+        graph.spark.write({})
+    with pytest.raises(InvalidRequestError, match="no stream"):
+        graph.spark.stream(frame, stream_id="s", checkpoint="x", types="Person")
+    with pytest.raises(InvalidRequestError, match="which type"):
+        graph.spark.stream(frame, stream_id="s", checkpoint="x")
+
+
+def test_types_are_views_for_sql(spark: SparkSession, graph: Graph) -> None:
+    graph.write({"Person": [{"name": "a", "age": 1}, {"name": "b", "age": 2}]}, {"Knows": [{"from": "a", "to": "b"}]})
+
+    names = graph.spark.views(prefix="g_")
+    graph.write({"Person": [{"name": "c"}]})
+
+    assert names == {
+        "node:Person": "g_Person", "node:Thing": "g_Thing", "edge:Knows": "g_Knows", "edge:Thing": "g_Thing_edge"
+    }  # fmt: skip
+    found = spark.sql(
+        "select a.name, b.age, (select count(*) from g_Person) as people from g_Knows k "
+        "join g_Person a on k.src = a.id join g_Person b on k.dst = b.id where b.age > 1"
+    )
+    assert [tuple(row) for row in found.collect()] == [("a", 2, 2)]
+
+
+def test_spark_writes_one_type_by_itself(spark: SparkSession, graph: Graph) -> None:
+    graph.spark.session()
+    people = spark.createDataFrame([("a", 1), ("b", 2)], "name string, age int")
+    writing = people.write.format("omnigraph").option("graph", graph.uri).option("type", "Person")
+    before = commits(graph)
+
+    writing.mode("append").option("message", "from spark").save()
+
+    assert graph.count("Person") == 2
+    assert (commits(graph), graph.snapshot().record.message) == (before + 1, "from spark")
+    with pytest.raises(PySparkException, match="'a'"):
+        writing.mode("append").option("mode", "append").save()
+    assert graph.count("Person") == 2
+    more = spark.createDataFrame([("b", 20), ("c", 3)], "name string, age int")
+    more.write.format("omnigraph").options(graph=graph.uri, type="Person", mode="merge").mode("append").save()
+    assert sorted(map(str, graph.export_arrow("Person").read_all().column("age").to_pylist())) == ["1", "20", "3"]
+    more.write.format("omnigraph").options(graph=graph.uri, type="Person").mode("overwrite").save()
+    assert graph.count("Person") == 2
+
+
+def test_answers_of_algorithms_become_properties_in_one_commit(spark: SparkSession, graph: Graph) -> None:
+    graph.write(
+        {"Person": [{"name": name, "age": 1} for name in "abcde"]},
+        {"Knows": [{"from": a, "to": b, "far": 2.5} for a, b in ("ab", "bc", "ca", "cd")]},
+    )
+    before = commits(graph)
+    algorithms = graph.spark.analytics(edges=["Knows"])
+
+    done = algorithms.pagerank().write_back("rank")
+
+    assert (commits(graph), done.nodes) == (before + 1, {"Person": 5})
+    rows = {row["id"]: row for row in graph.export_arrow("Person").read_all().to_pylist()}
+    assert sum(row["rank"] for row in rows.values()) == pytest.approx(1.0)
+    assert rows["c"]["rank"] > rows["e"]["rank"]
+    assert {row["age"] for row in rows.values()} == {1}
+    # What was computed on an older state is not written over a newer one.
+    with pytest.raises(PreconditionError):
+        algorithms.degrees().write_back({"degree": "friends"})
+    fresh = graph.spark.analytics(edges=["Knows"])
+    fresh.degrees().write_back({"degree": "friends"})
+    assert graph.spark.read("Person", where="name = 'c'").first()["friends"] == 3
+    answers = {row["id"]: row["value"] for row in fresh.connected_components().frame.collect()}
+    assert answers == {"a": "Person:a", "b": "Person:a", "c": "Person:a", "d": "Person:a", "e": "Person:e"}
+    reached = fresh.shortest_paths([("Person", "a")], weight="far").frame.collect()
+    assert {(row["type"], row["id"]): row["value"] for row in reached} == {
+        ("Person", "a"): 0.0, ("Person", "b"): 2.5, ("Person", "c"): 5.0, ("Person", "d"): 7.5
+    }  # fmt: skip
+    with pytest.raises(InvalidRequestError, match="no node 'z'"):
+        fresh.shortest_paths([("Person", "z")])
+    with pytest.raises(InvalidRequestError, match="has the property shoe"):
+        fresh.k_core().write_back("shoe")
+    with pytest.raises(InvalidRequestError, match="no edge type 'Nobody'"):
+        graph.spark.analytics(edges=["Nobody"])
+
+
+# -- streams --------------------------------------------------------------------------------------------------------
+
+KILLED_AFTER_ITS_SECOND_COMMIT = """
+import os, signal, sys
+import omnigraph
+from omnigraph.api import spark as api
+from omnigraph.pipeline.settings import SparkSettings
+
+root, inbox, checkpoint = sys.argv[1:]
+real, done = api.load, []
+
+def load_and_die(*given):
+    result = real(*given)
+    done.append(result)
+    if len(done) == 2:  # the commit is made, and Spark does not know it yet
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+api.load = load_and_die
+graph = omnigraph.open(root)
+graph.spark.session(SparkSettings(master="local[1]", driver_memory="512m"))
+graph.spark.stream(inbox, stream_id="inbox", checkpoint=checkpoint, mode="append", available_now=True,
+                   files_per_batch=1).awaitTermination()
+"""
+
+
+def test_a_stream_that_is_killed_and_started_again_loses_and_doubles_nothing(
+    spark: SparkSession, graph: Graph, tmp_path: Path
+) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    for number in range(4):
+        # Things have no key: one that came twice would be there twice.
+        records = [{"type": "Thing", "data": {"big": number * 10 + each}} for each in range(3)]
+        (inbox / f"{number}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    before = commits(graph)
+
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_AFTER_ITS_SECOND_COMMIT, graph.uri, str(inbox), str(tmp_path / "checkpoint")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert (commits(graph), graph.count("node:Thing")) == (before + 2, 6)
+
+    again = graph.spark.stream(
+        inbox,
+        stream_id="inbox",
+        checkpoint=tmp_path / "checkpoint",
+        mode="append",
+        available_now=True,
+        files_per_batch=1,
+    )
+    again.awaitTermination()
+
+    assert commits(graph) == before + 4
+    rows = graph.export_arrow("node:Thing", columns=["big"]).read_all().to_pylist()
+    assert sorted(row["big"] for row in rows) == [number * 10 + each for number in range(4) for each in range(3)]
