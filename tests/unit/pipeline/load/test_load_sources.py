@@ -1,0 +1,74 @@
+"""Which files are meant, and in which form they are."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import NotFoundError
+from omnigraph.pipeline.load.blocks import Piece, blocks_of
+from omnigraph.pipeline.load.sources import Format, Packing, sources_of
+from omnigraph.storage.object_stores import S3Store
+from omnigraph.testing.s3_server import S3Server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b.jsonl", "a.ndjson.gz", "sub/c.csv", "_SUCCESS", ".hidden.jsonl", "notes.txt", "d.parquet"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+    return tmp_path
+
+
+def names(data: object, **how: str) -> list[tuple[str, Format, Packing]]:
+    found = sources_of(data, format=how.get("format"), strict=True)
+    return [(each.name, each.format, each.packing) for each in found]
+
+
+def test_a_folder_means_the_files_in_it_that_can_be_loaded(folder: Path) -> None:
+    assert names(folder) == [
+        ("a.ndjson.gz", Format.JSONL, Packing.GZIP),
+        ("b.jsonl", Format.JSONL, Packing.NONE),
+        ("d.parquet", Format.PARQUET, Packing.NONE),
+        ("c.csv", Format.CSV, Packing.NONE),
+    ]
+
+
+def test_patterns_lists_and_addresses_of_local_files(folder: Path) -> None:
+    assert [name for name, _, _ in names(f"{folder}/**/*.csv")] == ["c.csv"]
+    assert [name for name, _, _ in names([folder / "b.jsonl", f"file://{folder}/d.parquet"])] == [
+        "b.jsonl",
+        "d.parquet",
+    ]
+    assert names(str(folder / "notes.txt"), format="csv") == [("notes.txt", Format.CSV, Packing.NONE)]
+    with pytest.raises(NotFoundError, match="no file to load at"):
+        names(folder / "*.jsonl.zst")
+
+
+@pytest.mark.s3
+def test_objects_in_a_store_are_listed_and_read_by_range(
+    s3_server: S3Server, s3_store: S3Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = s3_server.options
+    monkeypatch.setenv("AWS_ENDPOINT_URL", str(options.endpoint))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", str(options.access_key_id))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", str(options.secret_access_key))
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    body = b"".join(b'{"n":%d}\n' % number for number in range(1_000))
+    s3_store.put("in/a.jsonl", body)
+    s3_store.put("in/b.jsonl.gz", gzip.compress(body))
+    s3_store.put("in/_SUCCESS", b"")
+    for where in (f"{s3_store.uri}/in/", f"{s3_store.uri}/in/*.jsonl*"):
+        found = sources_of(where, format=None, strict=True)
+        assert [(each.name, each.size) for each in found] == [
+            ("a.jsonl", len(body)),
+            ("b.jsonl.gz", len(gzip.compress(body))),
+        ]
+        for source in found:
+            assert b"".join(block.data for block in blocks_of(Piece(0, source), block_bytes=4_096)) == body
+    one = sources_of(f"{s3_store.uri}/in/a.jsonl", format=None, strict=True)[0]
+    halves = [Piece(0, one, 0, 4_000), Piece(1, one, 4_000, one.size)]
+    assert b"".join(block.data for half in halves for block in blocks_of(half, block_bytes=512)) == body
+    with pytest.raises(NotFoundError):
+        sources_of(f"{s3_store.uri}/nowhere/", format=None, strict=True)
