@@ -450,15 +450,15 @@ class SparkLoad:
         )
 
     def _staged(self, base: Pin, *, files: FilesToStage) -> StagedTable:
-        # From here on the write's own intent protects what was written, and decides what becomes of it.
+        # What becomes of the files is the write's to decide from here on. The note stays: a write that lost a race takes
+        # its own intent back before it tries again, and meanwhile nothing else would protect them from a sweep.
         self._handed_over = True
-        self.clear_note()
         return stage_apart(self._parts.tables, base, files)
 
     # -- ending -------------------------------------------------------------------------------------------------------
 
     def clear_note(self) -> None:
-        """Take the note of this load away; the write has one of its own by now, or nothing is left to do."""
+        """Take the note of this load away: it is in the log, or will never be."""
         if not self._cleared and self._noted is not None:
             self._cleared = True
             try:

@@ -1,6 +1,7 @@
 """Rows written apart, in any process, and the one version made of them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,8 @@ from omnigraph.storage.tables.apart import FilesToStage, WrittenFile, stage_apar
 from omnigraph.storage.tables.place import place_of, tables_at
 from omnigraph.storage.tables.tables import RowsToStage, Tables
 
-COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())])
+FIELDS: list[pa.Field[Any]] = [pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())]
+COLUMNS = pa.schema(FIELDS)
 
 
 def rows(**values: int) -> pa.Table:
