@@ -450,8 +450,8 @@ class SparkLoad:
         )
 
     def _staged(self, base: Pin, *, files: FilesToStage) -> StagedTable:
-        # What becomes of the files is the write's to decide from here on. The note stays: a write that lost a race takes
-        # its own intent back before it tries again, and meanwhile nothing else would protect them from a sweep.
+        # What becomes of the files is the write's to decide from here on. The note stays: a write that lost a race
+        # takes its own intent back before it tries again, and meanwhile nothing else would keep a sweep away from them.
         self._handed_over = True
         return stage_apart(self._parts.tables, base, files)
 

@@ -14,7 +14,7 @@ from omnigraph.storage.tables.apart import FilesToStage, WrittenFile, stage_apar
 from omnigraph.storage.tables.place import place_of, tables_at
 from omnigraph.storage.tables.tables import RowsToStage, Tables
 
-FIELDS: list[pa.Field[Any]] = [pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())]
+FIELDS: "list[pa.Field[Any]]" = [pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())]
 COLUMNS = pa.schema(FIELDS)
 
 
