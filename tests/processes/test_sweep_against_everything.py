@@ -1,0 +1,123 @@
+"""Readers, writers, loads, branches, merges, tags and compaction in many processes, while others prune and sweep."""
+
+from collections import Counter
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph import OpenOptions
+from omnigraph.api.graph import Graph
+from omnigraph.api.snapshot import Reading, Snapshot
+from omnigraph.clock import SystemClock
+from omnigraph.testing.sweeping import kept_entries, needless_files
+from omnigraph.testing.upheaval import SCHEMA, Order, Role, names_in, opened, start_file, stop_file, tallied
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many do how much, and how often somebody is killed.
+
+    Attributes:
+        times: how often those with a number of things to do do them.
+        writers: processes that write.
+        sweepers: processes that prune and sweep.
+        kills: how many times a sweeping process, and then a writing one, is killed and replaced.
+    """
+
+    times: int
+    writers: int
+    sweepers: int
+    kills: int
+
+    def orders(self, uri: str, folder: Path) -> list[Order]:
+        roles = [
+            *(("writer", Role.WRITES) for _ in range(self.writers)),
+            ("loader", Role.LOADS),
+            ("brancher", Role.BRANCHES),
+            ("tagger", Role.TAGS),
+            ("reader", Role.READS),
+            ("optimizer", Role.OPTIMIZES),
+            *(("sweeper", Role.SWEEPS) for _ in range(self.sweepers)),
+        ]
+        return [
+            Order(uri, f"{name}-{number}", role, self.times, str(folder)) for number, (name, role) in enumerate(roles)
+        ]
+
+
+def carried_out(plan: Plan, orders: list[Order], folder: Path) -> None:
+    clock = SystemClock()
+    running = {order.name: order.start() for order in orders}
+    try:
+        while not all(order.ready.exists() or not running[order.name].is_alive() for order in orders):
+            clock.sleep(0.01)
+        start_file(folder).touch()
+        victims = [order for order in orders if order.role in (Role.SWEEPS, Role.WRITES)][::-1]
+        for number in range(plan.kills):
+            victim = victims[number % len(victims)]
+            while len(victim.done()) <= number // len(victims) and running[victim.name].is_alive():
+                clock.sleep(0.01)
+            if running[victim.name].is_alive():
+                running[victim.name].kill()
+                running[victim.name].join()
+                running[victim.name] = victim.start()
+        for order in orders:
+            if not order.role.is_endless:
+                ended(order, running[order.name])
+        stop_file(folder).touch()
+        for order in orders:
+            ended(order, running[order.name])
+    finally:
+        for process in running.values():
+            process.kill()
+            process.join()
+
+
+def ended(order: Order, process: ForkServerProcess) -> None:
+    process.join()
+    assert process.exitcode == 0, (
+        f"{order.name} ended with {process.exitcode}: {order.said.read_text(encoding='utf-8')[-6000:]}"
+    )
+
+
+def check(graph: Graph, orders: list[Order]) -> None:
+    parts = graph._open()
+    acknowledged = {
+        name for order in orders if not order.role.is_endless for line in order.done() for name in line.split()
+    }
+    there = names_in(graph.snapshot())
+    assert acknowledged <= there, f"lost: {sorted(acknowledged - there)[:5]}"
+    expected = {order.role: order.times for order in orders if not order.role.is_endless}
+    assert all(len(order.done()) == expected[order.role] for order in orders if not order.role.is_endless)
+    for role in (Role.READS, Role.TAGS, Role.OPTIMIZES, Role.SWEEPS):
+        lines = sum((tallied(order) for order in orders if order.role is role), start=Counter[str]())
+        assert set(lines) - {"overtaken", "0"}, f"nothing ever came of {role}: {lines}"
+    graph.prune(keep=2)
+    graph.sweep(older_than=0)
+    assert graph.sweep(older_than=0).deleted_files == 0
+    assert needless_files(parts) == []
+    reading = Reading(parts, graph._schemas, graph._reading.engine)
+    for entry in kept_entries(parts):
+        names_in(Snapshot(reading, entry, head_of=None))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(Plan(times=6, writers=1, sweepers=1, kills=2), id="seven-processes"),
+        pytest.param(
+            Plan(times=60, writers=4, sweepers=2, kills=30), id="eleven-processes-for-long", marks=pytest.mark.torture
+        ),
+    ],
+)
+def test_nothing_that_was_acknowledged_is_lost_and_everything_needless_goes(plan: Plan, tmp_path: Path) -> None:
+    root = tmp_path / "graph"
+    omnigraph.init(root, SCHEMA, options=OpenOptions(durability="process")).close()
+    orders = plan.orders(str(root), tmp_path)
+
+    carried_out(plan, orders, tmp_path)
+
+    with opened(str(root)) as graph:
+        check(graph, orders)
