@@ -70,7 +70,7 @@ def needless_files(parts: Parts) -> list[str]:
         needed.add(paths.entry(entry.branch, entry.number))
         needed |= {file for file in (entry.changes.file, entry.footprint.file) if file is not None}
         for pin in entry.tables.values():
-            needed |= parts.tables.files(pin)
+            needed |= parts.tables.files(pin) | {paths.digests(pin.table)}
             versions.add((pin.table, pin.version))
     for name in tags.names(parts):
         tag = tags.read(parts, name)

@@ -273,6 +273,7 @@ def test_files_that_no_commit_ever_named_go(parts: Parts) -> None:
         f"{paths.RECOVERY}01KDVDNA00AAAAAAAAAAAAAAAA.beat",
         f"{paths.RECOVERY}01KDVDNA00AAAAAAAAAAAAAAAA.now",
         f"{derived.adjacency_folder('edges/01KDVDNA00AAAAAAAAAAAAAAAA', 7)}head.json",
+        paths.digests("nodes/01KDVDNA00AAAAAAAAAAAAAAAA"),
     ]
     for path in stray:
         parts.store.put(path, b"x")

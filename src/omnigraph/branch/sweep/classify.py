@@ -173,6 +173,10 @@ def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:
             if version in facts.reached.pins:
                 return True, "made for a version that is kept"
             return False, "made for a version that is not kept"
+        case FileKind.DIGESTS:
+            if {f"{paths.NODES}{each.owner}", f"{paths.EDGES}{each.owner}"} & facts.tables:
+                return True, "checksums of a table that is kept"
+            return False, "no commit that is kept has its table"
         case FileKind.TRANSACTION:
             return False, "its version says the same itself"
         case _:

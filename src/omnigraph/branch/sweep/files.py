@@ -24,6 +24,7 @@ class FileKind(StrEnum):
     INTENT = "intent"
     LEASE = "lease"
     ADJACENCY = "adjacency"
+    DIGESTS = "digests"
     TEMPORARY = "temporary"
     OTHER = "other"
     """Of no kind that a sweep may delete: schemas, tags, hints, marks of branches, and whatever somebody else put."""
@@ -36,6 +37,9 @@ _IN_TABLES = {
     "_versions": FileKind.MANIFEST,
     "_transactions": FileKind.TRANSACTION,
 }
+
+
+_DIGESTS = paths.digests("").removesuffix(paths.ENTRY_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ def _kind(path: str) -> tuple[FileKind, str]:
         (paths.CHANGES, FileKind.CHANGES),
         (paths.RECOVERY, FileKind.INTENT),
         (paths.LEASES, FileKind.LEASE),
+        (_DIGESTS, FileKind.DIGESTS),
     ):
         if path.startswith(folder):
             return kind, segments[-1].partition(".")[0]
