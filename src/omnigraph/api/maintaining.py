@@ -27,6 +27,7 @@ class Maintenance:
         optimize: compact tables, build and extend indexes.
         keep: prune all but so many of the newest commits of each branch; None prunes by age alone, or not at all.
         older_than: prune commits older than this, in seconds or as a `timedelta`; with `keep`, what neither keeps.
+        now: what is pruned keeps its data for no time of grace.
         sweep: delete the files that no commit needs.
         sweep_older_than: spare younger files; by default ten minutes.
         seconds_max: begin no further step after so long; None for no limit.
@@ -36,6 +37,7 @@ class Maintenance:
     optimize: bool = True
     keep: int | None = None
     older_than: Duration | None = None
+    now: bool = False
     sweep: bool = True
     sweep_older_than: Duration | None = None
     seconds_max: float | None = None
@@ -73,7 +75,7 @@ class Maintained(Protocol):
         """Upkeep of a branch."""
         ...
 
-    def prune(self, *, keep: int | None, older_than: Duration | None) -> PruneReport:
+    def prune(self, *, keep: int | None, older_than: Duration | None, now: bool) -> PruneReport:
         """Forget commits."""
         ...
 
@@ -116,7 +118,8 @@ def maintain_once(
         if done is not None:
             report.optimized.append(done)
     if policy.keep is not None or policy.older_than is not None:
-        report.pruned = step("prune", lambda: graph.prune(keep=policy.keep, older_than=policy.older_than))
+        forget = partial(graph.prune, keep=policy.keep, older_than=policy.older_than, now=policy.now)
+        report.pruned = step("prune", forget)
     if policy.sweep:
         report.swept = step("sweep", lambda: graph.sweep(older_than=policy.sweep_older_than))
     report.seconds = clock.monotonic() - began
