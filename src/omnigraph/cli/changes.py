@@ -22,8 +22,14 @@ def cause_lines(cause: Mapping[str, Any]) -> list[str]:
 
 def change_lines(change: Mapping[str, Any]) -> list[str]:
     """One change: what happened to which entity, then its properties."""
-    lines = [f"{change['op']} {change['kind']} {change['type']['name']} {change['id']}"]
-    before, after = _values(change.get("before")), _values(change.get("after"))
+    first = f"{change['op']} {change['kind']} {change['type']['name']} {change['id']}"
+    return [first, *image_lines(change.get("before"), change.get("after"))]
+
+
+def image_lines(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> list[str]:
+    """The properties that differ."""
+    before, after = _values(was), _values(now)
+    lines = []
     for name in [*after, *(name for name in before if name not in after)]:
         if name not in before:
             lines.append(f"  + {name}: {cell(after[name])}")

@@ -62,6 +62,16 @@ def table(
             yield " | ".join(f"{text:<{widths[at]}}" for at, text in enumerate(shown)).rstrip()
 
 
+def size(count: int) -> str:
+    """Bytes as people read them."""
+    number = float(count)
+    for unit in ("B", "KB", "MB", "GB"):
+        if number < 1_000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1_000
+    return f"{number:.1f} TB"
+
+
 def cell(value: object) -> str:
     """A value as a text."""
     if isinstance(value, str):

@@ -1,6 +1,6 @@
-"""A tour on a graph of its own: written, queried, raced, killed, healed, branched and read as it was.
+"""A tour on a graph of its own: loaded on Spark, queried, raced, killed, healed, branched, merged and read as it was.
 
-`python -m omnigraph.cli.tour`; every number it prints was measured or counted in that run.
+`python -m omnigraph.cli.tour`; every number it prints was measured or counted in that run. `--small` is a shorter one.
 """
 
 import os
@@ -14,16 +14,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.open import init
 from omnigraph.api.open import open as open_graph
 from omnigraph.api.result import Result
+from omnigraph.cli.crowd import Crowd, write_crowd
 from omnigraph.errors import ConflictError, ConstraintError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import RECOVERY_ACTOR
+from omnigraph.pipeline.load.request import LoadProgress
 
 _SCHEMA = """\
 node Person {
@@ -59,9 +60,10 @@ query hello($a: String, $b: String) {
   insert Knows { from: $a, to: $b, since: 1950 }
 }
 """
-_CITY_NAMES = ("London", "Arlington", "Rotterdam", "Delft", "Turin")
-_DIE, _RIVAL = "--die-while-writing", "--rival"
-_PEOPLE, _EDGES = 20_000, 100_000
+_DIE, _RIVAL, _SMALL = "--die-while-writing", "--rival", "--small"
+_CROWD, _SMALL_CROWD = Crowd(100_000, 500_000), Crowd(2_000, 10_000)
+_LATE = 20_000
+_BAR_CHARACTERS = 24
 
 _Result = TypeVar("_Result")
 
@@ -76,13 +78,13 @@ def main(arguments: list[str]) -> int:
         case _:
             folder = tempfile.mkdtemp(prefix="omnigraph-tour-")
             try:
-                _tour(Path(folder) / "graph")
+                _tour(Path(folder) / "graph", _SMALL_CROWD if _SMALL in arguments else _CROWD)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
-def _tour(root: Path) -> None:
+def _tour(root: Path, crowd: Crowd) -> None:
     _heading("A graph from a schema")
     print("".join(f"    {line}\n" for line in _SCHEMA.splitlines()), end="")
     graph, took = _timed(lambda: init(root, _SCHEMA, actor="you"))
@@ -91,12 +93,11 @@ def _tour(root: Path) -> None:
     _heading("One mutation, one commit, over as many tables as it takes")
     first, took = _timed(lambda: graph.mutate(_HELLO, {"a": "Ada", "b": "Grace"}, actor="you"))
     _say(f"Ada, Grace and the edge between them: {took:.0f} ms with every sync, visible at once or not at all")
-    written, took = _timed(lambda: _write_a_crowd(graph))
-    rows = sum(written.values())
-    _say(f"{rows:,} more nodes and edges, every rule checked, in one commit: {took / 1000:.1f} s, ", end="")
-    print(f"{rows / took * 1000:,.0f} rows/s")
     _refused(graph, 'query old() { insert Person { name: "Methuselah", age: 969 } }')
     _refused(graph, 'query lost() { insert Knows { from: "Ada", to: "Nobody" } }')
+
+    _heading("A load of any size, on Spark, as one commit")
+    rows = _load_a_crowd(graph, crowd, root.parent / "crowd.jsonl")
 
     _heading("Questions")
     _ask(graph, "friends of friends of Grace", _FRIENDS, name="Grace")
@@ -120,12 +121,18 @@ def _tour(root: Path) -> None:
         f"and the log says so: {healed.kind} by {healed.actor}, {healed.recovery.kind} for {healed.recovery.for_actor}"
     )
 
-    _heading("A branch is one small record")
+    _heading("A branch is one small record, and merging it is one more")
     _, took = _timed(lambda: graph.branches.create("review", actor="you"))
     _say(f"'review', over {rows:,} rows: {took:.1f} ms, one put")
     graph.mutate(_HELLO, {"a": "Linus", "b": "Margaret"}, branch="review", actor="agent-7")
+    graph.mutate(_BIRTHDAY, {"name": "person-1", "age": 99}, branch="review", actor="agent-7")
+    graph.mutate(_BIRTHDAY, {"name": "person-2", "age": 98}, actor="you")
     for name in graph.branches:
         _say(f"  {name:<8} {graph.count('Person', branch=name):,} people")
+    merged, took = _timed(lambda: graph.merge("review", into="main", actor="you"))
+    told = ", ".join(f"{key} +{each.inserted} ~{each.updated}" for key, each in sorted(merged.changes.items()))
+    _say(f"both had moved; {merged.outcome} in {took:.0f} ms: {told}")
+    _say(f"  {'main':<8} {graph.count('Person'):,} people, one of them 99 and one 98: nobody's change was lost")
 
     _heading("Any past state can be read again")
     assert first.commit is not None
@@ -135,21 +142,43 @@ def _tour(root: Path) -> None:
     print()
 
 
-def _write_a_crowd(graph: Graph) -> dict[str, int]:
-    """People who know each other by a few well-known ones, as real ones do; the same in every run."""
-    chance = np.random.default_rng(7)
-    names = np.array([f"person-{number}" for number in range(_PEOPLE)])
-    people = pa.table({"name": names, "age": chance.integers(1, 100, _PEOPLE).astype(np.int32)})
-    known = np.minimum((_PEOPLE * chance.power(0.4, _EDGES)).astype(np.int64), _PEOPLE - 1)
-    knows = {"from": names[chance.integers(0, _PEOPLE, _EDGES)], "to": names[known]}
-    famous = {"from": ["Grace"] * 40, "to": names[chance.integers(0, _PEOPLE, 40)]}
-    homes = {"from": names, "to": np.array(_CITY_NAMES)[chance.integers(0, len(_CITY_NAMES), _PEOPLE)]}
-    result = graph.write(
-        nodes={"Person": people, "City": pa.table({"name": list(_CITY_NAMES)})},
-        edges={"Knows": pa.concat_tables([pa.table(knows), pa.table(famous)]), "LivesIn": pa.table(homes)},
-        actor="importer",
-    )
-    return dict(result.nodes) | dict(result.edges)
+def _load_a_crowd(graph: Graph, crowd: Crowd, path: Path) -> int:
+    size = write_crowd(crowd, path, famous="Grace")
+    _say(f"{crowd.nodes:,} nodes and {crowd.edges:,} edges as JSON lines: {size / 1e6:.0f} MB")
+    session, took = _timed(graph.spark.session)
+    version = str(session.sparkContext._jvm.java.lang.System.getProperty("java.version"))
+    _say(f"Spark {session.version} on Java {version}, {session.sparkContext.master}: started in {took / 1000:.1f} s")
+    with _Bar() as bar:
+        done, took = _timed(lambda: graph.load(path, mode="append", actor="importer", progress=bar))
+    rows = done.total_entities
+    counted = {**done.nodes, **done.edges}
+    _say(f"{rows:,} rows, every rule checked, in one commit: {took / 1000:.1f} s, {rows / took * 1000:,.0f} rows/s")
+    _say("  " + ", ".join(f"{name} {count:,}" for name, count in sorted(counted.items())))
+    return rows
+
+
+class _Bar:
+    """How far the load is: a bar that moves on a terminal, else a line for each stage."""
+
+    def __init__(self) -> None:
+        self._live = sys.stdout.isatty()
+        self._stage = ""
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            print("\r\033[K", end="", flush=True)
+
+    def __call__(self, progress: LoadProgress) -> None:
+        if self._live:
+            full = round(_BAR_CHARACTERS * min(progress.bytes / max(progress.bytes_total, 1), 1.0))
+            bar = "█" * full + "·" * (_BAR_CHARACTERS - full)
+            print(f"\r\033[K  [{bar}] {progress.stage} {progress.rows:,} rows", end="", flush=True)
+        elif progress.stage != self._stage:
+            _say(f"  {progress.stage} …")
+        self._stage = progress.stage
 
 
 def _race(graph: Graph) -> None:
@@ -171,7 +200,7 @@ def _run_beside(graph: Graph, text: str, name: str, age: int) -> None:
 
 def _die_while_writing(root: str) -> None:
     graph = open_graph(root)
-    crowd = pa.table({"name": [f"late-{number}" for number in range(_PEOPLE)]})
+    crowd = pa.table({"name": [f"late-{number}" for number in range(_LATE)]})
     with armed(Failpoint.WRITE_INTENT_COMPLETED, lambda: os.kill(os.getpid(), signal.SIGKILL)):
         graph.write(nodes={"Person": crowd}, actor="doomed")
 

@@ -42,8 +42,13 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def add_engine(parser: ArgumentParser) -> None:
     """Where the work is done."""
-    spark = parser.add_argument_group("where the work is done")
-    spark.add_argument("--engine", choices=("spark", "local"), default="spark", help="spark by default")
+    parser.add_argument("--engine", choices=("spark", "local"), default="spark", help="where the work is done")
+    add_spark(parser)
+
+
+def add_spark(parser: ArgumentParser) -> None:
+    """Which Spark."""
+    spark = parser.add_argument_group("Spark")
     spark.add_argument("--master", metavar="URL", help="a Spark cluster; this machine by default")
     spark.add_argument("--spark-conf", metavar="K=V", action="append", default=[], help="a Spark setting; repeatable")
 

@@ -1,0 +1,62 @@
+"""`omnigraph maintain`."""
+
+import signal
+import threading
+from argparse import ArgumentParser
+
+from omnigraph.cli.arguments import add_json, add_positional_uri, duration_s
+from omnigraph.cli.call import Call
+from omnigraph.cli.command import Command
+from omnigraph.cli.render import size
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    add_positional_uri(parser)
+    parser.add_argument(
+        "--every", metavar="AGE", type=duration_s, default=600, help="from pass to pass; 10m by default"
+    )
+    parser.add_argument("--once", action="store_true", help="one pass only")
+    parser.add_argument("--keep", metavar="N", type=int, help="prune: how many of the newest commits stay")
+    parser.add_argument("--older-than", metavar="AGE", type=duration_s, help="prune: younger commits stay")
+    parser.add_argument("--max-seconds", metavar="S", type=float, help="start nothing more after this long in a pass")
+    parser.add_argument("--max-bytes", metavar="N", type=int, help="leave larger tables alone")
+    add_json(parser)
+
+
+def _run(call: Call) -> int:
+    from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (heavy)
+
+    args = call.args
+    call.echo_target()
+    policy = Maintenance(
+        keep=args.keep, older_than=args.older_than, seconds_max=args.max_seconds, bytes_max=args.max_bytes
+    )
+    stop = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    try:
+        with call.graph(read_only=False) as graph:
+            for report in graph.maintain(float(args.every), policy, stop=stop):
+                compacted = sum(table.changed for done in report.optimized for table in done.tables)
+                document = {
+                    "optimized": [done.to_dict() for done in report.optimized],
+                    "pruned": None if report.pruned is None else report.pruned.to_dict(),
+                    "swept": None if report.swept is None else report.swept.to_dict(),
+                    "left": report.left,
+                    "failures": report.failures,
+                    "seconds": report.seconds,
+                }
+                removed = "" if report.swept is None else f", removed {size(report.swept.deleted_bytes)}"
+                marked = 0 if report.pruned is None else report.pruned.marked
+                line = f"{compacted} tables laid out anew, {marked} entries pruned{removed} in {report.seconds:.1f} s"
+                call.show(document, line, *(f"left: {each}" for each in report.left))
+                for failure in report.failures:
+                    call.note(f"warning: {failure}")
+                call.answers_to.flush()
+                if args.once:
+                    break
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return 0
+
+
+COMMANDS = {"": Command(_run, _arguments, "  omnigraph maintain ./library --every 10m --keep 100")}

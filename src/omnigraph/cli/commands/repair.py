@@ -1,0 +1,41 @@
+"""`omnigraph repair`."""
+
+from argparse import ArgumentParser
+
+from omnigraph.cli.arguments import add_json, add_positional_uri
+from omnigraph.cli.call import Call
+from omnigraph.cli.command import Command
+from omnigraph.cli.commands.verify import verified_lines
+from omnigraph.cli.words import UsageError
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    add_positional_uri(parser)
+    parser.add_argument("--confirm", action="store_true", help="put aside what cannot be read; otherwise only look")
+    parser.add_argument("--force", action="store_true", help="with --confirm: look at every value, too")
+    add_json(parser)
+
+
+def _run(call: Call) -> int:
+    args = call.args
+    if args.force and not args.confirm:
+        raise UsageError("--force requires --confirm", "usage: omnigraph repair [URI] --confirm --force\n")
+    if args.confirm:
+        call.echo_target()
+    with call.graph(read_only=not args.confirm) as graph:
+        report = graph.verify(deep=args.force, quarantine=args.confirm)
+    document = {**report.to_dict(), "confirm": args.confirm, "force": args.force}
+    lines = [
+        f"{each['type_key']}: {each['classification']}, {each['action']}"
+        + (f" ({each['error']})" if each["error"] else "")
+        for each in document["datasets"]
+    ]
+    call.show(document, *lines, *verified_lines(document))
+    return 0 if report.is_whole or args.confirm else 1
+
+
+_DESCRIPTION = """\
+Look for damage and, with --confirm, put aside what cannot be read so that the rest can be used. Tables here never run
+ahead of what was published, so a healthy graph has nothing to repair. `omnigraph verify` tells more."""
+
+COMMANDS = {"": Command(_run, _arguments, "  omnigraph repair ./library", _DESCRIPTION)}

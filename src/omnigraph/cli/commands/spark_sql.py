@@ -1,0 +1,45 @@
+"""`omnigraph spark-sql`."""
+
+from argparse import ArgumentParser
+
+from omnigraph.cli import render
+from omnigraph.cli.arguments import add_branch, add_json, add_uri
+from omnigraph.cli.call import Call
+from omnigraph.cli.command import Command
+from omnigraph.cli.commands.load import add_spark, spark_settings
+from omnigraph.errors import InvalidRequestError
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("sql", metavar="SQL", help="a statement over one view per type, named as the types are")
+    add_branch(parser)
+    parser.add_argument("--limit", metavar="N", type=int, default=1_000, help="at most so many rows; 1000 by default")
+    add_spark(parser)
+    add_uri(parser)
+    add_json(parser)
+
+
+def _run(call: Call) -> int:
+    args = call.args
+    with call.graph() as graph:
+        session = graph.spark.session(spark_settings(call))
+        graph.spark.views(branch=args.branch)
+        try:
+            table = session.sql(args.sql).limit(args.limit).toArrow()
+        except Exception as fault:
+            if not type(fault).__module__.startswith("pyspark."):
+                raise
+            raise InvalidRequestError(f"Spark refused the statement: {fault}") from None
+    from omnigraph.storage.json_values import to_json  # noqa: PLC0415  (heavy)
+
+    columns = [to_json(column) for column in table.columns]
+    rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+    texts = [[render.cell(value) for value in row.values()] for row in rows]
+    return call.show({"columns": table.column_names, "rows": rows}, *render.table(table.column_names, texts))
+
+
+COMMANDS = {
+    "": Command(
+        _run, _arguments, "  omnigraph spark-sql 'SELECT genre, count(*) FROM Book GROUP BY genre' --store ./library"
+    )
+}

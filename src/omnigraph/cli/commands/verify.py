@@ -1,0 +1,54 @@
+"""`omnigraph verify`."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri
+from omnigraph.cli.call import Call
+from omnigraph.cli.command import Command
+from omnigraph.cli.render import size
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    add_positional_uri(parser)
+    add_branch(parser, help="only this branch; all of them by default")
+    parser.add_argument("--deep", action="store_true", help="also checksums, every value, and the rules of the schema")
+    parser.add_argument(
+        "--quarantine", action="store_true", help="put aside what cannot be read; nobody else may be writing"
+    )
+    add_json(parser)
+
+
+def _run(call: Call) -> int:
+    args = call.args
+    if args.quarantine:
+        call.echo_target()
+    with call.graph(read_only=not args.quarantine) as graph:
+        report = graph.verify(deep=args.deep, branch=args.branch, quarantine=args.quarantine)
+    document = report.to_dict()
+    call.show(document, *verified_lines(document))
+    return 0 if report.is_whole or report.quarantined else 1
+
+
+def verified_lines(document: Mapping[str, Any]) -> list[str]:
+    """What was found, for people."""
+    lines = []
+    for each in document["findings"]:
+        lines.append(f"{each['kind']} {each['path']}: {each['problem']}")
+        lines += [
+            f"  lost on {at['branch']} #{at['number']} ({at['commit']})"
+            + (f": {at['type_key']}" if at["type_key"] is not None else "")
+            for at in each["commits"]
+        ]
+    lines += [f"quarantined: {each}" for each in document["quarantined"]]
+    checked = document["checked"]
+    whole = "everything is there" if not document["findings"] else f"{len(document['findings'])} findings"
+    lines.append(
+        f"{whole}: {checked['commits']} commits, {checked['versions']} versions, {checked['files']} files, "
+        f"{size(checked['bytes'])}"
+    )
+    return lines
+
+
+COMMANDS = {"": Command(_run, _arguments, "  omnigraph verify ./library --deep")}
