@@ -18,7 +18,7 @@ from omnigraph import Graph, LoadResult, limits
 from omnigraph.errors import InvalidRequestError, LimitError, UnavailableError
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.model.commit import RECOVERY_ACTOR
-from omnigraph.pipeline.load.spark import spark_fault
+from omnigraph.pipeline.load.jobs import spark_fault
 
 SCHEMA = "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person"
 PLACES = [place for place in Failpoint if place.startswith(("load.", "write.", "publish.entry_put", "publish.intent"))]
