@@ -129,6 +129,13 @@ class ObjectStore(Protocol):
         """Delete every object below a folder, recursively; doing it twice is no error."""
         ...
 
+    def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
+        """Files under way, which nobody lists, that were last written before a time: their writers died.
+
+        With `delete` they are deleted, too.
+        """
+        ...
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Return only when these files, written beside this port by the table library, would survive losing power."""
         ...

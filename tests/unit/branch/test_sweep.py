@@ -1,6 +1,7 @@
 """Sweeping deletes what nothing reaches, and nothing else; every file has its reason."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -281,6 +282,23 @@ def test_files_that_no_commit_ever_named_go(parts: Parts) -> None:
     done = swept(parts)
 
     assert set(stray) <= {file.path for file in done.deleted}
+
+
+def test_files_under_way_of_writers_that_died_go_and_those_of_the_living_stay(parts: Parts, tmp_path: Path) -> None:
+    grow(parts)
+    data = tmp_path / parts.log.live_head(MAIN).tables[PERSON].table / "data"
+    dead, living = data / "x.lance#12", tmp_path / "__manifest" / "log" / "main" / "hint#345"
+    for file in (dead, living):
+        file.write_bytes(b"half")
+    os.utime(dead, (1_000_000_000, 1_000_000_000))
+
+    planned = sweep(parts, older_than_s=0, dry_run=True)
+    assert dead.exists()
+    done = sweep(parts, older_than_s=0)
+
+    for found in ([item.file for item in planned.items], done.deleted):
+        assert [file.path for file in found if file.kind is FileKind.TEMPORARY] == [str(dead.relative_to(tmp_path))]
+    assert (dead.exists(), living.exists()) == (False, True)
 
 
 def test_what_nobody_knows_is_left_alone(parts: Parts) -> None:

@@ -23,7 +23,7 @@ left, whatever happened: nothing of its state is kept anywhere.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph import limits
 from omnigraph.branch.marks import live_branches
@@ -98,13 +98,15 @@ def sweep(parts: Parts, *, older_than_s: float | None = None, dry_run: bool = Fa
         kept_bytes=sum(file.size for file in kept),
         barriers=barriers,
     )
+    left = _left_under_way(parts, judged.held, ages, delete=not dry_run)
+    items = swept.items + tuple(Item(each, Verdict.ORPHAN, "left under way by a writer that died") for each in left)
     if dry_run:
-        return swept
+        return replace(swept, items=items)
     orphans = [item.file for item in swept.of(Verdict.ORPHAN)]
     orphans += _put_floors(parts, orphans, judged)
     reached(Failpoint.SWEEP_FLOORS_PUT)
     done = delete_all(parts, orphans)
-    return Swept(swept.items, swept.kept_files, swept.kept_bytes, tuple(done.files), done.errors, barriers)
+    return replace(swept, items=items, deleted=(*done.files, *left), errors=done.errors)
 
 
 def _judged(parts: Parts, candidates: Sequence[Candidate], ages: Ages) -> _Judged:
@@ -116,6 +118,20 @@ def _judged(parts: Parts, candidates: Sequence[Candidate], ages: Ages) -> _Judge
     held = before.and_also(roots.held(parts, now_us=ages.now_us))
     roots.add_held(parts, found, held)
     return _Judged(tuple(classified(candidates, found, held, ages)), found, held)
+
+
+def _left_under_way(parts: Parts, held: roots.Held, ages: Ages, *, delete: bool) -> list[Candidate]:
+    """Files that no listing shows. One that still grows is young, so these need be no older than any other."""
+    grace_s = max(ages.older_than_s, limits.SWEEP_GRACE_S)
+    before_us = ages.now_us - int(grace_s * _SECOND_US)
+    if held.since_us is not None:
+        before_us = min(before_us, held.since_us)
+    stores = [parts.store] if parts.store is parts.table_files else [parts.store, parts.table_files]
+    return [
+        Candidate(listed.path, listed.size, listed.modified_us, FileKind.TEMPORARY, "")
+        for store in stores
+        for listed in store.leftovers(before_us=before_us, delete=delete)
+    ]
 
 
 def _is_eager(parts: Parts, items: Sequence[Item], ages: Ages) -> bool:

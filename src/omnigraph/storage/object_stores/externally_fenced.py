@@ -159,6 +159,11 @@ class ExternallyFencedStore:
         self._inner.delete_prefix(STAGED_FOLDER + prefix)
         self._inner.delete_prefix(prefix)
 
+    def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
+        """Files under way whose writers died, and what they staged and can never come to anything."""
+        found = list(self._inner.leftovers(before_us=before_us, delete=delete))
+        return found + ([Listed(path, 0, 0) for path in self.sweep_staged()] if delete else [])
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Return only when these files would survive losing power."""
         self._inner.make_durable(paths)

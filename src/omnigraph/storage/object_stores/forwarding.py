@@ -82,6 +82,11 @@ class ForwardingStore:
         """Delete every object below a folder, recursively; doing it twice is no error."""
         self._forward(RequestKind.DELETE_PREFIX, prefix, lambda: self._inner.delete_prefix(prefix))
 
+    def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
+        """Files under way whose writers died; with `delete`, deleted."""
+        kind = RequestKind.DELETE_PREFIX if delete else RequestKind.LIST
+        return self._forward(kind, "", lambda: self._inner.leftovers(before_us=before_us, delete=delete))
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Return only when these files would survive losing power."""
         self._forward(RequestKind.MAKE_DURABLE, paths[0] if paths else "", lambda: self._inner.make_durable(paths))

@@ -131,6 +131,26 @@ class LocalStore:
         if prefix:
             self._remove_folder(self._root / prefix)
 
+    def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
+        """Files under way that were last written before a time; with `delete`, deleted."""
+        found = []
+        try:
+            for folder, _, names in os.walk(self._root):
+                for name in names:
+                    file = Path(folder) / name
+                    path = str(file.relative_to(self._root))
+                    if not is_temporary(path):
+                        continue
+                    with contextlib.suppress(FileNotFoundError):  # its writer lives, and has just given it its name
+                        status = file.stat(follow_symlinks=False)
+                        if status.st_mtime_ns // 1_000 < before_us:
+                            if delete:
+                                file.unlink()
+                            found.append(Listed(path, status.st_size, status.st_mtime_ns // 1_000))
+        except OSError as error:
+            raise self._mapped(error, "list", "") from error
+        return sorted(found, key=lambda listed: listed.path)
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Sync these files, or all files of these folders, and the folders that lead to them."""
         if self._durability is Durability.PROCESS:

@@ -106,6 +106,20 @@ class ObstoreStore:
         while page := [listed.path for listed in islice(found, limits.STORE_LIST_PAGE_KEYS_MAX)]:
             self._delete(page)
 
+    def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
+        """Objects with the names of files under way: left by a copy of a folder, since writers here make none."""
+        try:
+            found = [each for page in obstore.list(self._inner) for each in page if is_temporary(each["path"])]
+        except FOREIGN_ERRORS as error:
+            raise mapped(error, RequestKind.LIST, "", uri=self._uri) from error
+        listed = [
+            Listed(each["path"], each["size"], (each["last_modified"] - _EPOCH) // _MICROSECOND) for each in found
+        ]
+        old = [each for each in listed if each.modified_us < before_us]
+        for each in old if delete else ():
+            self._delete([each.path])
+        return old
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Nothing to do: an answered put is durable here."""
 
