@@ -74,7 +74,12 @@ class VerifyReport:
                     "rows": each.rows,
                     "certain": each.certain,
                     "commits": [
-                        {"branch": at.branch, "number": at.number, "commit": at.commit, "type_key": at.type_key}
+                        {
+                            "branch": at.branch,
+                            "number": at.number,
+                            "commit": at.commit or None,
+                            "type_key": at.type_key or None,
+                        }
                         for at in each.affected
                     ],
                 }
