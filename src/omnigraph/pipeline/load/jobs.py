@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkContext
+from pyspark.errors import PySparkException
 
 from omnigraph.errors import GraphError, LimitError, UnavailableError
 from omnigraph.ids import IdSource
@@ -45,8 +46,8 @@ class Jobs:
         try:
             with watched(self._request.watch, total, self.context, group, rows):
                 return work.collect()
-        except Py4JJavaError as fault:
-            raise spark_fault(str(fault.java_exception)) from fault
+        except (Py4JError, PySparkException) as fault:
+            raise spark_fault(str(fault)) from fault
         except BaseException:
             self.context.cancelJobGroup(group)
             raise
