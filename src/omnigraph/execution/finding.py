@@ -197,6 +197,8 @@ class RowFinder:
             return None
 
     def _is_worth_reading(self, anchor: Columns, column: str) -> bool:
+        if self._versions.column_in_memory(anchor, column) is not None:
+            return True
         if anchor.numbering.size * _BYTES_PER_TEXT > self._bytes_max:
             return False
         # Without an index a search reads the whole column as well, and keeps nothing of it.

@@ -31,6 +31,8 @@ def end_breaches(staging: Staging, ends: Iterable[EndsAt]) -> Iterator[Constrain
     ends = list(ends)
     named: dict[str, list[str]] = {}
     for end in ends:
+        if not staging.pending[end.type_key].has_rows:
+            continue
         named.setdefault(end.node_key, []).extend(_ids(staging.pending[end.type_key].rows, end.column))
     # One look per node type, whatever the number of edge types.
     missing = {key: set(staging.missing(key, ids)) for key, ids in named.items() if ids}
