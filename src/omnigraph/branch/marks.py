@@ -23,7 +23,7 @@ from omnigraph import limits
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import StoreError
+from omnigraph.storage.object_store import OutcomeUnknown, StoreError
 from omnigraph.transaction.parts import Parts
 
 _LOOK_THREADS = 8
@@ -100,7 +100,11 @@ def live_branches(parts: Parts) -> list[str]:
 
 def announce(parts: Parts, branch: str, number: int) -> None:
     """Note, before the entry is put, that it may begin or end the branch."""
-    parts.store.put(paths.branch_mark(branch, number, Mark.CHANGING), b"")
+    mark = paths.branch_mark(branch, number, Mark.CHANGING)
+    try:
+        parts.store.put(mark, b"")
+    except OutcomeUnknown:
+        parts.store.put(mark, b"")  # put twice it is put once; the entry must not come before it
     reached(Failpoint.BRANCH_CHANGE_NOTED)
 
 
