@@ -18,8 +18,8 @@ from omnigraph.api.commits import Commits
 from omnigraph.api.diffing import State
 from omnigraph.api.evolving import SchemaApplied
 from omnigraph.api.loading import LoadOptions, LoadResult
-from omnigraph.api.merging import MergeResult, Resolutions
 from omnigraph.api.maintaining import DEFAULT_MAINTENANCE, Maintenance, MaintenanceReport, maintain_once, passes
+from omnigraph.api.merging import MergeResult, Resolutions
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text

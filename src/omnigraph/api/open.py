@@ -130,9 +130,7 @@ def verify(
         _store(uri, options, read_only=read_only), read_only=read_only, settings=_settings(options)
     )
     schemas = Schemas(parts)
-    return verified(
-        parts, lambda digest: schemas.of(digest).schema, deep=deep, branch=branch, quarantine=quarantine
-    )
+    return verified(parts, lambda digest: schemas.of(digest).schema, deep=deep, branch=branch, quarantine=quarantine)
 
 
 def _settings(options: OpenOptions) -> Settings:
