@@ -5,13 +5,15 @@ unique values and `@index` over one property of a node become indexes; over seve
 and on edges, none is built.
 """
 
+from collections.abc import Mapping
+
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, Index, Key, Unique
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.tables.indexes import IndexKind, IndexSpec
 
 _FEW_VALUES = frozenset({Scalar.BOOL})
 # One cell, so that the index holds every vector and leaves none out: it never changes which are nearest.
-_VECTOR_OPTIONS = {"metric": "l2", "num_partitions": 1}
+_VECTOR_OPTIONS: Mapping[str, str | int] = {"metric": "l2", "num_partitions": 1}
 
 
 def declared_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:
@@ -77,5 +79,4 @@ def _kinds(of: PropertyType, *, is_searched: bool) -> tuple[IndexKind, ...]:
 
 
 def _spec(column: str, kind: IndexKind) -> IndexSpec:
-    options = _VECTOR_OPTIONS if kind.is_vector else {}
-    return IndexSpec(f"{column}_{kind.lower()}", column, kind, options)
+    return IndexSpec(f"{column}_{kind.lower()}", column, kind, _VECTOR_OPTIONS if kind.is_vector else {})
