@@ -7,8 +7,9 @@ cost does not grow with history. It is put before the first effect and brought u
 import contextlib
 import hashlib
 import json
+from dataclasses import dataclass
 
-from omnigraph.errors import UnavailableError
+from omnigraph.errors import OutcomeUnknownError, UnavailableError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import OutcomeUnknown, StoreError
@@ -16,43 +17,84 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.settle import settled
 
 
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What is noted of a key.
+
+    Attributes:
+        number: the entry from which to look for its commit.
+        commit: the commit, once there is one; it is then the entry of that number.
+    """
+
+    number: int
+    commit: str | None = None
+
+
 def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | None:
     """The commit that carries this key, if one does; otherwise notes that a write under it may follow `base`.
 
     Raises:
         UnavailableError: the key cannot be noted; without the note a second request would not find the first.
+        OutcomeUnknownError: the entries in which the first would be were pruned, and its note does not say.
     """
     path = _path(branch, key)
     try:
-        number = _number(settled(parts.store, path, _note(base.number), clock=parts.clock))
+        note = _read(settled(parts.store, path, _note(base.number), clock=parts.clock))
     except OutcomeUnknown as fault:
         raise UnavailableError(f"the idempotency key could not be noted, so nothing was done: {fault}") from fault
+    first = max(note.number, base.pruned.floor)
     found = None
-    # A key is remembered as long as the entry that carries it.
-    for entry in (*parts.log.between(branch, max(number, base.pruned.floor), base.number - 1), base):
+    for entry in (*parts.log.between(branch, first, base.number - 1), base):
         if entry.kind is CommitKind.FORK:
             found = None  # the name was used again: what was done in its earlier life is not done in this one
         elif entry.idempotency_key == key:
             found = entry
+    if found is None and (base.life or 1) <= note.number < base.pruned.floor:
+        return _pruned_use(branch, key, base, note)
     return found
+
+
+def _pruned_use(branch: str, key: str, base: Record, note: _Note) -> Record:
+    """What is still known of a commit that was pruned. The note outlives it; what it changed nobody knows any more."""
+    if note.commit is None:
+        raise OutcomeUnknownError(
+            f"a request with this idempotency key began after entry {note.number} of branch '{branch}', which was "
+            "pruned; whether it was carried out cannot be told any more. Look for what it did, then use another key",
+            branch=branch,
+            number=note.number,
+        )
+    return Record(
+        commit=note.commit,
+        branch=branch,
+        number=note.number,
+        kind=CommitKind.MUTATION,
+        parent=None,
+        schema=base.schema,
+        tables=base.tables,
+        created_at_us=base.created_at_us,
+        idempotency_key=key,
+        pruned=base.pruned,
+    )
 
 
 def note_use(parts: Parts, branch: str, key: str, entry: Record) -> None:
     """Remember where the commit with this key is."""
     with contextlib.suppress(StoreError):  # the older note still leads to it
-        parts.store.put(_path(branch, key), _note(entry.number))
+        parts.store.put(_path(branch, key), _note(entry.number, entry.commit))
 
 
 def _path(branch: str, key: str) -> str:
     return paths.idempotency(branch, hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest())
 
 
-def _note(number: int) -> bytes:
-    return json.dumps({"number": number}).encode()
+def _note(number: int, commit: str | None = None) -> bytes:
+    return json.dumps({"number": number} | ({} if commit is None else {"commit": commit})).encode()
 
 
-def _number(note: bytes) -> int:
+def _read(note: bytes) -> _Note:
     try:
-        return max(1, int(json.loads(note)["number"]))
-    except (ValueError, KeyError, TypeError):
-        return 1  # scribbled over: look from the first entry on
+        found = json.loads(note)
+        commit = found.get("commit")
+        return _Note(max(1, int(found["number"])), commit if isinstance(commit, str) else None)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return _Note(1)  # scribbled over: look from the first entry on
