@@ -17,7 +17,6 @@ from omnigraph.branch.lines import Line, birth, lines
 from omnigraph.branch.points import of_commit
 from omnigraph.errors import ChangeGapError, FormatError, InvalidRequestError, LimitError
 from omnigraph.model.commit import Record
-from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 
 _AFTER = "after:"
@@ -290,4 +289,4 @@ class Feed:
             found = self.parts.log.read(line.branch, each)
             if found is not None and found.is_commit:
                 return found.commit
-        return paths.entry_name(number)
+        return f"number {number} of {line.branch}"
