@@ -128,7 +128,7 @@ def numbers_taken(handle: Handle) -> set[int]:
     """The numbers of fragments that a version has, or that its indexes still mention."""
     taken = {fragment.id for fragment in handle.fragments()}
     for index in handle.dataset.describe_indices():
-        taken.update(*(segment.fragment_ids for segment in index.segments))
+        taken = taken.union(*(segment.fragment_ids for segment in index.segments))
     return taken
 
 
