@@ -141,7 +141,6 @@ def test_branches_tags_and_times_can_be_read(spark: SparkSession, graph: Graph) 
     ("options", "told"),
     [
         ({"type": "Nobody"}, "there is no type 'Nobody'"),
-        ({"type": "Person", "branch": "nowhere"}, "nowhere"),
         ({"type": "Person", "columns": "shoe"}, "no column 'shoe'"),
         ({"type": "Person", "filter": "shoe = 4"}, "shoe"),
         ({}, "needs the options 'graph' and 'type'"),

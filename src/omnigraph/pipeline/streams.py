@@ -58,7 +58,7 @@ def run_stream(
     def each(batch: DataFrame, number: int) -> None:
         sink(batch, batch_key(stream_id, number))
 
-    writing = rows.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint)).queryName(stream_id)
+    writing = rows.writeStream.foreachBatch(each).option("checkpointLocation", _place(checkpoint)).queryName(stream_id)
     if available_now:
         writing = writing.trigger(availableNow=True)
     elif every is not None:
@@ -80,4 +80,10 @@ def lines_of_folder(spark: SparkSession, folder: "str | Path", *, files_per_batc
     reading = spark.readStream.format("text")
     if files_per_batch is not None:
         reading = reading.option("maxFilesPerTrigger", files_per_batch)
-    return reading.load(str(folder))
+    return reading.load(_place(folder))
+
+
+def _place(path: "str | Path") -> str:
+    """A path as Spark's own process understands it, whose working folder is not ours."""
+    text = str(path)
+    return text if "://" in text else str(Path(text).absolute())
