@@ -36,7 +36,7 @@ def rejected(reason: str) -> InvalidRequestError:
 def encode(what: Carried, payload: Mapping[str, Any]) -> str:
     """The text for a place."""
     body = json.dumps({"for": what, **payload}, separators=(",", ":"), sort_keys=True).encode()
-    return base64.urlsafe_b64encode(body + hashlib.sha256(body).digest()).decode().rstrip("=")
+    return _text(body + hashlib.sha256(body).digest())
 
 
 def decode(what: Carried, text: str, *, refuse: Callable[[str], InvalidRequestError] = rejected) -> dict[str, Any]:
@@ -59,6 +59,8 @@ def decode(what: Carried, text: str, *, refuse: Callable[[str], InvalidRequestEr
         whole = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error):
         raise refuse(f"invalid {what} encoding") from None
+    if _text(whole) != text:
+        raise refuse(f"invalid {what} encoding")  # some of its last bits mean nothing, and are not as we write them
     body, checksum = whole[:-_CHECKSUM_BYTES], whole[-_CHECKSUM_BYTES:]
     if hashlib.sha256(body).digest() != checksum:
         raise refuse(f"invalid {what} checksum")
@@ -83,3 +85,7 @@ def sound_payload(what: Carried, *, refuse: Callable[[str], InvalidRequestError]
         if isinstance(fault, InvalidRequestError):
             raise
         raise refuse(f"invalid {what} payload") from fault
+
+
+def _text(whole: bytes) -> str:
+    return base64.urlsafe_b64encode(whole).decode().rstrip("=")
