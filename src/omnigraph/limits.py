@@ -194,6 +194,8 @@ FRAGMENT_NUMBER_MAX = 2**31
 
 # Differences: of a fragment that loses a greater share of its rows, all are read instead of one after the other.
 TAKEN_ROWS_SHARE_MAX = 0.05
+# A longer deletion vector is told by a scan of the rows that are left.
+DELETIONS_READ_MAX = 100_000
 # Merge: entries of a log read at once while a common ancestor is looked for; resolutions a commit lists by name.
 ANCESTORS_READ_AT_ONCE = 64
 MERGE_RESOLUTIONS_LISTED_MAX = 1_000

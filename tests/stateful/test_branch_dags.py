@@ -313,8 +313,8 @@ class BranchMachine(RuleBasedStateMachine):
 
 
 NORMAL = settings(
-    max_examples=25,
-    stateful_step_count=16,
+    max_examples=24,
+    stateful_step_count=24,
     deadline=None,
     derandomize=True,
     print_blob=True,

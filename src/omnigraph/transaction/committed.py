@@ -124,6 +124,18 @@ class CommittedRows:
                 sighted.note(unseen, found)
         return Places(table.pin.version, sighted.places), sighted.absent
 
+    def sight(self, pin: Pin, places: Mapping[str, int], absent: Iterable[str]) -> None:
+        """Be told where rows of a version lie, and which ids it certainly has not.
+
+        Args:
+            pin (Pin): the version.
+            places (Mapping[str, int]): addresses by id.
+            absent (Iterable[str]): ids that no row has.
+        """
+        sighted = self._of(pin)
+        sighted.places.update(places)
+        sighted.absent.update(absent)
+
     def _edges(self, table: Table, column: str, nodes: Sequence[str]) -> Sequence[FoundEdge]:
         edges = None if self._finder is None else self._finder.edges(table.pin, column, nodes)
         if edges is None:

@@ -4,7 +4,7 @@ Statements read through here, so a later one sees what an earlier one did. Nothi
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -175,6 +175,10 @@ class Staging:
             pending.note_absent(set(map(str, texts)).difference(map(str, found[ID].to_pylist())))
         return found
 
+    def sight(self, type_key: str, places: Mapping[str, int], absent: Iterable[str]) -> None:
+        """Be told where committed rows of a type lie, and which ids are not there, so that nobody looks for them."""
+        self._committed.sight(self._table(type_key).pin, places, absent)
+
     def read_whole(self, type_key: str) -> None:
         """Note that the write's validity rests on every entity of a type being as it is."""
         self._touch(type_key).reads_whole = True
@@ -208,7 +212,7 @@ class Staging:
             self._touch(type_key).reads |= tokens(TokenKind.EXISTS, ids)
             if taken:
                 raise ConflictError(
-                    f"{type_key} '{taken[0]}' already exists",
+                    str(KeyConflict(type_key, taken[0])),
                     conflicts=tuple(KeyConflict(type_key, each) for each in sorted(taken)),
                     code="key_conflict",
                 )
@@ -356,7 +360,9 @@ class Staging:
             return pending.effect()
         few = ids if isinstance(ids, list) else []
         places, absent = self._committed.places(self._table(type_key), few)
-        pending.note_absent(absent.intersection(few))
+        # Of many ids only what somebody has told is known.
+        named = few if not absent or isinstance(ids, list) else [str(each) for each in ids.to_pylist()]
+        pending.note_absent(absent.intersection(named))
         return pending.effect(places)
 
     # -- inside -------------------------------------------------------------------------------------------------------

@@ -5,16 +5,24 @@ Ids come from the records where these tell; rows come from the tables, of which 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from omnigraph.branch.merge.net import net_changes
 from omnigraph.branch.merge.sides import Lineage, Side, Sides, columns_from, defaults_of, fitted, relaxed
 from omnigraph.branch.row_changes import RowChanges, row_changes
 from omnigraph.model.commit import Pin, Record
+from omnigraph.model.schema import ID
 from omnigraph.storage.records.change_file import ChangedIds
+from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
 
 SchemaOf = Callable[[str], Accepted]
 NOTHING = ChangedIds((), (), ())
@@ -41,6 +49,7 @@ class Changed:
     sides: Sides
     _nets: dict[Side, dict[str, ChangedIds] | None] = field(default_factory=dict)
     _rows: dict[tuple[Side, str], RowChanges] = field(default_factory=dict)
+    _at_base: dict[tuple[Side, str], tuple["pa.Array[Any]", Addresses]] = field(default_factory=dict)
 
     def pin(self, lineage: Lineage, side: Side) -> Pin | None:
         """The version that a side has of a type."""
@@ -66,6 +75,20 @@ class Changed:
             known = self._rows[side, lineage.key] = self._read(lineage, side)
         return known
 
+    def places_on_ground(self, lineage: Lineage) -> dict[str, int]:
+        """Where the rows lie that the other side replaced or deleted and the ground left alone, as far as is known."""
+        side = self.sides.ground.other
+        delta, ground = self.rows(lineage, side), self.rows(lineage, self.sides.ground)
+        if lineage.base is None or (side, lineage.key) not in self._at_base:
+            return {}
+        ids, addresses = self._at_base[side, lineage.key]
+        ours, theirs = (pc.is_in(ids, value_set=each.ids) for each in (delta, ground))
+        wanted = pc.and_(ours, pc.invert(theirs))
+        chosen = addresses[np.array(wanted.to_numpy(zero_copy_only=False), np.bool_)]
+        places, known = self.parts.tables.places_in(lineage.ground, lineage.base, chosen)
+        names = ids.filter(wanted).filter(pa.array(known)).to_pylist()
+        return dict(zip(map(str, names), places[known].tolist(), strict=True))
+
     def rows_of(self, lineage: Lineage, pin: Pin, schema: str, ids: list[str]) -> pa.Table:
         """Entities of a version, in the columns that the result has."""
         found = self.parts.tables.open(pin).rows_with_ids(ids)
@@ -84,6 +107,11 @@ class Changed:
         if lineage.base is None:
             return row_changes(layout.empty_table(), self._fitted(lineage, self.parts.tables.open(pin).scan(), schema))
         difference = self.parts.tables.difference(lineage.base, pin)
+        if len(difference.removed_at) == difference.removed.num_rows:
+            self._at_base[side, lineage.key] = (
+                difference.removed.column(ID).combine_chunks(),
+                difference.removed_at,
+            )
         return row_changes(
             self._fitted(lineage, difference.removed, self.base.schema),
             self._fitted(lineage, difference.added, schema),

@@ -241,6 +241,8 @@ class _Work:
         changed = self._against_target(lineage, writes)
         if not _is_at(self.staging.snapshot.record, lineage.key, lineage.ground):
             self._adopt(lineage.key, lineage.ground, changed)
+        absent = set(ids_of(delta.inserted)).difference(str(each) for each in ground.ids.to_pylist())
+        self.staging.sight(lineage.key, self.changed.places_on_ground(lineage), absent)
         for rows in (*writes.upserts, *writes.undecided):
             self._put(lineage.key, rows)
         if writes.deletes:

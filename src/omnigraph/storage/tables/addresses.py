@@ -1,5 +1,6 @@
 """Row addresses: `fragment << 32 | offset`, and deleting the rows they name."""
 
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from lance import LanceDataset
+from lance.bitmap import Bitmap
 from lance.fragment import FragmentMetadata, LanceFragment
+
+from omnigraph import limits
+from omnigraph.errors import InternalError
 
 Addresses = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.uint64]
 
 _OFFSET_BITS = np.uint64(32)
 _OFFSET_MASK = np.uint64(0xFFFF_FFFF)
+_AS_ARROW = ".arrow"
+_BITMAP: Any = Bitmap  # its readers of bytes are missing from the stubs
 NO_ADDRESSES: Addresses = np.empty(0, dtype=np.uint64)
 
 
@@ -63,6 +70,32 @@ def live_offsets(dataset: LanceDataset, fragment: FragmentMetadata) -> Offsets:
         columns=[], fragments=open_fragments(dataset, [fragment]), with_row_address=True
     ).to_table()
     return np.sort(as_addresses(scanned.column("_rowaddr")) & _OFFSET_MASK)
+
+
+def deleted_offsets(dataset: LanceDataset, fragment: FragmentMetadata) -> Offsets:
+    """The offsets of a fragment's rows that are deleted, ascending.
+
+    Where they are few their own file tells, at a cost that does not follow the fragment's size.
+    """
+    file = fragment.deletion_file
+    if file is None:
+        return NO_ADDRESSES
+    if fragment.num_deletions > limits.DELETIONS_READ_MAX:
+        alive = np.zeros(fragment.physical_rows, np.bool_)
+        alive[live_offsets(dataset, fragment)] = True
+        return np.flatnonzero(~alive).astype(np.uint64)
+    path = file.path(fragment.id)
+    with tempfile.NamedTemporaryFile() as local:
+        session: Any = dataset.new_file_session()  # type: ignore[no-untyped-call]  # it comes without types
+        session.download_file(path, local.name)
+        body = local.read()
+    if path.endswith(_AS_ARROW):
+        found = np.asarray(pa.ipc.open_file(pa.BufferReader(body)).read_all().column(0), np.uint64)
+    else:
+        found = np.fromiter(_BITMAP._from_bytes(body), np.uint64)
+    if len(found) != fragment.num_deletions:
+        raise InternalError(f"the deletion vector {path} has {len(found)} rows instead of {fragment.num_deletions}")
+    return np.sort(found)
 
 
 def open_fragments(dataset: LanceDataset, fragments: Iterable[FragmentMetadata]) -> list[LanceFragment]:

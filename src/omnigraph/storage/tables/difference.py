@@ -1,18 +1,21 @@
 """The rows in which two versions of a table differ, at the cost of what differs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, as_addresses, at, by_fragment, open_fragments
-from omnigraph.storage.tables.effect import effect_between
+from omnigraph.storage.tables.effect import effect_between, key_of, keyed
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.handles import Handle
 from omnigraph.storage.tables.table import ADDRESS, Table
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,12 @@ class Difference:
     Attributes:
         removed: rows of the older version, in its columns.
         added: rows of the newer version, in its columns.
+        removed_at: where the removed rows lie in the older version, one address for each.
     """
 
     removed: pa.Table
     added: pa.Table
+    removed_at: Addresses = field(default_factory=lambda: NO_ADDRESSES)
 
 
 def difference(older: Handle, newer: Handle, columns: Sequence[str] | None) -> Difference:
@@ -49,12 +54,41 @@ def difference(older: Handle, newer: Handle, columns: Sequence[str] | None) -> D
             fragments=open_fragments(newer.dataset, effect.added),
             filter=None if effect.added else "false",
         ).to_table()
-    returned = _rows_at(newer, effect.returned, columns)
-    return Difference(_rows_at(older, effect.removed, columns), pa.concat_tables([fresh, returned]))
+    returned, _ = _rows_at(newer, effect.returned, columns)
+    removed, removed_at = _rows_at(older, effect.removed, columns)
+    return Difference(removed, pa.concat_tables([fresh, returned]), removed_at)
 
 
-def _rows_at(handle: Handle, addresses: Addresses, columns: Sequence[str] | None) -> pa.Table:
+def addresses_in(newer: Handle, older: Handle, addresses: Addresses) -> tuple[Addresses, Mask]:
+    """Where rows of one version lie in another.
+
+    Args:
+        newer (Handle): the version to find them in.
+        older (Handle): the version they were found in.
+        addresses (Addresses): where they lie there.
+
+    Returns:
+        tuple[Addresses, Mask]: their addresses, and of which they are known: fragments that were laid out anew are
+            not there any more. Whether a row was deleted is not looked at.
+    """
+    numbers = {key: fragment.id for key, fragment in keyed(newer.fragments()).items()}
+    found, known = addresses.copy(), np.zeros(len(addresses), np.bool_)
+    fragments = addresses >> np.uint64(32)
+    offsets = addresses & np.uint64(0xFFFF_FFFF)
+    for fragment in older.fragments():
+        number = numbers.get(key_of(fragment))
+        if number is not None:
+            here = fragments == np.uint64(fragment.id)
+            found[here] = at(number, offsets[here])
+            known |= here
+    return found, known
+
+
+def _rows_at(handle: Handle, addresses: Addresses, columns: Sequence[str] | None) -> tuple[pa.Table, Addresses]:
     """Rows where they lie. Of a fragment that loses many, as all do in a compaction, all are read and some are kept."""
+    if not len(addresses):
+        nothing = _table(handle).schema.empty_table()
+        return nothing if columns is None else nothing.select(list(columns)), NO_ADDRESSES
     fragments = {fragment.id: fragment for fragment in handle.fragments()}
     few, many = [NO_ADDRESSES], []
     for fragment_id, offsets in by_fragment(addresses):
@@ -62,7 +96,8 @@ def _rows_at(handle: Handle, addresses: Addresses, columns: Sequence[str] | None
             many.append(fragment_id)
         else:
             few.append(at(fragment_id, offsets))
-    found = [_table(handle).rows_at(np.concatenate(few).tolist(), columns=columns)]
+    taken = np.concatenate(few)
+    found, places = [_table(handle).rows_at(taken.tolist(), columns=columns)], [taken]
     if many:
         with mapped(handle.table, handle.version):
             scanned = handle.dataset.scanner(
@@ -70,9 +105,11 @@ def _rows_at(handle: Handle, addresses: Addresses, columns: Sequence[str] | None
                 fragments=open_fragments(handle.dataset, [fragments[each] for each in many]),
                 with_row_address=True,
             ).to_table()
-        wanted = np.isin(as_addresses(scanned.column(ADDRESS)), addresses)
-        found.append(scanned.drop_columns([ADDRESS]).filter(pa.array(wanted)))
-    return pa.concat_tables(found)
+        lie_at = as_addresses(scanned.column(ADDRESS))
+        wanted = np.isin(lie_at, addresses)
+        found.append(scanned.select(found[0].column_names).filter(pa.array(wanted)))
+        places.append(lie_at[wanted])
+    return pa.concat_tables(found), np.concatenate(places)
 
 
 def _table(handle: Handle) -> Table:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from lance.fragment import DataFile, FragmentMetadata
 
-from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Offsets, at, live_offsets
+from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, at, deleted_offsets, live_offsets
 from omnigraph.storage.tables.handles import Handle
 
 FragmentKey = tuple[str, ...]
@@ -74,24 +74,18 @@ def effect_between(older: Handle, newer: Handle) -> Effect:
         after = new.get(key)
         if after is not None and same_rows(before, after):
             continue
-        lived = live_offsets(older.dataset, before)
-        lives = live_offsets(newer.dataset, after) if after is not None else lived[:0]
-        removed.append(at(before.id, _without(lived, lives, before.physical_rows)))
-        if after is not None:
-            returned.append(at(after.id, _without(lives, lived, before.physical_rows)))
+        if after is None:
+            removed.append(at(before.id, live_offsets(older.dataset, before)))
+            continue
+        # Deleted rows are few as a rule, where those alive are many.
+        dead, dead_now = deleted_offsets(older.dataset, before), deleted_offsets(newer.dataset, after)
+        removed.append(at(before.id, np.setdiff1d(dead_now, dead, assume_unique=True)))
+        returned.append(at(after.id, np.setdiff1d(dead, dead_now, assume_unique=True)))
     return Effect(
         added=tuple(fragment for key, fragment in new.items() if key not in old),
         removed=np.concatenate(removed),
         returned=np.concatenate(returned),
     )
-
-
-def _without(some: Offsets, others: Offsets, rows: int) -> Offsets:
-    """The offsets that are not among others; one mark for each row of the fragment, and nothing is sorted."""
-    left = np.zeros(rows, np.bool_)
-    left[some] = True
-    left[others] = False
-    return np.flatnonzero(left).astype(np.uint64)
 
 
 def same_content(one: Handle, other: Handle) -> bool:

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.storage.tables.compact import compact, keep_up, tail_to_rewrite, to_rewrite
-from omnigraph.storage.tables.difference import Difference, difference
+from omnigraph.storage.tables.difference import Difference, Mask, addresses_in, difference
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
 from omnigraph.storage.tables.handles import Handle, Handles, shared_session
@@ -320,6 +321,19 @@ class Tables:
             Difference: rows that only one of them has; replaced and moved rows are on both sides.
         """
         return difference(self._handles.open(older), self._handles.open(newer), columns)
+
+    def places_in(self, newer: Pin, older: Pin, addresses: Addresses) -> tuple[Addresses, Mask]:
+        """Where rows of one version lie in another; see `difference.addresses_in`.
+
+        Args:
+            newer (Pin): the version to find them in.
+            older (Pin): the version they were found in.
+            addresses (Addresses): where they lie there.
+
+        Returns:
+            tuple[Addresses, Mask]: their addresses, and of which of them they are known.
+        """
+        return addresses_in(self._handles.open(newer), self._handles.open(older), addresses)
 
     def discard(self, base: Pin, staged: Pin) -> tuple[str, ...]:
         """The files to delete when a staged version is given up; deletes nothing itself.

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.handles import shared_session
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, Tables
@@ -77,3 +78,37 @@ def test_files_that_both_versions_have_are_not_read(root: Path, tables: Tables, 
             (root / name).unlink()
     shared_session.cache_clear()
     assert ages(Tables(str(root)).difference(base, newer).added) == {"dan": 4}
+
+
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
+@pytest.mark.parametrize("read_at_most", [0, limits.DELETIONS_READ_MAX])
+def test_deleted_rows_are_told_whichever_way_their_file_is_written(
+    tables: Tables, share: float, read_at_most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few are written as a list, many as a bitmap; very many are found by a scan of what is left."""
+    monkeypatch.setattr(limits, "DELETIONS_READ_MAX", read_at_most)
+    count = 20_000
+    pin = tables.create("nodes/01MANY", PERSON)
+    before = tables.stage_rows(pin, RowsToStage(appends=people({f"p{each:05d}": each for each in range(count)}))).pin
+    gone = [f"p{each:05d}" for each in range(0, count, int(1 / share))]
+    after = tables.stage_rows(before, RowsToStage(deleted_ids=tuple(gone))).pin
+    found = tables.difference(before, after)
+    assert sorted(map(str, found.removed.column("id").to_pylist())) == gone
+    assert found.added.num_rows == 0
+    back = tables.difference(after, before)
+    assert (back.removed.num_rows, sorted(map(str, back.added.column("id").to_pylist()))) == (0, gone)
+    # Each row with its address, in the older version as in any other that has the fragment.
+    table = tables.open(before)
+    assert table.rows_at(found.removed_at.tolist()).column("id").to_pylist() == found.removed.column("id").to_pylist()
+    more = tables.stage_rows(before, RowsToStage(appends=people({"new": 1}))).pin
+    moved, known = tables.places_in(more, before, found.removed_at)
+    assert known.all()
+    assert tables.open(more).rows_at(moved.tolist()).column("id").to_pylist() == found.removed.column("id").to_pylist()
+
+
+def test_rows_laid_out_anew_have_no_known_place(tables: Tables, base: Pin) -> None:
+    more = tables.stage_rows(base, RowsToStage(appends=people({"new": 1}))).pin
+    compacted = tables.stage_compaction(more).pin
+    found = tables.difference(base, tables.stage_rows(base, RowsToStage(deleted_ids=("bob",))).pin)
+    _, known = tables.places_in(compacted, base, found.removed_at)
+    assert not known.any()
