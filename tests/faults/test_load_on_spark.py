@@ -174,7 +174,7 @@ def test_a_head_that_moves_costs_no_second_reading(graph: Graph, spark: SparkSes
     left = ["Zoe", "Zed"]
 
     def meanwhile() -> None:
-        if left:
+        if left:  # the write inside comes by here as well, and lets in the next
             other.write(nodes={"Person": [{"name": left.pop()}]})
 
     def files() -> int:
@@ -183,7 +183,7 @@ def test_a_head_that_moves_costs_no_second_reading(graph: Graph, spark: SparkSes
     before = files()
     with armed(Failpoint.WRITE_PREPARED, meanwhile):
         done = graph.load((lines(0, 5) + edges(0, 5)).encode(), mode="append", spark=spark)
-    assert done.attempts == 3
+    assert done.attempts == 2
     assert files() - before == 3, "two of the others', and one of the load's"
     assert (graph.count("Person"), graph.count("Knows")) == (8, 5)
 
