@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph import ConflictError, Graph, NotFoundError, OpenOptions, PermissionDeniedError, limits
+from omnigraph import ConflictError, Graph, GraphError, NotFoundError, OpenOptions, PermissionDeniedError, limits
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import UPKEEP_ACTOR, CommitKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
@@ -285,3 +285,39 @@ def test_noticing_asks_the_store_nothing(tmp_path: Path) -> None:
             add(graph, 1, 4)
             counts.append(store.counts())
     assert counts[0] == counts[1]
+
+
+def test_many_writers_and_upkeep_at_once_lose_nothing() -> None:
+    with omnigraph.init("memory://", SCHEMA, options=EAGER) as graph:
+        failures: list[GraphError] = []
+        done = threading.Event()
+
+        def writing(owner: int) -> None:
+            try:
+                for step in range(12):
+                    rows = [{"name": f"o{owner}-{place}", "age": step} for place in (step % 3, 3 + step)]
+                    graph.write({"Person": rows}, mode="merge")
+            except GraphError as fault:
+                failures.append(fault)
+
+        def keeping() -> None:
+            try:
+                while not done.is_set():
+                    graph.optimize(types=["Person"])
+            except GraphError as fault:
+                failures.append(fault)
+
+        writers = [threading.Thread(target=writing, args=(owner,)) for owner in range(3)]
+        keeper = threading.Thread(target=keeping)
+        for thread in (*writers, keeper):
+            thread.start()
+        for thread in writers:
+            thread.join()
+        done.set()
+        keeper.join()
+        assert failures == []
+        expected = {f"o{owner}-{3 + step}": step for owner in range(3) for step in range(12)}
+        expected |= {f"o{owner}-{place}": 9 + place for owner in range(3) for place in range(3)}
+        assert ages(graph) == expected
+        table = graph.snapshot()._pinned.table("node:Person")
+        assert all(table.rows_with_ids([name]).num_rows == 1 for name in expected)

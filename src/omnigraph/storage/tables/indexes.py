@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import pyarrow as pa
-from lance import LanceOperation
+from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
 
 from omnigraph import limits
@@ -130,7 +130,7 @@ def folding(handle: Handle, spec: IndexSpec) -> SegmentChange:
     alive = [segment for segment in segments if segment not in dead]
     if len(alive) <= 1:
         return SegmentChange((), tuple(dead))
-    return SegmentChange((_committed(handle.dataset.merge_existing_index_segments(alive)),), tuple(segments))
+    return SegmentChange((_committed(_apart(handle).merge_existing_index_segments(alive)),), tuple(segments))
 
 
 def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
@@ -157,7 +157,7 @@ def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
     added = extension(handle, spec).added
     if len(alive) + len(added) <= 1:
         return SegmentChange(added, tuple(dead))
-    folded = handle.dataset.merge_existing_index_segments([*alive, *added])
+    folded = _apart(handle).merge_existing_index_segments([*alive, *added])
     return SegmentChange((_committed(folded),), tuple(segments))
 
 
@@ -278,7 +278,8 @@ def _build(handle: Handle, spec: IndexSpec, fragments: list[int]) -> Index | Non
         if rows < limits.VECTOR_INDEX_ROWS_MIN:
             return None
         options = {**_vector_options(handle, spec, rows), **options}
-    built = handle.dataset.create_index_uncommitted(
+    apart = _apart(handle)
+    built = apart.create_index_uncommitted(
         spec.column,
         spec.kind.value,
         name=spec.name,
@@ -288,8 +289,13 @@ def _build(handle: Handle, spec: IndexSpec, fragments: list[int]) -> Index | Non
     )
     if spec.kind is IndexKind.INVERTED:
         # What is built lies in parts that only this step puts in their place.
-        built = handle.dataset.merge_existing_index_segments([_committed(built)])
+        built = apart.merge_existing_index_segments([_committed(built)])
     return _committed(built)
+
+
+def _apart(handle: Handle) -> LanceDataset:
+    """The same version, opened apart: building takes a dataset for itself, and writers are using ours meanwhile."""
+    return handle.dataset.checkout_version(handle.version)
 
 
 def _committed(segment: Index) -> Index:
