@@ -138,7 +138,7 @@ class LoadContract:
 
     def test_append_refuses_what_is_there(self, graph: Graph, load: Load) -> None:
         load(ADA)
-        refused = self.refused(graph, lambda: load(BOB, person("Ada", age=9)), ConflictError, "'Ada' already exists")
+        refused = self.refused(graph, lambda: load(BOB, person("Ada", age=9)), ConflictError, "already has id 'Ada'")
         assert refused.code == "key_conflict"
         assert ids(graph, "Person") == ["Ada"]
 
@@ -265,7 +265,7 @@ class LoadContract:
             ("data.jsonl", number, line) for number, line in enumerate(bad, start=4)
         ]
         assert [each["reason"] for each in written] == [
-            "node:Person 'Ada' already exists",
+            "node type 'Person' already has id 'Ada'",
             "Expecting value at column 1",
             "@unique violation on Person.name: value 'Cid' held by 'Cid' and 'Cid'",
             "@unique violation on Person.email: value 'a@x' held by 'Ada' and 'Dan'",

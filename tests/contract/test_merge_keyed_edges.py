@@ -60,7 +60,7 @@ def test_an_edge_loaded_twice_is_there_once(graph: Graph) -> None:
     graph.write({}, {"Knows": rows}, mode="merge")
     graph.write({}, {"Knows": [*rows, {"from": "Ann", "to": "Ben", "note": "b"}]}, mode="merge")
     assert [row["note"] for row in edges(graph).values()] == ["b"]
-    with pytest.raises(ConflictError, match="already exists"):
+    with pytest.raises(ConflictError, match="already has id"):
         graph.write({}, {"Knows": rows})
     with pytest.raises(ConflictError, match="occurs twice in one write"):
         graph.write({}, {"Knows": [{"from": "Ben", "to": "Ann"}, {"from": "Ben", "to": "Ann"}]})

@@ -59,6 +59,9 @@ def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
     except KeyboardInterrupt:
         err.write("\ninterrupted: nothing that was not acknowledged is visible\n")
         return INTERRUPTED
+    except UsageError as wrong:
+        err.write(f"{wrong.usage}error: {wrong}\n")
+        return USAGE
     except (GraphError, OSError) as error:
         if typed.arguments.debug:
             raise

@@ -30,6 +30,10 @@ class KeyConflict:
     type_key: str
     entity_id: str
 
+    def __str__(self) -> str:
+        kind, _, name = self.type_key.partition(":")
+        return f"{kind} type '{name}' already has id '{self.entity_id}'"
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDead:

@@ -25,6 +25,9 @@ class Run(Protocol):
 
 def run(*words: str) -> Ended:
     """Run `omnigraph` with the words given."""
-    out, err = io.StringIO(), io.StringIO()
-    code = main(words, out=out, err=err)
-    return Ended(code, out.getvalue(), err.getvalue())
+    answer, other = io.BytesIO(), io.StringIO()
+    # As a process has it: text on top of bytes, which an export writes to.
+    out = io.TextIOWrapper(answer, encoding="utf-8", write_through=True)
+    code = main(words, out=out, err=other)
+    out.flush()
+    return Ended(code, answer.getvalue().decode(), other.getvalue())

@@ -88,8 +88,8 @@ def told(conflict: Conflict) -> str:
             return (
                 f"{member} moved from version {expected} to {actual} under what the write had read; read again, retry"
             )
-        case KeyConflict(type_key, entity_id):
-            return f"{type_key} '{entity_id}' already exists"
+        case KeyConflict():
+            return str(conflict)
         case DeclaredDead(intent, by_commit):
             return f"recovery took this write for dead and undid it (intent {intent}, commit {by_commit}); run it again"
         case BasePruned(branch, base_number, floor):

@@ -177,7 +177,8 @@ def check_preconditions(draft: Draft, head: Record) -> None:
     """
     if draft.if_commit is not None and not head.has_content_of(draft.if_commit):
         raise PreconditionError(
-            f"branch '{draft.branch}' is at commit {head.head_commit}, not at {draft.if_commit} as the write requires",
+            f"precondition failed on branch '{draft.branch}': expected head '{draft.if_commit}' but current is "
+            f"{head.head_commit}",
             branch=draft.branch,
             expected=draft.if_commit,
             actual=head.head_commit,

@@ -282,7 +282,7 @@ def test_branches_go_their_own_ways(graph: Graph) -> None:
 def test_a_write_can_be_bound_to_the_commit_that_was_read(graph: Graph) -> None:
     read = graph.query(NAMES)
     assert graph.mutate(INSERT, {"n": "Ada"}, if_commit=read.commit).commit is not None
-    with pytest.raises(PreconditionError, match="as the write requires"):
+    with pytest.raises(PreconditionError, match="precondition failed on branch 'main': expected head"):
         graph.mutate(INSERT, {"n": "Bob"}, if_commit=read.commit)
     with pytest.raises(PreconditionError):
         graph.write({"Person": [{"name": "Bob"}]}, if_commit=read.commit)

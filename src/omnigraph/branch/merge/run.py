@@ -106,9 +106,17 @@ def merge(
 
 def told(conflicts: tuple[MergeConflict, ...]) -> str:
     """Conflicts in a sentence: the first few, and how many more there are."""
-    first = "; ".join(f"{each.type_key}: {each.message}" for each in conflicts[:_TOLD_AT_MOST])
+    first = "; ".join(_named(each) for each in conflicts[:_TOLD_AT_MOST])
     more = len(conflicts) - _TOLD_AT_MOST
-    return f"merge conflicts: {first}" + (f"; +{more} more" if more > 0 else "")
+    return f"merge conflicts: {first}" + (f"; and {more} more" if more > 0 else "")
+
+
+def _named(conflict: MergeConflict) -> str:
+    """`node type 'T', entity id 'x' (divergent_update)`."""
+    kind, _, name = conflict.type_key.partition(":")
+    what = f"{kind} type '{name}'" if name else kind
+    entity = "" if conflict.entity_id is None else f", entity id '{conflict.entity_id}'"
+    return f"{what}{entity} ({conflict.kind})"
 
 
 def _heads(parts: Parts, source: str, target: str) -> tuple[Record, Record]:

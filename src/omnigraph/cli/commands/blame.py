@@ -26,9 +26,11 @@ def _run(call: Call) -> int:
         "id": found.entity_id,
         "created": None if found.created is None else commit_document(found.created),
         "last": None if found.last is None else commit_document(found.last),
-        "properties": {name: commit_document(entry) for name, entry in found.properties.items()},
+        "properties": {name: commit_document(entry) for name, entry in sorted(found.properties.items())},
     }
-    rows = [[name, entry.commit, entry.actor or "", entry.message or ""] for name, entry in found.properties.items()]
+    rows = [
+        [name, entry.commit, entry.actor or "", entry.message or ""] for name, entry in sorted(found.properties.items())
+    ]
     return call.show(document, *table(["property", "commit", "actor", "message"], rows))
 
 

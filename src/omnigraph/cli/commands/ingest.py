@@ -45,8 +45,7 @@ def _run(call: Call) -> int:
     lines += [f"edge type '{name}': {count} entities loaded" for name, count in done.edges.items()]
     if call.actor is not None:
         lines.append(f"actor_id: {call.actor}")
-    document = done.to_dict()
-    document["actor_id"] = call.actor
+    document = {**done.to_dict(), "base_branch": args.source, "actor_id": call.actor}
     return call.show(document, *lines)
 
 

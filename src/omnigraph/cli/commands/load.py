@@ -106,9 +106,7 @@ def _run(call: Call) -> int:
         lines.append(f"branch {done.branch} created from {done.base_branch}")
     if done.rejects:
         lines.append(f"{len(done.rejects)} bad records put aside in {done.rejects_file}")
-    document = done.to_dict()
-    document["actor_id"] = call.actor
-    return call.show(document, *lines)
+    return call.show(done.to_dict(), *lines)
 
 
 COMMANDS = {"": Command(_run, _arguments, _EXAMPLES)}

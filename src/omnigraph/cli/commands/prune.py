@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, duration_s
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
+from omnigraph.errors import InvalidRequestError
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -19,6 +20,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(call: Call) -> int:
     args = call.args
+    if args.keep is None and args.older_than is None and not args.now:
+        raise InvalidRequestError("prune requires at least one of --keep, --older-than and --now")
     if not args.dry_run:
         call.echo_target()
         call.consent()

@@ -10,9 +10,8 @@ from omnigraph.transaction.constraint_rules.rules import Distinct
 
 def there_already(type_key: str, entity_id: str) -> ConflictError:
     """An entity that may not be there, and is."""
-    return ConflictError(
-        f"{type_key} '{entity_id}' already exists", conflicts=(KeyConflict(type_key, entity_id),), code="key_conflict"
-    )
+    found = KeyConflict(type_key, entity_id)
+    return ConflictError(str(found), conflicts=(found,), code="key_conflict")
 
 
 def repeated(type_key: str, entity_id: str) -> ConflictError:
