@@ -109,7 +109,7 @@ def test_the_message_tells_three_conflicts_and_how_many_more_there_are(graph: Gr
     for branch, age in (("side", 10), ("main", 20)):
         for number in range(5):
             person(graph, branch, f"P{number}", age=age)
-    with pytest.raises(MergeConflictError, match=r"divergent insert for id 'P0'.*\+2 more$") as conflict:
+    with pytest.raises(MergeConflictError, match=r"entity id 'P0' (.*); and 2 more$") as conflict:
         graph.merge("side")
     assert (conflict.value.code, len(conflict.value.conflicts)) == ("merge_conflicts", 5)
     assert isinstance(conflict.value, ConflictError)
