@@ -326,6 +326,20 @@ def test_branches_equal_their_model_whatever_is_merged_into_what() -> None:
     run_state_machine_as_test(BranchMachine, settings=NORMAL)
 
 
+def test_a_node_is_deleted_after_the_table_of_its_edges_was_emptied_and_compacted() -> None:
+    """Found by the machine: columns of the version before were taken for those of the empty one."""
+    machine = BranchMachine()
+    machine.make()
+    machine.compact(0)
+    machine.delete_edges(0, 0)
+    machine.compact(1)
+    machine.compact(0)
+    for place, name in ((0, "b"), (4, "b"), (0, "a")):
+        machine.delete_person(place, name)
+        machine.every_branch_equals_its_model()
+    machine.teardown()
+
+
 @pytest.mark.torture
 @pytest.mark.timeout(7_200)
 def test_branches_equal_their_model_for_long() -> None:

@@ -219,6 +219,8 @@ class RowFinder:
     def _rows_with(self, anchor: Columns, column: str, text: str) -> Ordinals:
         """The rows of an anchor that have a text in a column."""
         ordinals = self._versions.text_index(anchor, column).index.ordinals(text)
+        # A column may be that of a version with more rows: an empty table goes with any.
+        ordinals = ordinals[ordinals < anchor.numbering.size]
         if anchor.numbering.dead is not None:
             ordinals = ordinals[~anchor.numbering.dead[ordinals]]
         texts = anchor.column(column).array
