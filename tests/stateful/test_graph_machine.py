@@ -30,6 +30,7 @@ from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.model.commit import MAIN
 from omnigraph.model.conflict import KeyConflict
 from omnigraph.storage import paths
+from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import model
 from omnigraph.testing import operations as op
@@ -299,18 +300,20 @@ class GraphMachine(RuleBasedStateMachine):
         name=st.sampled_from(BRANCHES),
         where=places,
         fault=st.sampled_from([Fault.LOSE_ANSWER, Fault.LOSE_REQUEST, Fault.CRASH_AFTER, Fault.CRASH_BEFORE]),
+        kind=st.sampled_from([RequestKind.PUT_IF_ABSENT, RequestKind.PUT]),
     )
-    def fork_or_delete_in_trouble(self, name: str, where: int, fault: Fault) -> None:
+    def fork_or_delete_in_trouble(self, name: str, where: int, fault: Fault, kind: RequestKind) -> None:
         source = self.branch(where)
         there = name in self.model.branches
-        self.store.arm(fault)
+        self.store.arm(fault, kind=kind)
         try:
             if there:
                 branches.delete(self.parts, name)
             else:
                 branches.create(self.parts, name, source=source)
         except Crash:
-            done = fault is Fault.CRASH_AFTER
+            # The first plain put announces the entry; only the conditional one is it.
+            done = fault is Fault.CRASH_AFTER and kind is RequestKind.PUT_IF_ABSENT
         else:
             done = True
         finally:
