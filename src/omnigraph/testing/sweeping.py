@@ -64,21 +64,22 @@ def needless_files(parts: Parts) -> list[str]:
         list[str]: their paths, in order; empty where files are exactly those that are needed.
     """
     needed: set[str] = set()
+    entries: set[tuple[str, int | None]] = set()
     versions = set()
     logs = {}
     for entry in kept_entries(parts):
-        needed.add(paths.entry(entry.branch, entry.number))
+        entries.add((paths.segment(entry.branch), entry.number))
         needed |= {file for file in (entry.changes.file, entry.footprint.file) if file is not None}
         for pin in entry.tables.values():
             needed |= parts.tables.files(pin) | {paths.digests(pin.table)}
             versions.add((pin.table, pin.version))
     for name in tags.names(parts):
         tag = tags.read(parts, name)
-        needed.add(paths.entry(tag.branch, tag.number + 1))  # tells how long it was the newest
+        entries.add((paths.segment(tag.branch), tag.number + 1))  # tells how long it was the newest
     for branch in parts.log.branch_names():
         head = parts.log.head(branch)
         assert head is not None
-        needed |= {paths.entry(branch, number) for number in (1, head.number - 1, head.number)}
+        entries |= {(paths.segment(branch), number) for number in (1, head.number - 1, head.number)}
         logs[paths.segment(branch)] = head.pruned.floor
         floors = sorted(listed.path for listed in parts.store.list(paths.floor_folder(branch)))
         needed |= set(floors[:1])
@@ -87,6 +88,8 @@ def needless_files(parts: Parts) -> list[str]:
     def is_needed(path: str) -> bool:
         if path in needed or path.startswith(folders) or _NEVER_SWEPT.match(path):
             return True
+        if path.startswith(paths.LOGS):
+            return (path.split("/")[2], paths.entry_number(path)) in entries
         if path.startswith(paths.CHECKPOINTS):
             return (paths.entry_number(path) or 0) >= logs[path.split("/")[2]]
         return derived.version_of(path) in versions
