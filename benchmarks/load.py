@@ -36,7 +36,7 @@ _SESSION = "--session"
 
 def measure(scale: Scale) -> Iterable[Figure]:
     """Every figure, one after the other."""
-    nodes, edges = scale.pick(full=1_000_000, quick=20_000), scale.pick(full=5_000_000, quick=100_000)
+    nodes, edges = scale.pick(full=1_000_000, quick=60_000), scale.pick(full=5_000_000, quick=300_000)
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
         root = Path(folder)
         _people(root / "people.jsonl", nodes)
@@ -45,8 +45,9 @@ def measure(scale: Scale) -> Iterable[Figure]:
         started = time.perf_counter()
         spark = spark_session(SETTINGS)
         start = time.perf_counter() - started
-        # Java learns while it runs: neither side shall pay for the other's lessons.
-        _people(root / "warm.jsonl", 1_000)
+        # Java learns while it runs: neither side shall pay for the other's lessons. Enough that nothing is left to the
+        # driver alone.
+        _people(root / "warm.jsonl", 60_000)
         _to_parquet(spark, root, [root / "warm.jsonl"])
         _fresh(root, "warm").load(root / "warm.jsonl", mode="append", spark=spark)
         yield from _whole(root, spark, scale, start)
@@ -71,7 +72,7 @@ def _whole(root: Path, spark: SparkSession, scale: Scale, start: float) -> Itera
     files = [root / "people.jsonl", root / "knows.jsonl"]
     floor = min(_to_parquet(spark, root, files) for _ in range(2))
     graph = _fresh(root, "graph")
-    nodes, edges = scale.pick(full=1_000_000, quick=20_000), scale.pick(full=5_000_000, quick=100_000)
+    nodes, edges = scale.pick(full=1_000_000, quick=60_000), scale.pick(full=5_000_000, quick=300_000)
     with _peak_memory() as most:
         ours = _timed(lambda: graph.load(files, mode="append", spark=spark))
     assert (graph.count("Person"), graph.count("Knows")) == (nodes, edges), "rows are missing"
