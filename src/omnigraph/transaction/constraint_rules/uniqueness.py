@@ -96,7 +96,7 @@ def _by_name(rule: Distinct, rows: pa.Table) -> dict[str, str]:
 def _names(rule: Distinct, rows: pa.Table) -> list[str]:
     """One text for each row's tuple, in which the rule is named too."""
     prefix = f"{','.join(rule.columns)}="
-    return [prefix + text for text in tuple_texts(rule, rows).to_pylist()]
+    return [f"{prefix}{text}" for text in tuple_texts(rule, rows).to_pylist()]
 
 
 def tuple_texts(rule: Distinct, rows: pa.Table) -> "pa.Array[Any]":
