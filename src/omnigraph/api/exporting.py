@@ -1,19 +1,31 @@
 """Export: entities of one commit out to files or a stream."""
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 
 import pyarrow as pa
 
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.pipeline.export import run
 from omnigraph.pipeline.export.run import Destination, Exported
+from omnigraph.storage.tables.place import place_of
 from omnigraph.transaction.parts import Parts
 
 
-def export(parts: Parts, at: Snapshot, to: Destination, *, format: str, types: Iterable[str] | None) -> Exported:
+def export(
+    parts: Parts, at: Snapshot, to: Destination, *, format: str, types: Iterable[str] | None, files: int | None = None
+) -> Exported:
     """Write entities of a commit; see `Graph.export`."""
     entities = run.chosen_entities(at.schema, types)
-    return run.export(parts.snapshot(at.record), entities, to, format=run.as_format(format))
+    chosen, pinned = run.as_format(format), parts.snapshot(at.record)
+    if files is None:
+        return run.export(pinned, entities, to, format=chosen)
+    # Imported here: Spark's package takes its time, and one file needs none of it.
+    parallel, session = (import_module(f"omnigraph.pipeline.{name}") for name in ("export.parallel", "session"))
+    made: Exported = parallel.export_parallel(
+        session.spark_session(), place_of(parts.tables), pinned, entities, to, format=chosen, files=files
+    )
+    return made
 
 
 def lines(parts: Parts, at: Snapshot, *, types: Iterable[str] | None) -> Iterator[pa.Buffer]:

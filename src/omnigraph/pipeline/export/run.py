@@ -30,7 +30,7 @@ class ExportFormat(StrEnum):
 
 # These hold the rows of one type in a file; the others hold all types.
 PER_TYPE = frozenset({ExportFormat.PARQUET, ExportFormat.CSV})
-_WRITERS = {ExportFormat.PARQUET: write_parquet, ExportFormat.CSV: write_csv}
+WRITERS = {ExportFormat.PARQUET: write_parquet, ExportFormat.CSV: write_csv}
 
 Destination = str | Path | IO[bytes]
 
@@ -185,4 +185,4 @@ def _write_tables(
 
 def _write_table(snapshot: Snapshot, entity: EntityType, to: IO[bytes], format: ExportFormat) -> None:
     table = snapshot.table(entity.type_key)
-    _WRITERS[format](rows_in_order(table), table.schema, to)
+    WRITERS[format](rows_in_order(table), table.schema, to)
