@@ -58,6 +58,7 @@ class GraphLines(GraphReads):
         delete_branch: bool = False,
         actor: str | None = None,
         message: str | None = None,
+        prune_previous: bool = False,
     ) -> MergeResult:
         """Bring what one branch did since it parted from another into that other one, as one commit.
 
@@ -73,6 +74,7 @@ class GraphLines(GraphReads):
             delete_branch (bool): delete the source afterwards. That this fails is told, and the merge stands.
             actor (str | None): who.
             message (str | None): why.
+            prune_previous (bool): in the same step, show earlier commits of the target no more; see `mutate`.
 
         Returns:
             MergeResult: the outcome and the commit.
@@ -92,7 +94,7 @@ class GraphLines(GraphReads):
             choices=merging.choices_of(by, prefer, resolutions),
             preview=preview,
             delete_branch=delete_branch,
-            options=WriteOptions(actor=actor, message=message),
+            options=WriteOptions(actor=actor, message=message, prune_previous=prune_previous),
         )
 
     # -- undoing and asking who did it --------------------------------------------------------------------------------
@@ -106,6 +108,7 @@ class GraphLines(GraphReads):
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        prune_previous: bool = False,
     ) -> RevertResult:
         """Undo what a commit, or a range of commits, did to entities, as a new commit.
 
@@ -116,6 +119,7 @@ class GraphLines(GraphReads):
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
+            prune_previous (bool): in the same step, show earlier commits of the branch no more; see `mutate`.
 
         Returns:
             RevertResult: the commit; none where everything is as before already.
@@ -127,7 +131,13 @@ class GraphLines(GraphReads):
             ConflictError: the branch keeps moving.
             PermissionDeniedError: the graph was opened read-only.
         """
-        options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        options = WriteOptions(
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            prune_previous=prune_previous,
+        )
         return reverting.revert(self._open(), self._schemas, commit, branch, options)
 
     def log_of(

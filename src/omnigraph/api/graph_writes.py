@@ -197,6 +197,7 @@ class GraphWrites(OpenGraph):
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        prune_previous: bool = False,
         spark: object = None,
         progress: Callable[[LoadProgress], None] | None = None,
     ) -> LoadResult:
@@ -224,6 +225,7 @@ class GraphWrites(OpenGraph):
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
+            prune_previous (bool): in the same step, show earlier commits of the branch no more; see `mutate`.
             spark (object): a Spark session, or `SparkSettings` to make one with.
             progress (Callable[[LoadProgress], None] | None): told how far the load is.
 
@@ -256,7 +258,13 @@ class GraphWrites(OpenGraph):
             spark=spark,
             progress=progress,
         )
-        said = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        said = WriteOptions(
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            prune_previous=prune_previous,
+        )
         return loading.load(self._open(), self._schemas, data, options, said)
 
     # -- the schema ---------------------------------------------------------------------------------------------------
@@ -294,6 +302,7 @@ class GraphWrites(OpenGraph):
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        prune_previous: bool = False,
     ) -> SchemaApplied:
         """Give a branch another schema, as one commit. Older commits keep theirs; other branches too, until merged.
 
@@ -306,6 +315,7 @@ class GraphWrites(OpenGraph):
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
+            prune_previous (bool): in the same step, show earlier commits of the branch no more; see `mutate`.
 
         Returns:
             SchemaApplied: the steps, and the commit; no commit where nothing had to change.
@@ -318,7 +328,13 @@ class GraphWrites(OpenGraph):
             PreconditionError: the head is not `if_commit`.
             PermissionDeniedError: the graph was opened read-only.
         """
-        options = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        options = WriteOptions(
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            prune_previous=prune_previous,
+        )
         return evolving.applied(
             self._open(), self._schemas, branch, text, options, allow_data_loss=allow_data_loss, validated=validated
         )

@@ -127,6 +127,7 @@ class GraphSpark:
         message: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
+        prune_previous: bool = False,
     ) -> LoadResult:
         """Write frames of any number of types as one commit, checked like any load.
 
@@ -140,6 +141,7 @@ class GraphSpark:
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
+            prune_previous (bool): in the same step, show earlier commits of the branch no more; see `Graph.mutate`.
 
         Returns:
             LoadResult: counts by type, and the commit.
@@ -152,7 +154,13 @@ class GraphSpark:
         """
         self._parts.refuse_read_only()
         schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
-        said = WriteOptions(actor=actor, message=message, if_commit=if_commit, idempotency_key=idempotency_key)
+        said = WriteOptions(
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            prune_previous=prune_previous,
+        )
         with _module("frames").spilled_frames(self._parts, schema, frames) as spilled:
             options = LoadOptions(mode=mode, branch=branch, format="parquet", tables=spilled.type_keys)
             return load(self._parts, self._schemas, list(spilled.files), options, said)

@@ -31,6 +31,13 @@ def add_branch(parser: ArgumentParser, *, help: str = "the branch; main by defau
     parser.add_argument("--branch", metavar="BRANCH", help=help)
 
 
+def add_prune_previous(parser: ArgumentParser) -> None:
+    """`--prune-previous`."""
+    parser.add_argument(
+        "--prune-previous", action="store_true", help="in the same step, show earlier commits of the branch no more"
+    )
+
+
 def add_changes_filter(parser: ArgumentParser) -> None:
     """Which changes are wanted."""
     parser.add_argument("--kind", metavar="KIND", action="append", default=[], help="node or edge; repeatable")

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from omnigraph.api.documents import merge_conflict_document
-from omnigraph.cli.arguments import add_json, add_uri
+from omnigraph.cli.arguments import add_json, add_prune_previous, add_uri
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.errors import MergeConflictError
@@ -63,6 +63,7 @@ def _merge_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="the branch to bring in")
     parser.add_argument("--into", metavar="BRANCH", default="main", help="where to; main by default")
     parser.add_argument("--delete-branch", action="store_true", help="delete the source afterwards")
+    add_prune_previous(parser)
     how = parser.add_argument_group("conflicts")
     how.add_argument("--preview", action="store_true", help="show what would happen and write nothing")
     how.add_argument("--by", choices=("row", "property"), default="row", help="what must differ to conflict")
@@ -87,6 +88,7 @@ def _merge(call: Call) -> int:
                 preview=args.preview,
                 delete_branch=args.delete_branch,
                 actor=call.actor,
+                prune_previous=args.prune_previous,
             )
         except MergeConflictError as refused:
             for conflict in refused.conflicts:

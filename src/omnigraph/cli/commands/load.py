@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri
+from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, add_prune_previous
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.progress import reporting
@@ -36,6 +36,7 @@ def _arguments(parser: ArgumentParser) -> None:
     more.add_argument("--rejects", metavar="DIR", help="put bad records there, with reasons, and load the others")
     more.add_argument("--max-rejects", metavar="N", type=int, help="how many of them at most")
     more.add_argument("--dry-run", action="store_true", help="check everything and write nothing")
+    add_prune_previous(parser)
     add_engine(parser)
     add_json(parser)
 
@@ -90,6 +91,7 @@ def _run(call: Call) -> int:
             max_rejects=args.max_rejects,
             dry_run=args.dry_run,
             actor=call.actor,
+            prune_previous=args.prune_previous,
             spark=spark_settings(call),
             progress=progress,
         )

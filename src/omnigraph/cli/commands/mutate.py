@@ -3,7 +3,7 @@
 import json
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_branch, add_json, add_query, query_params, query_text
+from omnigraph.cli.arguments import add_branch, add_json, add_prune_previous, add_query, query_params, query_text
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.errors import PreconditionError
@@ -20,6 +20,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--if-commit", metavar="ID", help="only if this is the head commit of the branch")
     parser.add_argument("--message", metavar="TEXT", help="why, kept with the commit")
     parser.add_argument("--idempotency-key", metavar="KEY", help="the same key again does nothing more")
+    add_prune_previous(parser)
     add_json(parser)
 
 
@@ -38,6 +39,7 @@ def _run(call: Call) -> int:
                 message=args.message,
                 if_commit=args.if_commit,
                 idempotency_key=args.idempotency_key,
+                prune_previous=args.prune_previous,
             )
         except PreconditionError as lost:
             if args.if_commit is None:

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_branch, add_json, add_uri
+from omnigraph.cli.arguments import add_branch, add_json, add_prune_previous, add_uri
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 
@@ -12,6 +12,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("last", metavar="LAST", nargs="?", help="the last of the range")
     add_branch(parser)
     parser.add_argument("--message", metavar="TEXT", help="why, kept with the commit")
+    add_prune_previous(parser)
     add_uri(parser)
     add_json(parser)
 
@@ -25,6 +26,7 @@ def _run(call: Call) -> int:
             branch=args.branch or "main",
             actor=call.actor,
             message=args.message,
+            prune_previous=args.prune_previous,
         )
     changes = {
         key: {"inserted": each.inserted, "updated": each.updated, "deleted": each.deleted}

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, read_text
+from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, add_prune_previous, read_text
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.model.schema_change import SchemaPlan
@@ -31,6 +31,11 @@ def _change_arguments(parser: ArgumentParser) -> None:
     )
     add_branch(parser)
     add_json(parser)
+
+
+def _apply_arguments(parser: ArgumentParser) -> None:
+    _change_arguments(parser)
+    add_prune_previous(parser)
 
 
 def _plan(call: Call) -> int:
@@ -69,6 +74,7 @@ def _apply(call: Call) -> int:
             allow_data_loss=call.args.allow_data_loss,
             validated=call.args.validated,
             actor=call.actor,
+            prune_previous=call.args.prune_previous,
         )
         return call.show(
             {"uri": graph.uri, **done.to_dict()},
@@ -87,5 +93,5 @@ def _steps(plan: SchemaPlan) -> list[str]:
 COMMANDS = {
     "show": Command(_show, _show_arguments, "  omnigraph schema show ./library"),
     "plan": Command(_plan, _change_arguments, "  omnigraph schema plan ./library --schema next.pg"),
-    "apply": Command(_apply, _change_arguments, "  omnigraph schema apply ./library --schema next.pg"),
+    "apply": Command(_apply, _apply_arguments, "  omnigraph schema apply ./library --schema next.pg"),
 }

@@ -65,8 +65,9 @@ class OmnigraphSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001  (Spark's own)
         """A writer of rows with these columns.
 
-        The option `mode` may be `merge`, which puts new rows in the place of old ones; `branch`, `actor`, `message` and
-        `idempotencyKey` say the rest. `spill` is a folder for rows under way that all workers share.
+        The option `mode` may be `merge`, which puts new rows in the place of old ones; `branch`, `actor`, `message`,
+        `idempotencyKey` and `prunePrevious` say the rest. `spill` is a folder for rows under way that all workers
+        share.
         """
         uri, name = self.options.get("graph"), self.options.get("type")
         if not uri or not name:
@@ -79,6 +80,7 @@ class OmnigraphSource(DataSource):
             actor=self.options.get("actor"),
             message=self.options.get("message"),
             idempotency_key=self.options.get("idempotencyKey"),
+            prune_previous=self.options.get("prunePrevious", "false").lower() == "true",
         )
         folder = Path(self.options.get("spill") or tempfile.gettempdir()) / f"omnigraph-frames-{UlidSource().new()}"
         return RowsWriter(target, folder, table_columns(arrow_schema(schema), self._pinned.open().schema))

@@ -40,6 +40,7 @@ class Target:
         actor: who.
         message: why.
         idempotency_key: the same key again does nothing.
+        prune_previous: show earlier commits of the branch no more.
     """
 
     graph: str
@@ -49,6 +50,7 @@ class Target:
     actor: str | None = None
     message: str | None = None
     idempotency_key: str | None = None
+    prune_previous: bool = False
 
 
 class RowsWriter(DataSourceArrowWriter):
@@ -98,4 +100,5 @@ class RowsWriter(DataSourceArrowWriter):
                 actor=self._target.actor,
                 message=self._target.message,
                 idempotency_key=self._target.idempotency_key,
+                prune_previous=self._target.prune_previous,
             )
