@@ -10,10 +10,14 @@ import pytest
 import omnigraph
 from omnigraph import Graph, OpenOptions, PermissionDeniedError, limits
 from omnigraph.api.verifying import FindingKind, Loss
-from omnigraph.errors import GraphError
+from omnigraph.branch.sweep.sweep import sweep
+from omnigraph.errors import GraphError, NotFoundError
 from omnigraph.model.commit import CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.tables.fragments import stored_fragments
+from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 
 QUIET = OpenOptions(durability="process", auto_compact=False)
@@ -314,3 +318,21 @@ def test_a_reader_may_verify_and_may_not_quarantine(root: Path) -> None:
         assert reader.verify(deep=True).is_whole
         with pytest.raises(PermissionDeniedError):
             reader.verify(quarantine=True)
+
+
+def test_entries_that_a_sweep_has_cut_away_are_not_missed(root: Path) -> None:
+    parts = open_root(str(root), settings=Settings(durability="process", protection_s=0, log_cut_s=0, stale_s=0))
+    prune(parts, "main", Policy(keep=1, now=True))
+    assert sweep(parts, older_than_s=0).deleted
+    log = {paths.entry_number(each.path) for each in parts.store.list(paths.log_folder("main"))}
+    assert 2 not in log, "an entry was cut away"
+
+    report = omnigraph.verify(root, deep=True)
+
+    assert report.findings == ()
+    assert report.is_whole
+
+
+def test_a_place_where_there_is_no_graph_is_not_called_whole(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="there is no graph at"):
+        omnigraph.verify(tmp_path / "nowhere")

@@ -7,6 +7,7 @@ from omnigraph.api.options import OpenOptions
 from omnigraph.api.schemas import Schemas, store_schema
 from omnigraph.api.verifying import VerifyReport, verified
 from omnigraph.clock import Clock, SystemClock
+from omnigraph.errors import NotFoundError
 from omnigraph.ids import IdSource, UlidSource
 from omnigraph.language.schema import accept
 from omnigraph.model.commit import MAIN
@@ -123,12 +124,14 @@ def verify(
         VerifyReport: what was found.
 
     Raises:
-        NotFoundError: there is no such branch.
+        NotFoundError: there is no such branch, or nothing at all.
     """
     read_only = not quarantine
     parts = root.damaged_root(
         _store(uri, options, read_only=read_only), read_only=read_only, settings=_settings(options)
     )
+    if not any(parts.store.list("", limit=1)):
+        raise NotFoundError(f"there is no graph at {parts.store.uri}", code="graph_not_found")
     schemas = Schemas(parts)
     return verified(parts, lambda digest: schemas.of(digest).schema, deep=deep, branch=branch, quarantine=quarantine)
 

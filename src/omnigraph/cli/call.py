@@ -63,6 +63,11 @@ class Call:
         return self._err.isatty() and sys.stdin.isatty()
 
     @property
+    def colours(self) -> bool:
+        """Whether the answer may have colours: a person sees it, and did not say `NO_COLOR`."""
+        return self._out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    @property
     def errors_to(self) -> TextIO:
         """The stream of what is not part of the answer, for progress."""
         return self._err
@@ -89,9 +94,12 @@ class Call:
         chosen: str | None = self.args.global_as
         return chosen if chosen is not None else self.config.actor
 
-    @contextmanager
-    def graph(self, *, read_only: bool = True) -> "Iterator[Graph]":
-        """The graph, opened."""
+    def storage(self) -> str:
+        """The address of the graph's storage.
+
+        Raises:
+            InvalidRequestError: it is not addressed that way.
+        """
         # Lance's warnings are for those who develop with it.
         os.environ.setdefault("LANCE_LOG", "error")
         scope = self.scope
@@ -99,9 +107,15 @@ class Call:
             raise InvalidRequestError(
                 f"this release reaches graphs on storage only, and {scope.address} is a {scope.kind}"
             )
+        return scope.address
+
+    @contextmanager
+    def graph(self, *, read_only: bool = True) -> "Iterator[Graph]":
+        """The graph, opened."""
+        address = self.storage()
         from omnigraph.api.open import open as open_graph  # noqa: PLC0415  (heavy: only for commands with a graph)
 
-        with open_graph(scope.address, read_only=read_only) as graph:
+        with open_graph(address, read_only=read_only) as graph:
             yield graph
 
     def echo_target(self) -> None:

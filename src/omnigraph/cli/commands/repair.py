@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from omnigraph.cli.arguments import add_json, add_positional_uri
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
-from omnigraph.cli.commands.verify import verified_lines
+from omnigraph.cli.commands.verify import verified, verified_lines
 from omnigraph.cli.words import UsageError
 
 
@@ -22,8 +22,7 @@ def _run(call: Call) -> int:
         raise UsageError("--force requires --confirm", "usage: omnigraph repair [URI] --confirm --force\n")
     if args.confirm:
         call.echo_target()
-    with call.graph(read_only=not args.confirm) as graph:
-        report = graph.verify(deep=args.force, quarantine=args.confirm)
+    report = verified(call, deep=args.force, quarantine=args.confirm)
     document = {**report.to_dict(), "confirm": args.confirm, "force": args.force}
     lines = [
         f"{each['type_key']}: {each['classification']}, {each['action']}"

@@ -56,11 +56,15 @@ def read_log(parts: Parts, branch: str) -> CheckedLog:
     log = CheckedLog(branch)
     if not numbers:
         return log
+    # A sweep cuts entries away and says so first; what is gone below is not missed.
+    floor = parts.log.floors.highest(branch)
     for number in range(numbers[0], numbers[-1] + 1):
         try:
             found = parts.log.read(branch, number)
         except (FormatError, UnavailableError) as fault:
             log.unreadable[number] = fault
+            continue
+        if found is None and number < floor:
             continue
         if found is None:
             log.unreadable[number] = FormatError("the entry is missing from its log", code="entry_missing")
