@@ -105,6 +105,8 @@ assert INTENT_HEARTBEAT_S * 3 <= INTENT_STALE_S
 # Rows on their way in: rules of schemas kept at hand; bytes of blobs in one write.
 SCHEMA_RULES_MAX = 64
 BLOB_INPUT_BYTES_MAX = 32 * 1024**2
+# Bytes of a blob that are read at once.
+BLOB_RANGE_BYTES_MAX = 4 * 1024**2
 
 # Queries in process. Rows are numbered with 32 bits; numbering starts over when rows that are gone exceed this share.
 ORDINALS_MAX = 2**31 - 1
@@ -242,3 +244,13 @@ LOAD_LOOK_ROWS = 1_000_000
 LOAD_PROGRESS_S = 0.25
 # Ids of one type's changes that are written down; of more, only their number.
 LOAD_CHANGED_IDS_MAX = 32_000_000
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+# Texts whose words are found at once, when an index over words is made.
+SEARCH_TEXTS_AT_ONCE = 50_000
+# Misspellings of one word that `fuzzy` looks for, where a query does not say, and at most.
+FUZZY_EDITS_DEFAULT = 2
+FUZZY_EDITS_MAX = 8
+# A type with at least so many nodes is searched through its vector index, if it has one.
+VECTOR_SEARCH_ROWS_MIN = 50_000

@@ -18,6 +18,9 @@ from omnigraph.execution.cache import ByteCache, Sized
 from omnigraph.execution.column import Coded, Column, Indexed
 from omnigraph.execution.id_index import IdIndex
 from omnigraph.execution.numbering import Numbering, number
+from omnigraph.execution.search.bm25 import Collection, collection
+from omnigraph.execution.search.text_index import TextIndex, indexed
+from omnigraph.execution.search.vectors import Vectors, vectors_of
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
 from omnigraph.storage.tables.fragments import column_numbers
@@ -92,6 +95,22 @@ class Columns:
     def coded(self, name: str) -> Coded:
         """All values of a column as codes."""
         return self._versions.coded(self, name)
+
+    def word_index(self, name: str) -> TextIndex:
+        """The index over the words of a column."""
+        return self._versions.word_index(self, name)
+
+    def has_word_index(self, name: str, *, rows: int) -> bool:
+        """Whether the words of a column are indexed, or are worth it for the sake of some rows."""
+        return self._versions.has_word_index(self, name, rows)
+
+    def collection(self, name: str, index: TextIndex) -> Collection:
+        """The texts of a column that are there."""
+        return self._versions.collection(self, name, index)
+
+    def vectors(self, name: str) -> Vectors:
+        """All vectors of a column."""
+        return self._versions.vectors(self, name)
 
     def can_be_coded(self, name: str) -> bool:
         """Whether the values of a column can be coded: lists and vectors cannot."""
@@ -193,6 +212,27 @@ class Versions:
     def text_index(self, columns: Columns, name: str) -> Indexed:
         """The index over a column of texts of a version."""
         return self._made("index", columns, name, lambda before: one.index(columns.column(name), before))
+
+    def word_index(self, columns: Columns, name: str) -> TextIndex:
+        """The index over the words of a column of a version."""
+        return self._made("words", columns, name, lambda before: indexed(columns.column(name), before))
+
+    def has_word_index(self, columns: Columns, name: str, rows: int) -> bool:
+        """Whether the words of a column are indexed, or are worth it for the sake of some rows."""
+        pin = columns.pin
+        known = self._cache.peek(("words", pin.table, pin.version, columns.numbers[name])) is not None
+        return known or self.is_worth_reading(columns, name, rows)
+
+    def collection(self, columns: Columns, name: str, index: TextIndex) -> Collection:
+        """The texts of a column of a version, of all that an index covers."""
+        pin = columns.pin
+        # An index may cover rows of newer versions too.
+        key = ("texts", pin.table, pin.version, columns.numbers[name], index.size)
+        return self._cache.get(key, lambda: collection(index, columns.numbering.lives(index.size)))
+
+    def vectors(self, columns: Columns, name: str) -> Vectors:
+        """All vectors of a column of a version."""
+        return self._made("vectors", columns, name, lambda before: vectors_of(columns.column(name), before))
 
     def in_memory(self, pin: Pin) -> Columns | None:
         """A version, if it is open."""

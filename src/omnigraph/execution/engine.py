@@ -24,6 +24,7 @@ from omnigraph.execution.lower import Lowered, lower
 from omnigraph.execution.resident import Resident
 from omnigraph.execution.results import Results
 from omnigraph.execution.run import Run
+from omnigraph.execution.search.asked import Embedder
 from omnigraph.execution.walks import BoundWalk, Walk, bind_walk
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
@@ -81,6 +82,7 @@ class QueryEngine:
         clock: Clock | None = None,
         cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX,
         form: ExpandForm = ExpandForm.BY_COST,
+        embedder: Embedder | None = None,
     ) -> None:
         """An engine with empty caches.
 
@@ -91,6 +93,7 @@ class QueryEngine:
             clock (Clock | None): the source of time.
             cache_bytes (int): how much may be kept in memory.
             form (ExpandForm): how edges are followed; by cost, unless a test wants it one way.
+            embedder (Embedder | None): makes vectors of texts; by default with the provider the environment names.
         """
         # Walks bound to arrays, by the identity of their plan. They keep what they are bound to alive: when the cache
         # has to let go of anything, so do they.
@@ -102,6 +105,7 @@ class QueryEngine:
         files = None if store is None else AdjacencyFiles(store, read_only=read_only)
         self._adjacencies = Adjacencies(self._cache, self._versions, files, form=form)
         self._clock = clock or SystemClock()
+        self._embedder = embedder or Embedder()
         self._lock = threading.Lock()
         # By identity: compiled queries are remembered by text, and hashing one takes longer than running it.
         self._lowered: OrderedDict[int, tuple[CompiledQuery, Lowered]] = OrderedDict()
@@ -128,7 +132,7 @@ class QueryEngine:
             pa.Table: one column for each of the query's, in their order.
 
         Raises:
-            InvalidRequestError: the query writes or searches, or a parameter is missing or of another type.
+            InvalidRequestError: the query writes, or a parameter is missing or of another type.
             LimitError: it needs more memory than it may use.
         """
         lowered = self._lowered_of(compiled, schema)
@@ -202,6 +206,7 @@ class QueryEngine:
             budget=Budget(limits.memory_bytes),
             batch_rows=limits.batch_rows,
             now_ms=self._clock.now_us() // 1_000,
+            embedder=self._embedder,
         )
 
     def _lowered_of(self, compiled: CompiledQuery, schema: Schema) -> Lowered:

@@ -1,7 +1,6 @@
 """Typed expressions as functions of rows: prepared once per plan, computed for whole batches.
 
-A condition is true, false or unknown (null). Search functions and scores are not computed here: they come into rows as
-hidden columns.
+A condition is true, false or unknown (null). Scores are not computed here: they come into rows as hidden columns.
 """
 
 from collections.abc import Callable
@@ -10,11 +9,12 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidRequestError
+from omnigraph.errors import InternalError
 from omnigraph.execution.arithmetic import calculated, called, negated
 from omnigraph.execution.arrays import Mask, Values, pc, true_where
 from omnigraph.execution.comparing import compared, is_member, tested
 from omnigraph.execution.scope import Datum, Scope
+from omnigraph.execution.search.asked import text_query
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import DurationValue, Expression, NullValue, Value, ValueType
 from omnigraph.model.types import PropertyType, Scalar
@@ -22,11 +22,6 @@ from omnigraph.storage.instants import milliseconds
 from omnigraph.storage.layout import INSTANT, arrow_type
 
 Computation = Callable[[Scope], Datum]
-
-
-def search_not_available(what: str) -> InvalidRequestError:
-    """The error for functions that search or rank; the one place that knows they are missing."""
-    return InvalidRequestError(f"{what} is not available in this release", code="search_not_available")
 
 
 def result_type(of: ValueType) -> pa.DataType:
@@ -90,9 +85,6 @@ def prepare(expression: Expression) -> Computation:
 
     Returns:
         Computation: takes rows, gives one value per row or one for all.
-
-    Raises:
-        InvalidRequestError: it searches or ranks.
     """
     match expression:
         case ex.Constant(value=value, type=type_):
@@ -144,9 +136,9 @@ def prepare(expression: Expression) -> Computation:
         case ex.Or(operands=operands):
             return _joined(pc.or_kleene, tuple(prepare(each) for each in operands))
         case ex.TextMatch():
-            raise search_not_available(f"{expression.function}()")
+            return _text_match(expression)
         case ex.Nearest() | ex.Bm25() | ex.Rrf():
-            raise search_not_available(f"{type(expression).__name__.lower()}()")
+            raise InternalError(f"{type(expression).__name__.lower()}() stands where its hidden column should")
         case _:
             assert_never(expression)
 
@@ -169,6 +161,32 @@ def _call(expression: ex.Call) -> Computation:
     types = tuple(each.type for each in expression.arguments)
     function = expression.function
     return lambda rows: called(function, tuple(values_of(each(rows), rows.size) for each in arguments), types)
+
+
+def _text_match(expression: ex.TextMatch) -> Computation:
+    target, function = expression.target, expression.function
+    of_query = plain(expression.query)
+    of_edits = None if expression.max_edits is None else plain(expression.max_edits)
+
+    def compute(rows: Scope) -> Datum:
+        edits = None if of_edits is None else of_edits(rows)
+        query = text_query(function, of_query(rows), edits, says_edits=of_edits is not None)
+        return rows.text_matches(target.variable, target.name, query)
+
+    return compute
+
+
+def plain(expression: Expression) -> Callable[[Scope], object]:
+    """The function that computes an expression which is the same for all rows, as a Python value."""
+    computation = prepare(expression)
+
+    def compute(rows: Scope) -> object:
+        datum = computation(rows)
+        if isinstance(datum, pa.Array):
+            return datum[0].as_py() if len(datum) else None
+        return datum.as_py()
+
+    return compute
 
 
 def _is_null(expression: ex.IsNull) -> Computation:

@@ -10,6 +10,7 @@ from omnigraph.errors import InternalError
 from omnigraph.execution.arrays import NONE, Mask, Numbers, Ordinals, Positions, Values, arrow, joined, lists, take
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.csr import repeated_places
+from omnigraph.execution.search.asked import TextQuery
 from omnigraph.language.plan.expressions import End, Value
 from omnigraph.model.schema import DST, ID, SRC
 
@@ -24,6 +25,10 @@ class Setting(Protocol):
 
     def parameter(self, name: str) -> Value:
         """The value of a parameter."""
+        ...
+
+    def text_matches(self, columns: Columns, ordinals: Ordinals, name: str, query: TextQuery) -> Values:
+        """Whether rows of a table match."""
         ...
 
 
@@ -167,8 +172,14 @@ class Frame:
         return lists(paths.starts, paths.ids(), nulls=paths.absent)
 
     def computed(self, name: str) -> Values:
-        """A hidden column."""
-        return arrow(self.hidden[name])
+        """A hidden column; a score that is not a number is none."""
+        values = self.hidden[name]
+        return arrow(values, nulls=np.isnan(values)) if values.dtype == np.float64 else arrow(values)
+
+    def text_matches(self, variable: str, name: str, query: TextQuery) -> Values:
+        """Whether a text property of what a variable is bound to matches."""
+        bound = self.bound(variable)
+        return self._setting.text_matches(bound.columns, bound.ordinals, name, query)
 
     def output(self, position: int) -> Values:
         """Nothing: rows under way have no columns of a result."""

@@ -55,9 +55,6 @@ def lower(plan: steps.ReadPlan, schema: Schema) -> Lowered:
 
     Returns:
         Lowered: for any number of runs, at once too.
-
-    Raises:
-        InvalidRequestError: it searches or ranks, which is not available.
     """
     place = next((at for at, step in enumerate(plan.steps) if isinstance(step, steps.Aggregate | steps.Project)), None)
     if place is None:

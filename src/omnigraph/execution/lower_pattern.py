@@ -7,7 +7,7 @@ from typing import assert_never
 
 from omnigraph.errors import InternalError
 from omnigraph.execution.demand import Demand, Regard, kinds
-from omnigraph.execution.expressions import Computation, prepare, search_not_available
+from omnigraph.execution.expressions import Computation, prepare
 from omnigraph.execution.frame import together
 from omnigraph.execution.keys import lookup_for
 from omnigraph.execution.operators.alternatives import Alternatives
@@ -22,15 +22,16 @@ from omnigraph.execution.operators.intersect import Intersect
 from omnigraph.execution.operators.limit import Limit
 from omnigraph.execution.operators.operator import Frames
 from omnigraph.execution.operators.optional import Optional
-from omnigraph.execution.operators.order import Order
+from omnigraph.execution.operators.order import Order, SortKey
 from omnigraph.execution.operators.product import Product, Times
 from omnigraph.execution.operators.reach import Reach
 from omnigraph.execution.operators.scan import Scan
 from omnigraph.execution.operators.shortest import ConnectShortest, ExpandShortest
 from omnigraph.execution.scope import Datum, Scope
+from omnigraph.execution.search.lower_rank import best_of, place_keys, rank
 from omnigraph.execution.windows import at_most, counted, sort_keys
 from omnigraph.language.plan import steps
-from omnigraph.language.plan.expressions import Expression
+from omnigraph.language.plan.expressions import Expression, Rrf
 from omnigraph.language.plan.pipeline import brings
 from omnigraph.language.plan.steps import Step
 from omnigraph.model.schema import Schema
@@ -126,6 +127,8 @@ class _Pipeline:
         self._demand = demand
         self._row = row
         self._available = available
+        # The fused scores among the hidden columns, as long as the columns with their places are there too.
+        self._fused_scores: frozenset[str] = frozenset()
 
     def lowered(self, rows: Frames, pattern: Sequence[Step]) -> Frames:
         """The operators of these steps over rows."""
@@ -138,6 +141,10 @@ class _Pipeline:
                 rows, steps_taken = self._one(rows, pattern[place], pattern[place + 1 :]), 1
             for step in pattern[place : place + steps_taken]:
                 self._available |= frozenset(brings(step))
+                if isinstance(step, steps.Rank) and isinstance(step.score, Rrf):
+                    self._fused_scores |= {step.name}
+                elif not isinstance(step, steps.Rank | steps.Filter):
+                    self._fused_scores = frozenset()
             place += steps_taken
         return rows
 
@@ -242,11 +249,12 @@ class _Pipeline:
                 return self._alternatives(rows, step, keep)
             case steps.Order():
                 ties = [prepare(tie) for tie in step.ties]
-                return Order(rows, together, keys=sort_keys(step.keys), ties=ties, at_most=at_most(step.at_most))
+                keys: list[SortKey] = place_keys(step.keys, sort_keys(step.keys), self._fused_scores)
+                return Order(rows, together, keys=keys, ties=ties, at_most=at_most(step.at_most))
             case steps.Limit():
                 return Limit(rows, skip=counted(step.window.skip), count=counted(step.window.count))
             case steps.Rank():
-                raise search_not_available(f"{type(step.score).__name__.lower()}()")
+                return rank(rows, step, best_of(step, later), row=self._row)
             case steps.Aggregate() | steps.Project() | steps.Distinct():
                 raise InternalError(f"{type(step).__name__} stands inside a pattern")
             case _:

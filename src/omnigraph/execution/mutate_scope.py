@@ -8,6 +8,7 @@ from omnigraph.errors import InternalError
 from omnigraph.execution.arrays import Values, arrow
 from omnigraph.execution.expressions import holds, prepare, values_of
 from omnigraph.execution.mutate_values import plain_column
+from omnigraph.execution.search.asked import TextQuery
 from omnigraph.language.plan.expressions import Constant, End, Expression, Parameter, Value
 from omnigraph.language.query import Params
 from omnigraph.model.schema import DST, ID, SRC
@@ -110,6 +111,10 @@ class Rows:
     def path_nodes(self, variable: str) -> Values:
         """Nothing: mutations have no paths."""
         raise InternalError(f"{variable} was taken for a path")
+
+    def text_matches(self, variable: str, name: str, query: TextQuery) -> Values:
+        """Nothing: mutations do not search."""
+        raise InternalError(f"{query.function}() of {variable}.{name} was asked of a mutation")
 
     def computed(self, name: str) -> Values:
         """Nothing: mutations have no hidden columns."""

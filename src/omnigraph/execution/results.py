@@ -9,6 +9,7 @@ import pyarrow as pa
 from omnigraph.errors import InternalError
 from omnigraph.execution.arrays import Mask, Positions, Values, joined, take
 from omnigraph.execution.frame import Bound, Setting
+from omnigraph.execution.search.asked import TextQuery
 from omnigraph.language.plan.expressions import End, Value
 
 
@@ -131,6 +132,10 @@ class Results:
     def path_nodes(self, variable: str) -> Values:
         """Nothing: results have no variables."""
         raise InternalError(f"the nodes of ${variable} were asked of a result")
+
+    def text_matches(self, variable: str, name: str, query: TextQuery) -> Values:
+        """Nothing: results have no variables."""
+        raise InternalError(f"{query.function}() of ${variable}.{name} was asked of a result")
 
     def computed(self, name: str) -> Values:
         """Nothing: results have no hidden columns."""

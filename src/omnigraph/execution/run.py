@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 
 from omnigraph.execution.adjacencies import Adjacencies
+from omnigraph.execution.arrays import Ordinals, Values
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.columns import Columns, Versions
 from omnigraph.execution.neighbours import Neighbours
+from omnigraph.execution.search.asked import Embedder, TextQuery
+from omnigraph.execution.search.matching import TextMatches
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.transaction.snapshot import Snapshot
@@ -19,9 +22,11 @@ class Run:
         "_columns",
         "_in_memory",
         "_snapshot",
+        "_text_matches",
         "_versions",
         "batch_rows",
         "budget",
+        "embedder",
         "kept",
         "now_ms",
         "params",
@@ -37,8 +42,10 @@ class Run:
         budget: Budget,
         batch_rows: int,
         now_ms: int,
+        embedder: Embedder,
     ) -> None:
         self.budget = budget
+        self.embedder = embedder
         self.batch_rows = batch_rows
         self.now_ms = now_ms
         # What operators computed once for all their batches, by the operator.
@@ -49,10 +56,17 @@ class Run:
         self._adjacencies = adjacencies
         self._columns: dict[str, Columns] = {}
         self._in_memory: dict[tuple[str, Direction], Neighbours] = {}
+        self._text_matches: TextMatches | None = None
 
     def parameter(self, name: str) -> Value:
         """The value of a parameter."""
         return self.params[name]
+
+    def text_matches(self, columns: Columns, ordinals: Ordinals, name: str, query: TextQuery) -> Values:
+        """Whether rows of a table match a text query."""
+        if self._text_matches is None:
+            self._text_matches = TextMatches()
+        return self._text_matches.of(columns, ordinals, name, query)
 
     def nodes(self, type_name: str) -> Columns:
         """The nodes of a type."""

@@ -3,6 +3,7 @@
 from typing import Any, Protocol, TypeAlias
 
 from omnigraph.execution.arrays import Values
+from omnigraph.execution.search.asked import TextQuery
 from omnigraph.language.plan.expressions import End, Value
 
 # One value per row, or one for all rows.
@@ -43,6 +44,10 @@ class Scope(Protocol):
 
     def computed(self, name: str) -> Values:
         """A hidden column."""
+        ...
+
+    def text_matches(self, variable: str, name: str, query: TextQuery) -> Values:
+        """Whether a text property of what a variable is bound to matches; null where it is absent."""
         ...
 
     def output(self, position: int) -> Values:

@@ -14,9 +14,11 @@ from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import pattern
 from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, Column, Expression
 from omnigraph.language.plan.pattern import Block, Direction, Read, Traversal
+from omnigraph.language.plan.walk import parts
 from omnigraph.model.types import PropertyType
 from omnigraph.testing.brute_force_values import Binding, Given, Row, Thing, Trail, compared, value_of
 from omnigraph.testing.graphs import PlainGraph
+from omnigraph.testing.search_meaning import fused
 
 Values = tuple[Any, ...]
 
@@ -48,17 +50,18 @@ def answer(read: Read, graph: PlainGraph, params: Mapping[str, Any], *, now_ms: 
     Returns:
         Answer: as the definition of the language has it.
     """
-    given = Given(params, now_ms)
+    given = Given(params, now_ms, graph.nodes)
     solver = _Solver(graph, given)
-    solutions = list(solver.solutions(read.block, {}))
+    solutions = _ranked(read, list(solver.solutions(read.block, {})), given)
     if read.is_aggregate or read.distinct:
         rows = _grouped(read.columns, solutions, given) if read.is_aggregate else _projected(read, solutions, given)
         if read.distinct:
             rows = _once(rows)
         keyed = [(_output_keys(read, row), row) for row in rows]
     else:
+        solutions = _sorted(read, solutions, given)
         keyed = [(_row_keys(read, solution, given), _values(read.columns, solution, given)) for solution in solutions]
-    if read.order:
+    if read.order and (read.is_aggregate or read.distinct):
         directions = [key.descending for key in read.order]
         keyed.sort(key=lambda pair: cmp_to_key(_comparison(directions))(pair[0]))
     everything = [row for _, row in keyed]
@@ -308,7 +311,74 @@ def _sortable(value: Any) -> Any:  # noqa: ANN401  (a value of any kind)
     return value.encode() if isinstance(value, str) else value
 
 
+# --- search ---------------------------------------------------------------------------------------------------------
+
+
+def _ranked(read: Read, solutions: list[Row], given: Given) -> list[Row]:
+    """The rows that have a score, where they are ordered by one; rankings are fused on the way."""
+    ordered = [
+        value for key in read.order if not isinstance(value := _written(read, key.value), Aggregation) and key.ranks
+    ]
+    for value in ordered:
+        _fuse(value, read, solutions, given, in_order=True)
+        solutions = [row for row in solutions if value_of(value, row, given) is not None]
+    for key in read.order:
+        if not isinstance(key.value, ex.Output):
+            _fuse(key.value, read, solutions, given, in_order=True)
+    for column in read.columns:
+        if not isinstance(column.value, Aggregation):
+            _fuse(column.value, read, solutions, given, in_order=False)
+    return solutions
+
+
+def _written(read: Read, value: Expression) -> Expression | Aggregation:
+    return read.columns[value.position].value if isinstance(value, ex.Output) else value
+
+
+def _fuse(value: Expression, read: Read, solutions: list[Row], given: Given, *, in_order: bool) -> None:
+    for score in (each for each in parts(value) if isinstance(each, ex.Rrf) and each not in given.fused):
+        variable = score.first.target.variable
+        nodes = {bound.id: row for row in solutions if isinstance(bound := row[variable], Thing)}
+        count, skip = _count(read.window.count, given), _count(read.window.skip, given) or 0
+        given.fused[score] = fused(
+            score,
+            list(nodes),
+            lambda arm, node, rows=nodes: value_of(arm, rows[node], given),  # type: ignore[misc]
+            value_of(score.k, {}, given),
+            None if count is None or not in_order else count + skip,
+        )
+
+
 # --- order ----------------------------------------------------------------------------------------------------------
+
+
+def _sorted(read: Read, rows: list[Row], given: Given) -> list[Row]:
+    """Rows in order; equal sums of fused rankings in the order of their nodes' places."""
+    if not read.order:
+        return rows
+    directions = [
+        each
+        for key in read.order
+        for each in ((key.descending, False) if _is_fused(read, key.value) else (key.descending,))
+    ]
+
+    def keys(row: Row) -> Values:
+        found: list[Any] = []
+        for key in read.order:
+            value = _written(read, key.value)
+            assert not isinstance(value, Aggregation)
+            found.append(value_of(value, row, given))
+            if isinstance(value, ex.Rrf):
+                bound = row[value.first.target.variable]
+                found.append(given.fused[value][1].get(bound.id) if isinstance(bound, Thing) else None)
+        return (*found, *(value_of(entity, row, given) for entity in read.entities))
+
+    compare = cmp_to_key(_comparison(directions))
+    return sorted(rows, key=lambda row: compare(keys(row)))
+
+
+def _is_fused(read: Read, value: Expression) -> bool:
+    return isinstance(_written(read, value), ex.Rrf)
 
 
 def _row_keys(read: Read, row: Row, given: Given) -> Values:

@@ -1,13 +1,14 @@
 """Expressions of bound queries over plain Python values: one row at a time, three-valued, as slow as it is plain."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, assert_never
 
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression
 from omnigraph.model.types import INTEGER_SCALARS, PropertyType, Scalar
+from omnigraph.testing import search_meaning
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS = 86_400_000
@@ -56,10 +57,14 @@ class Given:
     Attributes:
         params: the parameters.
         now_ms: when the query began.
+        nodes: all nodes by type: what a word is worth depends on all texts.
+        fused: of rankings that were fused, each node's score and place.
     """
 
     params: Mapping[str, Any]
     now_ms: int = 0
+    nodes: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    fused: dict[ex.Rrf, tuple[dict[str, float], dict[str, int]]] = field(default_factory=dict)
 
 
 def value_of(expression: Expression, row: Row, given: Given) -> Any:  # noqa: ANN401  (whatever it is)
@@ -118,10 +123,29 @@ def value_of(expression: Expression, row: Row, given: Given) -> Any:  # noqa: AN
         case ex.Or():
             found = [value_of(each, row, given) for each in expression.operands]
             return True if True in found else None if None in found else False
-        case ex.Output() | ex.TextMatch() | ex.Nearest() | ex.Bm25() | ex.Rrf():
+        case ex.TextMatch() | ex.Nearest() | ex.Bm25() | ex.Rrf():
+            return _searched(expression, row, given)
+        case ex.Output():
             raise NotImplementedError(type(expression).__name__)
         case _:
             assert_never(expression)
+
+
+def _searched(expression: ex.TextMatch | ex.Nearest | ex.Bm25 | ex.Rrf, row: Row, given: Given) -> bool | float | None:
+    if isinstance(expression, ex.Rrf):
+        fused = row[expression.first.target.variable]
+        return given.fused[expression][0].get(fused.id) if isinstance(fused, Thing) else None
+    target, query = expression.target, value_of(expression.query, row, given)
+    value, bound = value_of(target, row, given), row[target.variable]
+    match expression:
+        case ex.TextMatch():
+            most = None if expression.max_edits is None else value_of(expression.max_edits, row, given)
+            return search_meaning.matches(expression.function, value, query, most)
+        case ex.Nearest():
+            return search_meaning.distance(value, query)
+        case ex.Bm25():
+            texts = [each.get(target.name) for each in given.nodes[bound.type_name]] if isinstance(bound, Thing) else []
+            return search_meaning.bm25(texts, value, query)
 
 
 def compared(op: ex.CompareOp, left: Any, right: Any) -> bool | None:  # noqa: ANN401  (values of any kind)

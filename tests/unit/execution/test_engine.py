@@ -383,21 +383,6 @@ def test_a_composite_or_numeric_key_is_looked_up_by_any_number_equal_to_it(ask: 
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        'match { $p: Person search($p.city, "x") } return { $p }',
-        'match { $p: Person } return { $p } order { bm25($p.city, "x") } limit 3',
-        'match { $p: Person not { $p knows $q fuzzy($q.city, "x") } } return { $p }',
-    ],
-)
-def test_searching_is_not_available_yet(stored: StoredGraph, engine: QueryEngine, body: str) -> None:
-    compiled = compile(f"query q() {{ {body} }}", SCHEMA)
-    with pytest.raises(InvalidRequestError) as refused:
-        engine.run(stored.snapshot(), compiled, schema=SCHEMA)
-    assert refused.value.code == "search_not_available"
-
-
 def test_a_mutation_is_not_a_read(stored: StoredGraph, engine: QueryEngine) -> None:
     compiled = compile('query q() { delete Person where name = "Ann" }', SCHEMA)
     with pytest.raises(InvalidRequestError, match="writes"):

@@ -348,11 +348,19 @@ class TextMatch:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The distance of a node's vector to the query's; the query is a vector, or a string yet to be embedded."""
+    """The distance of a node's vector to the query's.
+
+    Attributes:
+        target: the vector.
+        query: a vector, or a string yet to be embedded.
+        type: of the distance.
+        model: what the stored vectors were made with, if the schema says.
+    """
 
     target: Property
     query: "Expression"
     type: PropertyType = NULLABLE_F64
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,14 +87,15 @@ class SearchBinder:
 
     def _nearest(self, written: syntax.Nearest) -> ex.Nearest:
         self._refuse_edge("nearest", written.target)
-        target = self._vector_field(written.target)
+        target, model = self._vector_field(written.target)
         assert target.type.vector_dim is not None
         query = self._expressions.expression(written.query)
         self._check_vector_query(written.query, query, target.type.vector_dim)
         self._refuse_row_dependence("T15: nearest query", written.query, query)
-        return ex.Nearest(target, query)
+        return ex.Nearest(target, query, model=model)
 
-    def _vector_field(self, written: syntax.Property) -> ex.Property:
+    def _vector_field(self, written: syntax.Property) -> tuple[ex.Property, str | None]:
+        """A vector property, and the model that made its vectors."""
         bound = self._scope.get(written.variable)
         if not isinstance(bound, NodeVariable):
             raise self._error(written, f"T15: variable `${written.variable}` is not bound")
@@ -107,7 +108,8 @@ class SearchBinder:
             raise self._error(
                 written, f"T15: nearest requires a Vector property, got {bound.type.name}.{written.name}: {found.type}"
             )
-        return ex.Property(written.variable, written.name, found.type)
+        model = None if found.embed is None else found.embed.model
+        return ex.Property(written.variable, written.name, found.type), model
 
     def _check_vector_query(self, written: syntax.Expression, query: Expression, dimension: int) -> None:
         mismatch = f"T15: nearest vector dimension mismatch: property is Vector({dimension}), query"

@@ -1,0 +1,1 @@
+"""Search inside patterns: words in texts, distances of vectors, and rankings fused."""

@@ -1,0 +1,55 @@
+"""Which rows match a text query."""
+
+import numpy as np
+
+from omnigraph.execution.arrays import NONE, Mask, Ordinals, Values, arrow, no_values
+from omnigraph.execution.columns import Columns
+from omnigraph.execution.search.asked import TextQuery
+from omnigraph.execution.search.text_index import TextIndex, index_texts
+from omnigraph.execution.search.words import words_in
+from omnigraph.language.plan.expressions import TextFunction
+
+
+class TextMatches:
+    """The text queries of one run. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, str, TextQuery], tuple[Mask, Mask]] = {}
+
+    def of(self, columns: Columns, ordinals: Ordinals, name: str, query: TextQuery) -> Values:
+        """Whether rows match; null where they have no text.
+
+        Args:
+            columns (Columns): the table.
+            ordinals (Ordinals): which rows; `NONE` has no text.
+            name (str): the column.
+            query (TextQuery): what is looked for.
+        """
+        if query.text is None:
+            return no_values(len(ordinals), _BOOL)
+        key = (columns.key, name, query)
+        found = self._found.get(key)
+        if found is None:
+            if not columns.has_word_index(name, rows=len(ordinals)):
+                # Few rows of a large table: their own words are found sooner than those of all.
+                few = index_texts(columns.take(name, ordinals, absent=True))
+                return arrow(matching(few, query), nulls=~few.has_text)
+            index = columns.word_index(name)
+            found = self._found[key] = matching(index, query), ~index.has_text
+        matched, no_text = found
+        return arrow(matched[ordinals], nulls=no_text[ordinals] | (ordinals == NONE))
+
+
+_BOOL = arrow(np.zeros(0, dtype=np.bool_)).type
+
+
+def matching(index: TextIndex, query: TextQuery) -> Mask:
+    """Which texts of an index match."""
+    words = words_in(query.text or "")
+    match query.function:
+        case TextFunction.SEARCH:
+            return index.with_any(words)
+        case TextFunction.MATCH_TEXT:
+            return index.with_phrase(words)
+        case TextFunction.FUZZY:
+            return index.with_any_like(words, query.edits or 0)
