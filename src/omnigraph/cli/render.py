@@ -9,6 +9,7 @@ from typing import Any
 
 FORMATS = ("table", "kv", "csv", "jsonl", "json")
 WIDTH = 80
+_NARROWEST = 6
 
 
 def rendered(document: Mapping[str, Any], form: str, *, width: int = WIDTH, wrap: bool = False) -> Iterator[str]:
@@ -60,6 +61,22 @@ def table(
         for line in range(max(len(lines) for lines in row)):
             shown = (lines[line] if line < len(lines) else "" for lines in row)
             yield " | ".join(f"{text:<{widths[at]}}" for at, text in enumerate(shown)).rstrip()
+
+
+def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], window: int) -> int | None:
+    """How wide cells may be at most for a table to fit a window; None where it cannot, however narrow they are.
+
+    Args:
+        columns: the headings, which are never cut.
+        rows: the cells.
+        window: how many characters fit a line.
+    """
+    widest = [max([len(name), *(len(row[at]) for row in rows)]) for at, name in enumerate(columns)]
+    between = 3 * (len(columns) - 1)
+    for cap in range(max([WIDTH, *widest]), _NARROWEST - 1, -1):
+        if sum(max(len(name), min(wide, cap)) for name, wide in zip(columns, widest, strict=True)) + between <= window:
+            return cap
+    return None
 
 
 def size(count: int) -> str:

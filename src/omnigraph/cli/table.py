@@ -102,6 +102,7 @@ COMMANDS = (
     _entry("verify", "check that everything is there", Capability.DIRECT, _UPKEEP),
     _entry("repair", "put aside what is damaged", Capability.DIRECT, _UPKEEP),
     _entry("maintain", "optimize, prune and sweep, again and again", Capability.DIRECT, _UPKEEP),
+    _entry("shell", "talk to a graph", Capability.DIRECT, _DIRECT | {"as"}),
     _entry("demo", "a tour with a sample graph", Capability.LOCAL, frozenset()),
     _entry("optimize", "compact tables and build indexes", Capability.DIRECT, _UPKEEP),
     _entry("embed", "put vectors into a file of records", Capability.LOCAL, frozenset()),

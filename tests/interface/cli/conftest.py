@@ -28,6 +28,12 @@ def operator_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def schema_text() -> str:
+    """The schema of the library."""
+    return SCHEMA
+
+
+@pytest.fixture
 def run(operator_home: Path) -> Run:
     """Runs `omnigraph` with the words given, as that operator."""
     return command_line.run
