@@ -13,7 +13,7 @@ from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.receipts import MutationResult, WriteResult
 from omnigraph.errors import InternalError
 from omnigraph.execution.mutate import Affected, mutation
-from omnigraph.language.query import bind_params, compile
+from omnigraph.language.query import bind_params, compile, wrong_under_any_schema
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.pipeline.load.request import LoadProgress
 from omnigraph.storage import paths
@@ -86,7 +86,9 @@ class GraphWrites(OpenGraph):
             receipt = write(parts, where, bound.operation, options)
             return compiled.name, bound.affected(receipt.entry), receipt
 
-        query_name, done, receipt = self._schemas.under_the_branch_schema(where, under)
+        query_name, done, receipt = self._schemas.under_the_branch_schema(
+            where, under, wrong_under_any=lambda: wrong_under_any_schema(text, chosen)
+        )
         return MutationResult(
             query_name=query_name,
             branch=where,

@@ -95,7 +95,9 @@ class Schemas:
         if accepted.digest != digest:
             raise SchemaMovedError(digest)
 
-    def under_the_branch_schema(self, branch: str, make: Callable[[Accepted], _Made]) -> _Made:
+    def under_the_branch_schema(
+        self, branch: str, make: Callable[[Accepted], _Made], *, wrong_under_any: Callable[[], bool] = lambda: False
+    ) -> _Made:
         """Do something under the schema a branch has, again if it turns out to have another by now.
 
         The schema last seen on the branch is tried first: asking for the head would be one more request for a write
@@ -104,6 +106,7 @@ class Schemas:
         Args:
             branch: the branch.
             make: what to do; raises `SchemaMovedError` to be called again.
+            wrong_under_any: whether what was asked for is wrong whatever the schema; a fault is then told as it is.
 
         Returns:
             What `make` returned.
@@ -121,6 +124,8 @@ class Schemas:
             except SchemaMovedError as moved:
                 self._last_seen[branch] = moved.digest
             except GraphError:
+                if wrong_under_any():
+                    raise
                 # What is wrong under the schema last seen may be right under the one the branch has by now.
                 newest = self._parts.log.live_head(branch).schema
                 self._last_seen[branch] = newest

@@ -407,6 +407,18 @@ def test_pending_and_committed_rows_are_judged_alike(graph: Graph) -> None:
 # -- order, mixture, atomicity ----------------------------------------------------------------------------------------
 
 
+def test_a_text_that_no_schema_makes_right_is_refused_before_anything_is_asked(clock: ManualClock) -> None:
+    store = CountingStore(MemoryStore())
+    with omnigraph.init(store, SCHEMA, options=FAST, clock=clock) as graph:
+        load(graph, 'insert Person { name: "Ada" }')
+        asked = len(store.requests())
+        with pytest.raises(ParseError):
+            graph.mutate("query q() { insert Person { name: } }")
+        with pytest.raises(InvalidRequestError, match="not found"):
+            graph.mutate(statements('insert Person { name: "Bob" }'), name="another")
+        assert len(store.requests()) == asked
+
+
 def test_inserts_beside_deletes_are_refused_before_anything_is_asked(clock: ManualClock) -> None:
     store = CountingStore(MemoryStore())
     with omnigraph.init(store, SCHEMA, options=FAST, clock=clock) as graph:

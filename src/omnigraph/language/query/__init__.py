@@ -3,12 +3,13 @@
 parse         text to its syntax tree
 format_file   syntax tree to canonical text
 compile       text and schema to a query ready to run, remembered by both
+              (wrong_under_any_schema: whether no schema would make a text right)
 bind_params   JSON to the values of one run
 explain       the plan of a compiled query, for people
 lint          everything wrong or doubtful in a file
 """
 
-from omnigraph.language.query.compile import CompiledQuery, bind_params, compile, explain
+from omnigraph.language.query.compile import CompiledQuery, bind_params, compile, explain, wrong_under_any_schema
 from omnigraph.language.query.format import format_file
 from omnigraph.language.query.lint import LintReport, lint
 from omnigraph.language.query.params import Params
@@ -26,4 +27,5 @@ __all__ = [
     "format_file",
     "lint",
     "parse",
+    "wrong_under_any_schema",
 ]

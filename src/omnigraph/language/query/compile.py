@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from omnigraph import limits
-from omnigraph.errors import InvalidRequestError
+from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.language.plan import explain as plan_explain
 from omnigraph.language.plan.build import build
 from omnigraph.language.plan.cache import CompileCache
@@ -14,6 +14,7 @@ from omnigraph.language.plan.rewrite import rewrite
 from omnigraph.language.plan.steps import MutationPlan, Plan, ReadPlan, ResultColumn
 from omnigraph.language.query import syntax
 from omnigraph.language.query.bind import BoundQuery, bind
+from omnigraph.language.query.bind_mutation import refuse_mixture
 from omnigraph.language.query.describe import Operation, describe
 from omnigraph.language.query.params import Params, bind_values
 from omnigraph.language.query.parse import parse_source
@@ -81,6 +82,25 @@ def compile(
     """
     known = schema_digest if schema_digest is not None else _digest_of(schema)
     return _compiled.get_or_make((text, name, known), lambda: compile_anew(text, schema, name, known))
+
+
+def wrong_under_any_schema(text: str | bytes, name: str | None) -> bool:
+    """Whether a text is refused before its types are looked at: it is not well formed, or mixes what must not be mixed.
+
+    Args:
+        text: a query file.
+        name: which query; may be left out where there is only one.
+
+    Returns:
+        Whether `compile` refuses it against every schema.
+    """
+    try:
+        query = select(parse_source(Source(text, "query text")), name)
+        if isinstance(query.body, syntax.Mutation):
+            refuse_mixture(query, query.body)
+    except GraphError:
+        return True
+    return False
 
 
 def compiled_before(text: str | bytes, name: str | None, schema_digest: str) -> CompiledQuery | None:
