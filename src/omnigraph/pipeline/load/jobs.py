@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkContext
@@ -17,6 +17,29 @@ _FULL = ("No space left on device", "os error 28", "Disk quota exceeded", "File 
 _PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception|Interrupt|Exit)\b.*")
 
 
+class Collects(Protocol):
+    """Work whose outcome can be collected, as an RDD's can."""
+
+    def collect(self) -> list[Any]:
+        """All of it, here."""
+        ...
+
+
+class Kept:
+    """Work that Spark was told to keep, worked out.
+
+    A job on top of work that is not kept yet needs two Python processes for every task, one above the other, and each
+    new one has to import everything first. Counting in Java needs one.
+    """
+
+    def __init__(self, work: "RDD[Any]") -> None:
+        self._work = work
+
+    def collect(self) -> list[Any]:
+        """Nothing comes here: how many batches there are."""
+        return [self._work._jrdd.count()]
+
+
 class Jobs:
     """The jobs of one load."""
 
@@ -25,12 +48,12 @@ class Jobs:
         self._request = request
         self._ids = ids
 
-    def run(self, stage: str, work: "RDD[Any]", *, rows: Callable[[], int] | None = None) -> list[Any]:
+    def run(self, stage: str, work: Collects, *, rows: Callable[[], int] | None = None) -> list[Any]:
         """Run a job to its end; one that is not waited for any more is cancelled.
 
         Args:
             stage (str): what it does, in one word.
-            work (RDD[Any]): what to collect.
+            work (Collects): what to collect.
             rows (Callable[[], int] | None): how many records there are so far.
 
         Returns:

@@ -7,7 +7,12 @@ from omnigraph.clock import Clock, SystemClock
 from omnigraph.pipeline.load.request import LoadProgress, Watch
 
 _WIDTH = 24
-_WORDS = {"reading": "reading and checking", "judging": "comparing", "finding": "looking for mistakes"}
+_WORDS = {
+    "reading": "reading and checking",
+    "looking": "looking around",
+    "judging": "comparing",
+    "finding": "looking for mistakes",
+}
 
 
 def shown(out: TextIO, *, clock: Clock | None = None) -> Watch:

@@ -1,19 +1,19 @@
 """Judging a whole load on Spark: which keys meet which, in which rounds, and what to say of what is found."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import RDD
+from pyspark import RDD, StorageLevel
 
 from omnigraph import limits
 from omnigraph.errors import ConstraintError, GraphError
 from omnigraph.pipeline.load.blocks import Piece
 from omnigraph.pipeline.load.breaches import repeated, shared, there_already
-from omnigraph.pipeline.load.jobs import Jobs
+from omnigraph.pipeline.load.jobs import Jobs, Kept
 from omnigraph.pipeline.load.judging import NOWHERE, Finding, Judging, Verdict
 from omnigraph.pipeline.load.keys import Channel, Places, Sort, piece_and_row, place
 from omnigraph.pipeline.load.problems import Phase, Problem
@@ -113,19 +113,22 @@ class Rounds:
         looks = list(self._looks(snapshot, judging, phases, removed))
         if self.near is not None and sum(look.rows for look in looks) <= limits.LOAD_LOOK_ROWS:
             return self._judged_here(self.near, looks, judging, phases)
-        sent = self._sent.filter(is_key)
+        sent, there = self._sent, None
         if looks:
             there = self._jobs.context.parallelize(looks, len(looks)).flatMap(
                 partial(look_through, place=self._work.place, shares=self._work.shares)
             )
+            there = there.persist(StorageLevel.DISK_ONLY)
+            self._jobs.run("looking", Kept(there))
             sent = self._jobs.context.union([sent, there])
         shares = sent.partitionBy(self._work.shares, _share).mapPartitions(
             partial(judge_share, judging=judging, phases=phases)
         )
-        whole = Verdict()
-        for verdict in self._jobs.run("judging", shares):
-            whole.add(verdict)
-        return whole
+        try:
+            return _together(self._jobs.run("judging", shares))
+        finally:
+            if there is not None:
+                there.unpersist()
 
     def _judged_here(self, sent: list[Sent], looks: list[Look], judging: Judging, phases: frozenset[Phase]) -> Verdict:
         """What the workers would do, for few rows."""
@@ -133,11 +136,7 @@ class Rounds:
         shares: dict[int, list[Sent]] = {}
         for each in chain(sent, there):
             shares.setdefault(each[0], []).append(each)
-        whole = Verdict()
-        for share in shares.values():
-            for verdict in judge_share(share, judging, phases):
-                whole.add(verdict)
-        return whole
+        return _together(verdict for share in shares.values() for verdict in judge_share(share, judging, phases))
 
     def _looks(
         self, snapshot: Snapshot, judging: Judging, phases: frozenset[Phase], removed: Mapping[str, list[Places]]
@@ -249,3 +248,10 @@ def is_key(sent: Sent) -> bool:
 
 def _share(share: int) -> int:
     return share
+
+
+def _together(verdicts: Iterable[Verdict]) -> Verdict:
+    whole = Verdict()
+    for verdict in verdicts:
+        whole.add(verdict)
+    return whole

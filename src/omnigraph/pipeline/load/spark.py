@@ -26,7 +26,7 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin
 from omnigraph.model.intent import Intent
 from omnigraph.pipeline.load.blocks import Piece, pieces_of
-from omnigraph.pipeline.load.jobs import Jobs, fault_of
+from omnigraph.pipeline.load.jobs import Jobs, Kept, fault_of
 from omnigraph.pipeline.load.judging import Verdict
 from omnigraph.pipeline.load.keys import Places, piece_and_row
 from omnigraph.pipeline.load.problems import Phase
@@ -184,9 +184,8 @@ class SparkLoad:
         # Of a small load the keys come along: judging them here is quicker than sending them off.
         near = self._request.bytes <= limits.LOAD_NEAR_BYTES
         told = self._told
-        came = self._jobs.run(
-            "reading", self._sent if near else self._sent.filter(_is_result), rows=lambda: int(told.value)
-        )
+        self._jobs.run("reading", Kept(self._sent), rows=lambda: int(told.value))
+        came = self._jobs.run("gathering", self._sent if near else self._sent.filter(_is_result))
         self._rounds.near = [each for each in came if is_key(each)] if near else None
         self._results = sorted((result for share, result in came if share == RESULT), key=lambda each: each.piece)
         reached(Failpoint.LOAD_READ)

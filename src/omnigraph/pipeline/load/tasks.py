@@ -245,7 +245,7 @@ def _of_channel(channel: Channel, rules: TypeRules, rows: pa.Table, stays: pa.Ta
 
 def judge_share(sent: Iterable[Sent], judging: Judging, phases: frozenset[Phase]) -> Iterator[Verdict]:
     """Judge all that was sent to one share."""
-    found = unpacked_tables([body for _, body in sent])
+    found = unpacked_tables([body for share, body in sent if share != RESULT])
     if found:
         yield judge(found, judging, phases)
 
