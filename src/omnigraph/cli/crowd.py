@@ -1,4 +1,4 @@
-"""People who know each other by a few well-known ones, as real ones do, as a file of JSON lines; the same every time."""
+"""People who know each other by a few well-known ones, as real ones do, in JSON lines; the same every time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,7 @@ def write_crowd(crowd: Crowd, path: Path, *, famous: str) -> int:
     since = pa.array(chance.integers(1950, 2025, crowd.acquaintances)).cast(pa.string())
     # The first forty acquaintances are somebody's whom the tour asks about.
     knowing_names = pa.concat_arrays([pa.array([famous] * 40), knowing_names.slice(40)])
-    homes = pa.array(CITIES).take(pa.array(chance.integers(0, len(CITIES), crowd.people)))
+    homes = pa.array(CITIES).take(chance.integers(0, len(CITIES), crowd.people))
     with path.open("wb") as file:
         for city in CITIES:
             file.write(f'{{"type":"City","data":{{"name":"{city}"}}}}\n'.encode())

@@ -51,6 +51,7 @@ query cities() {
   order { people desc }
 }
 """
+_AGE = "query age($name: String) { match { $p: Person { name: $name } } return { $p.age as age } }"
 _BIRTHDAY = "query birthday($name: String, $age: I32) { update Person set { age: $age } where name = $name }"
 _ADD = "query add($name: String, $age: I32) { insert Person { name: $name, age: $age } }"
 _HELLO = """\
@@ -132,7 +133,9 @@ def _tour(root: Path, crowd: Crowd) -> None:
     merged, took = _timed(lambda: graph.merge("review", into="main", actor="you"))
     told = ", ".join(f"{key} +{each.inserted} ~{each.updated}" for key, each in sorted(merged.changes.items()))
     _say(f"both had moved; {merged.outcome} in {took:.0f} ms: {told}")
-    _say(f"  {'main':<8} {graph.count('Person'):,} people, one of them 99 and one 98: nobody's change was lost")
+    theirs, ours = (next(iter(graph.query(_AGE, {"name": name})))["age"] for name in ("person-1", "person-2"))
+    people = f"  {'main':<8} {graph.count('Person'):,} people"
+    _say(f"{people}; person-1 is {theirs} as on 'review', person-2 {ours} as on 'main'")
 
     _heading("Any past state can be read again")
     assert first.commit is not None
