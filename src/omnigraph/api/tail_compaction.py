@@ -3,10 +3,12 @@
 Every small write leaves a fragment, and every lookup and manifest grows with their number. Once a write has left many,
 a thread of the open graph makes few of them, as a commit of its own. It is no part of the write: that is acknowledged
 before, waits for nothing, and never fails for it. The thread ends when there is nothing left to do; the graph waits for
-it when it is closed, and so does the end of the process.
+it when it is closed. The end of a process that did not close its graph waits for the thread as well; but by then no
+work can be given to other threads, so a compaction that needs them is given up: nothing of it was visible.
 """
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import CommitKind, Record
@@ -15,6 +17,16 @@ from omnigraph.transaction.optimize import SchemaOf, compact_tail
 from omnigraph.transaction.parts import Parts
 
 _Table = tuple[str, str]  # a branch and a type key
+
+
+def _process_is_ending() -> bool:
+    """Whether Python takes on no more work for threads."""
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            pool.submit(int).result()
+        except RuntimeError:
+            return True
+    return False
 
 
 class TailCompaction:
@@ -78,10 +90,12 @@ class TailCompaction:
         try:
             while (table := self._next()) is not None:
                 self._compact(*table)
-        except BaseException:
+        except BaseException as fault:
             with self._lock:
+                self._due.clear()
                 self._thread = None  # nobody waits for a thread that is dead
-            raise
+            if not (isinstance(fault, RuntimeError) and _process_is_ending()):
+                raise
 
     def _next(self) -> _Table | None:
         with self._lock:

@@ -1,5 +1,7 @@
 """Upkeep of a graph: one commit or none, beside writers who never wait; and the tails that compact themselves."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -271,6 +273,49 @@ def test_a_compaction_that_fails_fails_nobodys_write(monkeypatch: pytest.MonkeyP
         graph._tails.drain()
         assert len(ages(graph)) == 20
         assert layout(graph).fragments < 20
+
+
+def test_a_process_that_ends_without_closing_its_graph_ends_quietly_and_loses_nothing(tmp_path: Path) -> None:
+    script = """
+import sys, time
+from concurrent.futures import ThreadPoolExecutor
+import omnigraph
+from omnigraph import OpenOptions
+from omnigraph.api import tail_compaction
+from omnigraph.failpoints import Failpoint, armed
+from omnigraph.testing.races import once
+
+compact_tail = tail_compaction.compact_tail
+
+def once_the_end_has_begun(*args):
+    try:
+        while True:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(time.sleep, 0.01)
+    except RuntimeError:
+        print("late", flush=True)
+    # Others are faster, several times: their entries are read by several threads at once.
+    with armed(Failpoint.WRITE_TABLES_STAGED, once(lambda: add(other, 8, 12))):
+        compact_tail(*args)
+
+def add(graph, first, last):
+    for number in range(first, last):
+        graph.write({"Person": [{"name": f"p{number:03d}", "age": number}]})
+
+tail_compaction.compact_tail = once_the_end_has_begun
+other = omnigraph.open(sys.argv[1], options=OpenOptions(durability="process", auto_compact=False))
+add(omnigraph.open(sys.argv[1], options=OpenOptions(durability="process", tail_fragments_max=6)), 0, 8)
+"""
+    omnigraph.init(tmp_path / "g", SCHEMA, options=QUIET).close()
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "g")], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("late\n", "", 0)
+    with omnigraph.open(tmp_path / "g", options=EAGER) as graph:
+        add(graph, 12, 13)
+    with omnigraph.open(tmp_path / "g", options=QUIET) as graph:
+        assert len(ages(graph)) == 13
+        assert kinds(graph).count(CommitKind.COMPACT) >= 1
 
 
 def test_noticing_asks_the_store_nothing(tmp_path: Path) -> None:
