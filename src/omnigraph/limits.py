@@ -107,6 +107,9 @@ SCHEMA_RULES_MAX = 64
 BLOB_INPUT_BYTES_MAX = 32 * 1024**2
 # Bytes of a blob that are read at once.
 BLOB_RANGE_BYTES_MAX = 4 * 1024**2
+# Addresses of blobs that lie elsewhere: how long one is, and how many cells of one write hold one.
+BLOB_URI_BYTES_MAX = 65_536
+BLOB_REFERENCES_MAX = 8_192
 
 # Queries in process. Rows are numbered with 32 bits; numbering starts over when rows that are gone exceed this share.
 ORDINALS_MAX = 2**31 - 1
@@ -252,5 +255,21 @@ SEARCH_TEXTS_AT_ONCE = 50_000
 # Misspellings of one word that `fuzzy` looks for, where a query does not say, and at most.
 FUZZY_EDITS_DEFAULT = 2
 FUZZY_EDITS_MAX = 8
-# A type with at least so many nodes is searched through its vector index, if it has one.
-VECTOR_SEARCH_ROWS_MIN = 50_000
+# Cells of a vector index that a search looks into.
+VECTOR_CELLS_LOOKED_INTO = 64
+# The share of the memory for columns that one column of vectors may take; larger ones stay in their index.
+VECTOR_COLUMN_SHARE_MAX = 0.5
+
+# --- large diffs and sweeps -------------------------------------------------------------------------------------------
+
+# A type whose differing fragments are larger than this on disk is compared on Spark, unless the caller says where.
+DIFF_LOCAL_BYTES_MAX = 512 * 1024**2
+# On Spark: what a task reads, rows it sends at once, and what a task that compares is to get.
+DIFF_TASK_BYTES = 64 * 1024**2
+DIFF_BLOCK_ROWS = 131_072
+DIFF_SHARE_BYTES = 128 * 1024**2
+# A graph with more files is listed on Spark, and more versions are looked through there.
+SWEEP_LOCAL_FILES_MAX = 200_000
+SWEEP_LOCAL_VERSIONS_MAX = 10_000
+# Versions of tables that one task looks through.
+SWEEP_TASK_VERSIONS = 500

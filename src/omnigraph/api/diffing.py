@@ -1,14 +1,19 @@
 """Differences between states, as callers name them."""
 
 from collections.abc import Iterable
+from functools import partial
 
+from omnigraph import limits
+from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
 from omnigraph.api.snapshot import Snapshot
-from omnigraph.branch.diff import Diff
+from omnigraph.branch.diff import Diff, compared_here
 from omnigraph.branch.entity_change import change_filter
 from omnigraph.branch.points import Point, entry_at
+from omnigraph.branch.row_changes import RowChanges
 from omnigraph.errors import NotFoundError
 from omnigraph.ids import is_ulid
-from omnigraph.model.commit import Record
+from omnigraph.model.commit import Pin, Record
+from omnigraph.storage.tables.differing import differing_bytes
 from omnigraph.transaction.parts import Parts
 
 State = str | Point | Snapshot
@@ -22,10 +27,24 @@ def diff(
     kinds: Iterable[str] = (),
     types: Iterable[str] = (),
     ops: Iterable[str] = (),
+    engine: str = Engine.AUTO,
 ) -> Diff:
     """What lies between two states; see `Graph.diff`."""
     wanted = change_filter(kinds, types, ops)
-    return Diff(parts, _entry(parts, older), _entry(parts, newer), wanted)
+    compare = partial(_compared, parts, engine_of(engine))
+    return Diff(compare, _entry(parts, older), _entry(parts, newer), wanted)
+
+
+def _compared(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges:
+    """What happened to the rows of one type, found out here or on Spark."""
+    tables = parts.tables
+    is_large = engine is Engine.AUTO and differing_bytes(tables, older, newer) > limits.DIFF_LOCAL_BYTES_MAX
+    if is_large or engine is Engine.SPARK:
+        session = session_for(engine)
+        if session is not None:
+            found: RowChanges = spark_module("diff.spark").changes_on_spark(session, tables, parts.ids, older, newer)
+            return found
+    return compared_here(tables, older, newer)
 
 
 def _entry(parts: Parts, state: State) -> Record:

@@ -25,6 +25,7 @@ class GraphLines(GraphReads):
         kinds: Iterable[str] = (),
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
+        engine: str = "auto",
     ) -> Diff:
         """What lies between any two states: every entity that differs, as it was and as it is.
 
@@ -34,15 +35,17 @@ class GraphLines(GraphReads):
             kinds (Iterable[str]): only `node` or `edge`; all by default.
             types (Iterable[str]): only types of these names; all by default.
             ops (Iterable[str]): only `insert`, `update` or `delete`; all by default.
+            engine (str): where rows are compared: `local`, `spark`, or `auto`, which takes Spark for types of which
+                very much differs.
 
         Returns:
             Diff: the changes, read as they are asked for; as objects, dictionaries or Arrow tables.
 
         Raises:
             NotFoundError: there is no such state.
-            InvalidRequestError: a kind or operation is none.
+            InvalidRequestError: a kind, operation or engine is none.
         """
-        return diffing.diff(self._open(), older, newer, kinds=kinds, types=types, ops=ops)
+        return diffing.diff(self._open(), older, newer, kinds=kinds, types=types, ops=ops, engine=engine)
 
     # -- merging ------------------------------------------------------------------------------------------------------
 

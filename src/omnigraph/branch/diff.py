@@ -4,7 +4,7 @@ A type is followed by its table, whatever it is called. Fragments that both vers
 compaction, and between tables that have nothing in common, rows are compared by their ids.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,10 @@ from omnigraph.branch.images import told_changes
 from omnigraph.branch.row_changes import RowChanges, row_changes
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID
-from omnigraph.transaction.parts import Parts
+from omnigraph.storage.tables.tables import Tables
+
+# Tells what happened to the rows of a type from its older to its newer version; None where it is not there.
+Compare = Callable[[Pin | None, Pin | None], RowChanges]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class Diff:
         wanted: which changes.
     """
 
-    _parts: Parts
+    _compare: Compare
     older: Record
     newer: Record
     wanted: ChangeFilter = field(default_factory=ChangeFilter)
@@ -139,17 +142,28 @@ class Diff:
         return known
 
     def _read(self, each: DiffedType) -> RowChanges:
-        tables = self._parts.tables
-        if each.older is not None and each.newer is not None:
-            difference = tables.difference(each.older, each.newer)
-            found = row_changes(difference.removed, difference.added)
-        else:
-            there = each.newer if each.newer is not None else each.older
-            assert there is not None, "a type is in one of both states"
-            rows = tables.open(there).scan()
-            none = rows.slice(0, 0)
-            found = row_changes(none, rows) if each.older is None else row_changes(rows, none)
-        return _only(found, self.wanted)
+        return _only(self._compare(each.older, each.newer), self.wanted)
+
+
+def compared_here(tables: Tables, older: Pin | None, newer: Pin | None) -> RowChanges:
+    """What happened to the rows of a type, found out in this process.
+
+    Args:
+        tables (Tables): of the graph.
+        older (Pin | None): one version; None where the type is not there.
+        newer (Pin | None): another.
+
+    Returns:
+        RowChanges: all of it in memory.
+    """
+    if older is not None and newer is not None:
+        difference = tables.difference(older, newer)
+        return row_changes(difference.removed, difference.added)
+    there = newer if newer is not None else older
+    assert there is not None, "a type is in one of both states"
+    rows = tables.open(there).scan()
+    none = rows.slice(0, 0)
+    return row_changes(none, rows) if older is None else row_changes(rows, none)
 
 
 def _paired(older: Record, newer: Record) -> Iterator[DiffedType]:

@@ -38,6 +38,16 @@ def add_prune_previous(parser: ArgumentParser) -> None:
     )
 
 
+def add_where(parser: ArgumentParser) -> None:
+    """`--engine`, of what is large only now and then."""
+    parser.add_argument(
+        "--engine",
+        choices=("auto", "local", "spark"),
+        default="auto",
+        help="where the work is done; auto takes Spark for what is large",
+    )
+
+
 def add_changes_filter(parser: ArgumentParser) -> None:
     """Which changes are wanted."""
     parser.add_argument("--kind", metavar="KIND", action="append", default=[], help="node or edge; repeatable")

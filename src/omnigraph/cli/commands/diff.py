@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from dataclasses import asdict
 from typing import Any
 
-from omnigraph.cli.arguments import add_changes_filter, add_json, add_uri
+from omnigraph.cli.arguments import add_changes_filter, add_json, add_uri, add_where
 from omnigraph.cli.call import Call
 from omnigraph.cli.changes import change_lines
 from omnigraph.cli.command import Command
@@ -15,6 +15,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("newer", metavar="NEWER", help="another")
     parser.add_argument("--stat", action="store_true", help="only how much changed")
     add_changes_filter(parser)
+    add_where(parser)
     add_uri(parser)
     add_json(parser)
 
@@ -22,7 +23,9 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(call: Call) -> int:
     args = call.args
     with call.graph() as graph:
-        found = graph.diff(args.older, args.newer, kinds=args.kind, types=args.type, ops=args.op)
+        found = graph.diff(
+            args.older, args.newer, kinds=args.kind, types=args.type, ops=args.op, engine=args.engine
+        )
         stats = {key: asdict(each) for key, each in found.stats.items()}
         document: dict[str, Any] = {
             "from_commit_id": found.from_commit,

@@ -1,20 +1,17 @@
 """Jobs on Spark: run to their end, watched, cancelled when nobody waits any more, and their faults in words."""
 
-import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import RDD, SparkContext
-from pyspark.errors import PySparkException
 
 from omnigraph.errors import GraphError, LimitError, UnavailableError
 from omnigraph.ids import IdSource
+from omnigraph.pipeline.jobs import job_group, reason_in
 from omnigraph.pipeline.load.request import LoadProgress, LoadRequest
 from omnigraph.pipeline.load.watching import watched
 
 _FULL = ("No space left on device", "os error 28", "Disk quota exceeded", "File too large")
-_PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception|Interrupt|Exit)\b.*")
 
 
 class Collects(Protocol):
@@ -63,19 +60,12 @@ class Jobs:
             UnavailableError: it failed.
             LimitError: a disk is full.
         """
-        group = self._ids.new()
-        self.context.setJobGroup(group, f"omnigraph load: {stage}", interruptOnCancel=True)
         total = LoadProgress(stage, bytes_total=self._request.bytes)
-        try:
-            with watched(self._request.watch, total, self.context, group, rows):
-                return work.collect()
-        except (Py4JError, PySparkException) as fault:
-            raise spark_fault(str(fault)) from fault
-        except BaseException:
-            self.context.cancelJobGroup(group)
-            raise
-        finally:
-            self.context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+        with (
+            job_group(self.context, self._ids, what=f"load: {stage}", fault=spark_fault) as group,
+            watched(self._request.watch, total, self.context, group, rows),
+        ):
+            return work.collect()
 
 
 def spark_fault(said: str) -> GraphError:
@@ -87,11 +77,9 @@ def spark_fault(said: str) -> GraphError:
     Returns:
         GraphError: what it means, and what to do.
     """
-    lines = [line.strip() for line in said.splitlines()]
-    # Python's own words come last of all; without any, Spark's come first.
-    reason = next((line for line in reversed(lines) if _PYTHON_ERROR.match(line)), lines[0] if lines else "")
     return fault_of(said) or UnavailableError(
-        f"Spark could not finish the load, so nothing was loaded; load again: {reason}", code="spark_job_failed"
+        f"Spark could not finish the load, so nothing was loaded; load again: {reason_in(said)}",
+        code="spark_job_failed",
     )
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.model.schema import ID, SRC
+from omnigraph.pipeline.shares import in_shares, packed, unpacked
 from omnigraph.transaction.constraint_rules.rules import TypeRules
 from omnigraph.transaction.constraint_rules.uniqueness import tuple_texts, whole
 
@@ -22,8 +23,6 @@ from omnigraph.transaction.constraint_rules.uniqueness import tuple_texts, whole
 pc: Any = pyarrow.compute
 
 KEY, PLACE, COUNT, HOLDER, ADDRESS = "key", "place", "count", "holder", "_rowaddr"
-_HASHED_BYTES = 8
-_GOLDEN, _PRIME = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
 _ROW_BITS = 40
 
 Places = npt.NDArray[np.uint64]
@@ -117,35 +116,15 @@ def spread(keys: Keys, shares: int) -> Iterator[tuple[int, Channel, bytes]]:
         tuple[int, Channel, bytes]: share, channel, and the keys as bytes.
     """
     for channel, table in keys.items():
-        if not len(table):
-            continue
-        if shares == 1:
-            yield 0, channel, packed(table)
-            continue
-        column = table.column(KEY).combine_chunks()
-        share = (_hashed(column) % np.uint64(shares)).astype(np.int64)
-        order = np.argsort(share, kind="stable")
-        sorted_by_share = table.take(order)
-        ends = np.searchsorted(share[order], np.arange(shares + 1))
-        for number in range(shares):
-            if ends[number] < ends[number + 1]:
-                part = sorted_by_share.slice(int(ends[number]), int(ends[number + 1] - ends[number]))
-                yield number, channel, packed(part)
-
-
-def packed(table: pa.Table) -> bytes:
-    """A table as bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+        for number, part in in_shares(table, KEY, shares):
+            yield number, channel, packed(part)
 
 
 def unpacked_tables(parts: Sequence[tuple[Channel, bytes]]) -> dict[Channel, pa.Table]:
     """What arrived of each channel, together."""
     found: dict[Channel, list[pa.Table]] = {}
     for channel, body in parts:
-        found.setdefault(channel, []).append(pa.ipc.open_stream(body).read_all())
+        found.setdefault(channel, []).append(unpacked(body))
     return {channel: pa.concat_tables(some) for channel, some in found.items()}
 
 
@@ -163,17 +142,3 @@ def _counted(column: Any, at: Places, *, each: bool) -> pa.Table:  # noqa: ANN40
     # Backwards, so that the first row of a key is the last to be put down.
     first[codes[::-1]] = at[::-1]
     return _table({KEY: encoded.dictionary, PLACE: first, COUNT: np.bincount(codes, minlength=len(first))})
-
-
-def _hashed(column: Any) -> "npt.NDArray[np.uint64]":  # noqa: ANN401  (a column of texts)
-    """A number for each text, from its length and its last bytes: cheap, and good enough to spread."""
-    wide = column.cast(pa.large_string())
-    _, starts, text = wide.buffers()
-    offsets = np.frombuffer(starts, np.int64)[wide.offset : wide.offset + len(wide) + 1]
-    raw = np.frombuffer(text, np.uint8) if text is not None and text.size else np.zeros(1, np.uint8)
-    lengths, lasts = np.diff(offsets), offsets[1:] - 1
-    total = lengths.astype(np.uint64) * _GOLDEN
-    for back in range(_HASHED_BYTES):
-        byte = np.where(lengths > back, raw[np.clip(lasts - back, 0, len(raw) - 1)], 0).astype(np.uint64)
-        total = (total ^ byte) * _PRIME
-    return total ^ (total >> np.uint64(29))

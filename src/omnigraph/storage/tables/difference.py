@@ -53,9 +53,10 @@ def difference(older: Handle, newer: Handle, columns: Sequence[str] | None) -> D
             columns=None if columns is None else list(columns),
             fragments=open_fragments(newer.dataset, effect.added),
             filter=None if effect.added else "false",
+            blob_handling="all_binary",
         ).to_table()
-    returned, _ = _rows_at(newer, effect.returned, columns)
-    removed, removed_at = _rows_at(older, effect.removed, columns)
+    returned, _ = rows_lying_at(newer, effect.returned, columns)
+    removed, removed_at = rows_lying_at(older, effect.removed, columns)
     return Difference(removed, pa.concat_tables([fresh, returned]), removed_at)
 
 
@@ -84,7 +85,7 @@ def addresses_in(newer: Handle, older: Handle, addresses: Addresses) -> tuple[Ad
     return found, known
 
 
-def _rows_at(handle: Handle, addresses: Addresses, columns: Sequence[str] | None) -> tuple[pa.Table, Addresses]:
+def rows_lying_at(handle: Handle, addresses: Addresses, columns: Sequence[str] | None) -> tuple[pa.Table, Addresses]:
     """Rows where they lie. Of a fragment that loses many, as all do in a compaction, all are read and some are kept."""
     if not len(addresses):
         nothing = _table(handle).schema.empty_table()
@@ -104,6 +105,7 @@ def _rows_at(handle: Handle, addresses: Addresses, columns: Sequence[str] | None
                 columns=None if columns is None else list(columns),
                 fragments=open_fragments(handle.dataset, [fragments[each] for each in many]),
                 with_row_address=True,
+                blob_handling="all_binary",
             ).to_table()
         lie_at = as_addresses(scanned.column(ADDRESS))
         wanted = np.isin(lie_at, addresses)

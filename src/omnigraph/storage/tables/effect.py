@@ -4,12 +4,14 @@ A fragment is recognised by its data files, which are written once under random 
 versions of different lines.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from lance import LanceDataset
 from lance.fragment import DataFile, FragmentMetadata
 
-from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, at, deleted_offsets, live_offsets
+from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Offsets, at, deleted_offsets, live_offsets
 from omnigraph.storage.tables.handles import Handle
 
 FragmentKey = tuple[str, ...]
@@ -58,6 +60,20 @@ def same_rows(one: FragmentMetadata, other: FragmentMetadata) -> bool:
     return one.deletion_file.path(one.id) == other.deletion_file.path(other.id)
 
 
+def changed_fragments(
+    older: list[FragmentMetadata], newer: list[FragmentMetadata]
+) -> Iterator[tuple[FragmentMetadata | None, FragmentMetadata | None]]:
+    """The fragments in which two versions differ, as each has them: None where it has no such fragment."""
+    old, new = keyed(older), keyed(newer)
+    for key, before in old.items():
+        after = new.get(key)
+        if after is None or not same_rows(before, after):
+            yield before, after
+    for key, after in new.items():
+        if key not in old:
+            yield None, after
+
+
 def effect_between(older: Handle, newer: Handle) -> Effect:
     """What `newer` has against `older`.
 
@@ -68,24 +84,26 @@ def effect_between(older: Handle, newer: Handle) -> Effect:
     Returns:
         Effect: reads deletion vectors that differ, and nothing else.
     """
-    old, new = keyed(older.fragments()), keyed(newer.fragments())
-    removed, returned = [NO_ADDRESSES], [NO_ADDRESSES]
-    for key, before in old.items():
-        after = new.get(key)
-        if after is not None and same_rows(before, after):
-            continue
-        if after is None:
+    added, removed, returned = [], [NO_ADDRESSES], [NO_ADDRESSES]
+    for before, after in changed_fragments(older.fragments(), newer.fragments()):
+        if before is not None and after is not None:
+            lost, back = moved_offsets(older.dataset, before, newer.dataset, after)
+            removed.append(at(before.id, lost))
+            returned.append(at(after.id, back))
+        elif before is not None:
             removed.append(at(before.id, live_offsets(older.dataset, before)))
-            continue
-        # Deleted rows are few as a rule, where those alive are many.
-        dead, dead_now = deleted_offsets(older.dataset, before), deleted_offsets(newer.dataset, after)
-        removed.append(at(before.id, np.setdiff1d(dead_now, dead, assume_unique=True)))
-        returned.append(at(after.id, np.setdiff1d(dead, dead_now, assume_unique=True)))
-    return Effect(
-        added=tuple(fragment for key, fragment in new.items() if key not in old),
-        removed=np.concatenate(removed),
-        returned=np.concatenate(returned),
-    )
+        elif after is not None:
+            added.append(after)
+    return Effect(added=tuple(added), removed=np.concatenate(removed), returned=np.concatenate(returned))
+
+
+def moved_offsets(
+    older: LanceDataset, before: FragmentMetadata, newer: LanceDataset, after: FragmentMetadata
+) -> tuple[Offsets, Offsets]:
+    """Of a fragment that two versions have: the rows that only the older has, and those that only the newer has."""
+    # Deleted rows are few as a rule, where those alive are many.
+    dead, dead_now = deleted_offsets(older, before), deleted_offsets(newer, after)
+    return np.setdiff1d(dead_now, dead, assume_unique=True), np.setdiff1d(dead, dead_now, assume_unique=True)
 
 
 def same_content(one: Handle, other: Handle) -> bool:
