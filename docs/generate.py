@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from docs.generators import cli_page, errors_page, formats_page, limits_page, python_page
+
 from omnigraph.testing.conflict_table import KINDS, Outcome, Relation, cells
 
 _DOCS = Path(__file__).parent
@@ -69,7 +71,14 @@ def _table(relation: Relation) -> str:
     return "\n".join(lines)
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"reference/conflicts.md": conflicts}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "reference/cli.md": cli_page.page,
+    "reference/conflicts.md": conflicts,
+    "reference/errors.md": errors_page.page,
+    "reference/formats.md": formats_page.page,
+    "reference/limits.md": limits_page.page,
+    "reference/python.md": python_page.page,
+}
 """Every generated page, by its path below this folder."""
 
 

@@ -38,5 +38,5 @@ def test_a_page_that_was_edited_by_hand_or_left_behind_is_noticed(pages: dict[st
     for path, text in pages.items():
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.replace("rebase", "redo", 1), encoding="utf-8")
+        file.write_text(text.replace("generated", "made", 1), encoding="utf-8")
     assert stale(pages, tmp_path) == list(pages)

@@ -1,0 +1,101 @@
+"""The page on the Python API, from the public names as they are at run time."""
+
+import ast
+import enum
+import inspect
+import textwrap
+from typing import Any
+
+from docs.generators.docstrings import markdown
+
+import omnigraph
+
+_FIRST = ("init", "open", "verify", "Graph", "Snapshot", "Result", "ResultStream", "PreparedQuery", "OpenOptions")
+
+
+def page() -> str:
+    """The page.
+
+    Returns:
+        str: Markdown.
+    """
+    public = {name: getattr(omnigraph, name) for name in omnigraph.__all__}
+    errors = [name for name, value in public.items() if inspect.isclass(value) and issubclass(value, BaseException)]
+    others = sorted(set(public) - set(errors) - set(_FIRST))
+    parts = [
+        "# Python API",
+        "This page is generated from the docstrings; change those, then run `make docs`. For a way in, read "
+        "[the guide](../guides/python.md). Names that are not here are not public.",
+        *(_entry(name, public[name]) for name in (*_FIRST, *others)),
+        *_parts_of_a_graph(public["Graph"], set(map(id, public.values()))),
+        "## Errors",
+        "They have [a page of their own](errors.md): " + ", ".join(f"`{name}`" for name in sorted(errors)) + ".",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _entry(name: str, value: Any) -> str:  # noqa: ANN401
+    if not inspect.isclass(value):
+        return f"## {name}\n\n{_signature(value, name)}\n\n{markdown(value.__doc__)}"
+    parts = [f"## {name}", markdown(value.__doc__)]
+    if issubclass(value, enum.Enum):
+        parts.append("Values: " + ", ".join(f"`{each.value}`" for each in value) + ".")
+        return "\n\n".join(parts)
+    for member, found in sorted(inspect.getmembers_static(value)):
+        if member.startswith("_"):
+            continue
+        function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+        if isinstance(found, property):
+            parts.append(f"### {name}.{member} {{ #{name}.{member} }}\n\n{markdown(found.__doc__)}")
+        elif inspect.isfunction(function):
+            title = f"### {name}.{member}() {{ #{name}.{member} }}"
+            parts.append(f"{title}\n\n{_signature(function, member)}\n\n{markdown(function.__doc__)}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _parts_of_a_graph(graph: type, known: set[int]) -> list[str]:
+    """What hangs on a graph (`graph.tags`, `graph.changes`, …) and has no public name of its own."""
+    found = []
+    for member, value in sorted(inspect.getmembers_static(graph)):
+        kind = inspect.signature(value.fget).return_annotation if isinstance(value, property) and value.fget else None
+        if not member.startswith("_") and inspect.isclass(kind) and id(kind) not in known and _is_ours(kind):
+            found.append(_entry(f"graph.{member}", kind))
+    return found
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("omnigraph.")
+
+
+def _signature(function: Any, name: str) -> str:  # noqa: ANN401
+    """As it is written in the code: what `inspect` prints depends on the version of Python."""
+    [written] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(written, ast.FunctionDef)
+    arguments = written.args
+    arguments.args = [each for each in arguments.args if each.arg not in ("self", "cls")]
+    returns = f" -> {ast.unparse(written.returns)}" if written.returns else ""
+    for each in (*arguments.args, *arguments.kwonlyargs):
+        if isinstance(each.annotation, ast.Constant):  # quoted because of the order of imports; of no interest here
+            each.annotation = ast.Name(str(each.annotation.value))
+    line = f"{name}({ast.unparse(arguments)}){returns}"
+    if len(line) > 100:
+        line = f"{name}(\n" + "".join(f"    {each},\n" for each in _each(arguments)) + f"){returns}"
+    return f"```text\n{line}\n```"
+
+
+def _each(arguments: ast.arguments) -> list[str]:
+    """The arguments, one by one."""
+    plain, defaults = arguments.args, [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
+    shown = [_shown(each, default) for each, default in zip(plain, defaults, strict=True)]
+    if arguments.vararg:
+        shown.append("*" + ast.unparse(arguments.vararg))
+    elif arguments.kwonlyargs:
+        shown.append("*")
+    shown += [_shown(*both) for both in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    if arguments.kwarg:
+        shown.append("**" + ast.unparse(arguments.kwarg))
+    return shown
+
+
+def _shown(argument: ast.arg, default: ast.expr | None) -> str:
+    return ast.unparse(argument) + ("" if default is None else f" = {ast.unparse(default)}")
