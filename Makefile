@@ -49,8 +49,9 @@ bench: setup  ## every benchmark, as ratios, beside the products they are compar
 	@$(RUN)/uv pip install --quiet --python $(RUN)/python --require-hashes -r requirements/bench.lock
 	@for each in $(BENCHMARKS); do $(RUN)/python -m benchmarks.$$each || exit 1; done
 
-docs: setup  ## regenerate the parts of the docs that come from code
+docs: setup  ## regenerate the parts of the docs that come from code, and build the site into site/
 	@$(RUN)/python -m docs.generate
+	@NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --quiet --strict
 
 lock: setup  ## compile requirements/*.lock anew from pyproject.toml
 	@$(COMPILE) requirements/bootstrap.in -o requirements/bootstrap.lock
