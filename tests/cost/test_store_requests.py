@@ -53,8 +53,8 @@ _ACTS: dict[str, tuple[Callable[[Parts], object], dict[RequestKind, int]]] = {
 }
 
 # A cold process starts from the hint and takes doubling steps: a logarithm of how far the hint is behind, never of how
-# long the history is; a hint may be old, so one listing of the floor tells that nothing was cut away above it. Without a
-# hint, as in a young graph, one listing tells.
+# long the history is; a hint may be old, so one listing of the floor tells that nothing was cut away above it. Without
+# a hint, as in a young graph, one listing tells.
 _COLD_OPENS = {
     10: {_GET: 4, _LIST: 1},
     1_000: {_GET: 10, _LIST: 1},

@@ -148,9 +148,7 @@ def test_marks_made_one_by_one_are_bounded(tmp_path: Path, monkeypatch: pytest.M
         pytest.param(Policy(older_than_s=450), [6, 7, 8, 9, 10], 6, id="the young ones"),
         pytest.param(Policy(older_than_s=0), [10], 9, id="none is young enough, but the head"),
         pytest.param(Policy(keep=2, older_than_s=450), [6, 7, 8, 9, 10], 6, id="either: age"),
-        pytest.param(
-            Policy(keep=7, older_than_s=450), [4, 5, 6, 7, 8, 9, 10], 4, id="either: number"
-        ),
+        pytest.param(Policy(keep=7, older_than_s=450), [4, 5, 6, 7, 8, 9, 10], 4, id="either: number"),
     ],
 )
 def test_a_policy_says_what_is_shown_and_the_window_and_the_anchor_what_is_kept(
