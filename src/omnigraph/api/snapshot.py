@@ -18,7 +18,7 @@ from omnigraph.language.query.lifted import compile_lifted
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EntityType, Schema
 from omnigraph.storage.tables.lend import lend
-from omnigraph.storage.tables.tables import Table
+from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
@@ -58,6 +58,11 @@ class Snapshot:
     def branch(self) -> str:
         """The branch in whose log the entry is."""
         return self._pinned.record.branch
+
+    @property
+    def head_of(self) -> str | None:
+        """The branch whose head it was when it was taken; None where a commit was named."""
+        return self._head_of
 
     @property
     def record(self) -> Record:
@@ -146,7 +151,8 @@ class Snapshot:
             InvalidRequestError: there is no such query.
         """
         text, chosen = as_text(query, name)
-        return explain(compile(text, self.schema, name=chosen))
+        compiled = compile(text, self.schema, name=chosen)
+        return "\n".join([explain(compiled), *self._engine.explain(self._open(), compiled, schema=self.schema)])
 
     def count(self, type_name: str) -> int:
         """How many nodes or edges of a type there are. Costs no request.
@@ -182,6 +188,22 @@ class Snapshot:
             raise NotFoundError(f"{type_name} has no column '{unknown[0]}'", code="column_not_found")
         fields = [table.schema.field(name) for name in names]
         return pa.RecordBatchReader.from_batches(pa.schema(fields), table.batches(columns=names))
+
+    def stored_blob(self, type_key: str, id: str, column: str) -> StoredBlob | None:
+        """A cell of a blob property as it is stored; `Graph.blob` gives the blob itself.
+
+        Args:
+            type_key (str): a type key like `node:Photo`.
+            id (str): of the entity.
+            column (str): the property.
+
+        Returns:
+            StoredBlob | None: None where it has no value.
+
+        Raises:
+            NotFoundError: there is no such entity.
+        """
+        return self._open().table(type_key).blob(id, column)
 
     def lance_table(self, type_name: str) -> Any:  # noqa: ANN401  (a `lance.LanceDataset`; lance stays below)
         """The table of a type at this commit, as Lance itself opens it.

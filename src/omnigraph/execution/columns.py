@@ -31,7 +31,7 @@ Made = TypeVar("Made", bound=Sized)
 _ADDRESS = "_rowaddr"
 # What decides between looking rows up and reading a whole column: rough costs, measured on local disk.
 _SECONDS_PER_LOOKUP, _SECONDS_PER_ROW_LOOKED_UP, _BYTES_PER_SECOND_READ = 4e-4, 5e-6, 4e8
-_NUMBER_BYTES, _TEXT_BYTES = 8, 24
+_FLOAT_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 4, 8, 24
 # More ids are found faster in one pass, which makes a hash table of all ids, than one after the other.
 _IDS_ONE_BY_ONE_MAX = 1_000
 
@@ -111,6 +111,10 @@ class Columns:
     def vectors(self, name: str) -> Vectors:
         """All vectors of a column."""
         return self._versions.vectors(self, name)
+
+    def vector_index(self, name: str, *, searches: int = 1) -> str | None:
+        """The index through which the vectors of a column are searched; None where they are compared in memory."""
+        return self._versions.vector_index(self, name, searches)
 
     def can_be_coded(self, name: str) -> bool:
         """Whether the values of a column can be coded: lists and vectors cannot."""
@@ -234,6 +238,24 @@ class Versions:
         """All vectors of a column of a version."""
         return self._made("vectors", columns, name, lambda before: vectors_of(columns.column(name), before))
 
+    def vector_index(self, columns: Columns, name: str, searches: int) -> str | None:
+        """The index to search a column of vectors through; None where its vectors are, or should be, in memory.
+
+        Small columns are read at once. Large ones are, if they fit, once searches have cost what reading would.
+        """
+        pin, size, field = columns.pin, columns.numbering.size, columns.numbers[name]
+        if size <= limits.READ_WHOLE_ROWS_MAX or self._cache.peek(("column", pin.table, pin.version, field)):
+            return None
+        found = next((each.name for each in columns.table.indexes() if each.columns == (name,)), None)
+        type_ = columns.table.schema.field(name).type
+        width = size * _width(type_)
+        if found is None or width > self._bytes_for(type_):
+            return found
+        with self._lock:
+            spent = self._spent_s.get((pin.table, field), 0.0) + searches * width / _BYTES_PER_SECOND_READ
+            self._spent_s[pin.table, field] = spent
+        return found if spent <= 2 * width / _BYTES_PER_SECOND_READ else None
+
     def in_memory(self, pin: Pin) -> Columns | None:
         """A version, if it is open."""
         return cast(Columns | None, self._cache.found(("rows", pin.table, pin.version)))
@@ -262,6 +284,8 @@ class Versions:
         if self._cache.peek(("column", pin.table, pin.version, field)) is not None:
             return True
         width = _width(columns.table.schema.field(name).type)
+        if size * width > self._bytes_for(columns.table.schema.field(name).type):
+            return False
         with self._lock:
             spent = self._spent_s.get((pin.table, field), 0.0)
             spent += _SECONDS_PER_LOOKUP + rows * _SECONDS_PER_ROW_LOOKED_UP
@@ -270,6 +294,10 @@ class Versions:
                 return True
             self._spent_s[pin.table, field] = spent
             return False
+
+    def _bytes_for(self, type_: Any) -> float:  # noqa: ANN401  (a type of any kind)
+        """How large a column of a type may be that is read without need."""
+        return self._cache.bytes_max * (limits.VECTOR_COLUMN_SHARE_MAX if pa.types.is_fixed_size_list(type_) else 1.0)
 
     def _open(self, pin: Pin) -> Columns:
         table = self._tables.open(pin)
@@ -300,4 +328,6 @@ def _width(type_: Any) -> int:  # noqa: ANN401  (a type of any kind)
     """Roughly how many bytes a value takes."""
     if pa.types.is_fixed_size_list(type_):
         return int(type_.list_size) * _width(type_.value_type)
+    if pa.types.is_float32(type_):
+        return _FLOAT_BYTES
     return _NUMBER_BYTES if pa.types.is_primitive(type_) else _TEXT_BYTES

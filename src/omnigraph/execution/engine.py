@@ -25,6 +25,7 @@ from omnigraph.execution.resident import Resident
 from omnigraph.execution.results import Results
 from omnigraph.execution.run import Run
 from omnigraph.execution.search.asked import Embedder
+from omnigraph.execution.search.explaining import search_notes
 from omnigraph.execution.walks import BoundWalk, Walk, bind_walk
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
@@ -168,6 +169,23 @@ class QueryEngine:
         bound = params if isinstance(params, Params) else bind_params(compiled, params)
         run = self._run(snapshot, bound.values, limits)
         return lowered.columns, (_batch(results, lowered.columns) for results in lowered.rows.batches(run, None))
+
+    def explain(self, snapshot: Snapshot, compiled: CompiledQuery, *, schema: Schema) -> list[str]:
+        """What a read searches, and through which indexes.
+
+        Args:
+            snapshot (Snapshot): the state it would read.
+            compiled (CompiledQuery): the query.
+            schema (Schema): the one it was compiled against.
+
+        Returns:
+            list[str]: one line each; none where it searches nothing, or writes.
+        """
+        if not isinstance(compiled.plan, ReadPlan):
+            return []
+        return search_notes(
+            compiled.plan.steps, schema, lambda type_key: self._versions.at(snapshot.table(type_key).pin)
+        )
 
     def stats(self) -> EngineStats:
         """What the engine holds and has done."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.execution.arrays import NONE, Numbers, Ordinals, Positions
+from omnigraph.execution.arrays import NONE, Numbers, Ordinals, Positions, once
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.frame import Frame, together
 from omnigraph.execution.operators.operator import Frames, Operator
@@ -123,7 +123,7 @@ class RankFused(Operator[Frame]):
 
     def _fused(self, run: Run, columns: Columns, ordinals: Ordinals) -> tuple[Scores, Positions]:
         fusion = self._fusion
-        nodes = np.unique(ordinals[ordinals != NONE])
+        nodes = once(ordinals[ordinals != NONE])
         depth = None if fusion.depth is None else fusion.depth(run)
         k = fusion.k(Frame(run, 1, {}))
         if not isinstance(k, int) or k <= 0:
@@ -139,6 +139,8 @@ class RankFused(Operator[Frame]):
             seen += len(best)
         # One more, for rows without a node.
         scores = np.append(np.where(places < 0, np.nan, scores), np.nan)
+        if len(nodes) == len(ordinals) and (nodes == ordinals).all():
+            return scores[:-1], places
         back = np.where(ordinals == NONE, len(nodes), np.searchsorted(nodes, ordinals))
         return scores[back], np.append(places, -1)[back]
 
@@ -167,7 +169,5 @@ def _population(frames: list[Frame], variable: str) -> Ordinals:
     """The nodes that a variable is bound to, each once."""
     parts = [frame.bound(variable).ordinals for frame in frames]
     ordinals = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    if len(ordinals) > 1 and (ordinals[1:] <= ordinals[:-1]).any():
-        ordinals = np.unique(ordinals)
-    there: Ordinals = ordinals[ordinals != NONE]
-    return there
+    different = once(ordinals)
+    return different[1:] if len(different) and different[0] == NONE else different

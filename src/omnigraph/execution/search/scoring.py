@@ -14,6 +14,7 @@ from omnigraph.execution.operators.scan import Count
 from omnigraph.execution.run import Run
 from omnigraph.execution.search.asked import as_vector
 from omnigraph.execution.search.bm25 import Scores, bm25
+from omnigraph.execution.search.stored_vectors import stored_nearest
 from omnigraph.execution.search.vectors import Vector, distances, matrix_of
 from omnigraph.execution.search.words import words_in
 from omnigraph.language.plan import expressions as ex
@@ -145,6 +146,8 @@ class NearestScoring(Scoring):
         query = self._vector(run)
         if query is None or len(ordinals) <= max(_COMPARED_AT_ONCE_MAX, count):
             return ordinals
+        if len(ordinals) == columns.numbering.count and columns.vector_index(self._name) is not None:
+            return stored_nearest(columns, self._name, query, max(count, 1))
         near: npt.NDArray[np.int32] = columns.vectors(self._name).maybe_nearest(ordinals, query, max(count, 1))
         return near
 

@@ -9,9 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import limits
+from omnigraph.errors import NotFoundError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import as_addresses
+from omnigraph.storage.tables.blobs import StoredBlob, blob_at, rows_at
 from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.fields import read_columns
 from omnigraph.storage.tables.handles import Handle
 
 ID = "id"
@@ -110,6 +113,7 @@ class Table:
                 filter=filter,
                 limit=limit,
                 with_row_address=with_addresses,
+                blob_handling="all_binary",
             ).to_table()
 
     def batches(
@@ -143,6 +147,7 @@ class Table:
                     filter=filter,
                     limit=limit,
                     with_row_address=with_addresses,
+                    blob_handling="all_binary",
                 ).to_batches()
             )
         while True:
@@ -209,7 +214,29 @@ class Table:
         """
         with mapped(self._pin.table, self._pin.version):
             # Row ids are addresses in our tables: no table is created with stable row ids.
-            return self._handle.dataset._take_rows(list(addresses), columns=None if columns is None else list(columns))
+            names = self.schema.names if columns is None else list(columns)
+            return rows_at(self._handle.dataset, self.schema, addresses, names)
+
+    def blob(self, id: str, column: str) -> StoredBlob | None:
+        """The blob of one row; no more than is asked of it is read.
+
+        Args:
+            id (str): of the row.
+            column (str): a column of bytes.
+
+        Returns:
+            StoredBlob | None: None where the row has no value there.
+
+        Raises:
+            NotFoundError: there is no such row.
+        """
+        found = self.rows_with_ids([id], columns=[ID], with_addresses=True)
+        if not len(found):
+            raise NotFoundError(f"there is no entity with id '{id}'", code="entity_not_found", id=id)
+        dataset = self._handle.dataset
+        with mapped(self._pin.table, self._pin.version):
+            number = next(each[0].id for each in read_columns(dataset.lance_schema).columns if each[0].name == column)
+            return blob_at(dataset, self.schema, int(found.column(ADDRESS)[0].as_py()), column, number)
 
     def is_indexed(self, column: str) -> bool:
         """Whether an index on the column exists, be it of a part of the rows only."""
@@ -252,6 +279,7 @@ class Table:
         metric: str = "l2",
         exact: bool = False,
         cells: int | None = None,
+        with_addresses: bool = False,
     ) -> pa.Table:
         """The rows whose vector is nearest to `vector`.
 
@@ -264,6 +292,7 @@ class Table:
             metric (str): `l2`, `cosine` or `dot`; an index is used if it was built for the same.
             exact (bool): compare with every vector, whatever indexes there are.
             cells (int | None): how many cells of an index to look into; more find more and take longer.
+            with_addresses (bool): add the column `_rowaddr`.
 
         Returns:
             pa.Table: the rows, nearest first, with the column `_distance`.
@@ -284,6 +313,8 @@ class Table:
                 filter=filter,
                 nearest=query,
                 prefilter=True,
+                with_row_address=with_addresses,
+                blob_handling="all_binary",
             ).to_table()
 
     def matching(
@@ -317,6 +348,7 @@ class Table:
                 limit=limit,
                 full_text_query={"query": words, "columns": [column]},
                 prefilter=True,
+                blob_handling="all_binary",
             ).to_table()
 
     def _places_of(self, one: "pa.Array[Any]", *, with_addresses: bool) -> pa.Table:

@@ -1,0 +1,95 @@
+"""How a plan's searches would be carried out, in sentences: which indexes they use, and with what effort."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from omnigraph import limits
+from omnigraph.execution.columns import Columns
+from omnigraph.execution.demand import kinds
+from omnigraph.execution.keys import lookup_for
+from omnigraph.language.plan import expressions as ex
+from omnigraph.language.plan import steps
+from omnigraph.language.plan.expressions import Aggregation, Expression
+from omnigraph.language.plan.pipeline import inside, reads
+from omnigraph.language.plan.steps import Step
+from omnigraph.language.plan.walk import parts
+from omnigraph.model.schema import ID, Schema
+
+
+def search_notes(pipeline: Iterable[Step], schema: Schema, rows_of: Callable[[str], Columns]) -> list[str]:
+    """What a plan searches, and how.
+
+    Args:
+        pipeline (Iterable[Step]): its steps.
+        schema (Schema): what it was made for.
+        rows_of (Callable[[str], Columns]): the rows of a type, by its key.
+
+    Returns:
+        list[str]: one line each; none where nothing is searched.
+    """
+    everything = list(_nested(pipeline))
+    types: dict[str, str] = {}
+    for step in everything:
+        types |= kinds([step])
+    notes: dict[str, None] = {}
+    for step in everything:
+        if isinstance(step, steps.Scan | steps.CountNodes):
+            notes |= dict.fromkeys(_found_by_key(step, schema, rows_of))
+        for expression in _expressions(step):
+            for part in parts(expression):
+                if isinstance(part, ex.Nearest):
+                    notes[_vectors(part, rows_of(types[part.target.variable]))] = None
+                elif isinstance(part, ex.Bm25 | ex.TextMatch):
+                    notes[_words(part, rows_of(types[part.target.variable]))] = None
+    return list(notes)
+
+
+def _nested(pipeline: Iterable[Step]) -> Iterator[Step]:
+    for step in pipeline:
+        yield step
+        for inner in inside(step):
+            yield from _nested(inner)
+
+
+def _expressions(step: Step) -> Iterator[Expression | Aggregation]:
+    yield from reads(step)
+    match step:
+        case steps.Scan() | steps.CountNodes():
+            conditions = [step.condition]
+        case steps.Expand():
+            conditions = [step.target_condition, step.edge_condition]
+        case _:
+            conditions = []
+    yield from (each for each in conditions if each is not None)
+
+
+def _found_by_key(
+    step: steps.Scan | steps.CountNodes, schema: Schema, rows_of: Callable[[str], Columns]
+) -> Iterator[str]:
+    node = schema.node(step.type_name)
+    if node is None or lookup_for(node, step.variable, step.condition) is None:
+        return
+    rows = rows_of(node.type_key)
+    if rows.numbering.size > limits.READ_WHOLE_ROWS_MAX:
+        yield from (
+            f"${step.variable} is found by its key through the index {each.name} ({each.kind})"
+            for each in rows.table.indexes()
+            if each.columns == (ID,)
+        )
+
+
+def _vectors(score: ex.Nearest, rows: Columns) -> str:
+    where = f"${score.target.variable}.{score.target.name}"
+    name = rows.vector_index(score.target.name, searches=0)
+    if name is None:
+        return f"{where}: distances are exact, of vectors in memory ({rows.numbering.count:,} nodes)"
+    index = next(each for each in rows.table.indexes() if each.name == name)
+    return (
+        f"{where}: near vectors of all nodes are found through the index {name} ({index.kind}), "
+        f"{limits.VECTOR_CELLS_LOOKED_INTO} cells at most, and put in order by exact distances; "
+        f"{index.rows_missing:,} of {rows.numbering.count:,} nodes are not in it yet and compared one by one"
+    )
+
+
+def _words(search: ex.Bm25 | ex.TextMatch, rows: Columns) -> str:
+    where = f"${search.target.variable}.{search.target.name}"
+    return f"{where}: words are found through an index in memory over all texts ({rows.numbering.count:,} nodes)"
