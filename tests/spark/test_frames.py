@@ -1,5 +1,6 @@
 """Frames of Spark's out of a graph and into it, and streams."""
 
+import io
 import json
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -162,6 +164,27 @@ def test_answers_of_algorithms_become_properties_in_one_commit(spark: SparkSessi
         fresh.k_core().write_back("shoe")
     with pytest.raises(InvalidRequestError, match="no edge type 'Nobody'"):
         graph.spark.analytics(edges=["Nobody"])
+
+
+def test_an_export_to_many_files_is_the_one_stream_in_pieces(spark: SparkSession, graph: Graph, tmp_path: Path) -> None:
+    graph.write(
+        {"Person": [{"name": f"p{n * 37 % 100:02}", "age": n} for n in range(100)],
+         "Thing": [{"id": "t", "big": 2**64 - 1, "tags": ["é\n"], "face": [0.5, 1.0]}, {"id": "u"}]},
+        {"Knows": [{"id": f"k{n}", "from": "p01", "to": f"p{n:02}"} for n in range(9)]},
+    )  # fmt: skip
+    stream = io.BytesIO()
+    graph.export(stream)
+
+    done = graph.export(tmp_path / "out", files=3)
+
+    assert done.files == tuple(sorted(map(str, (tmp_path / "out").iterdir())))
+    assert len(done.files) > 4
+    assert b"".join(Path(file).read_bytes() for file in done.files) == stream.getvalue()
+    assert done.rows == {"edge:Knows": 9, "edge:Thing": 0, "node:Person": 100, "node:Thing": 2}
+    tables = graph.export(tmp_path / "tables", format="parquet", types=["node:Thing"], files=1)
+    assert pyarrow.parquet.read_table(tables.files[0]).column("big").to_pylist() == [2**64 - 1, None]
+    with pytest.raises(InvalidRequestError, match="graphml is one file"):
+        graph.export(tmp_path / "more", format="graphml", files=2)
 
 
 # -- streams --------------------------------------------------------------------------------------------------------

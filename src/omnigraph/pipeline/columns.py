@@ -10,10 +10,16 @@ LargeBinary                   binary
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+_fixed_size_lists: Any = pa.FixedSizeListArray.from_arrays
 _DECIMAL_U64 = pa.decimal128(20, 0)
 
 
@@ -86,8 +92,23 @@ def _cast(column: "pa.Array[Any]", to: pa.DataType) -> "pa.Array[Any]":
     if pa.types.is_fixed_size_list(column.type) and not pa.types.is_fixed_size_list(to):
         # Directly, a null of a fixed size would keep its places in the list of floats.
         return column.cast(pa.list_(pa.field("item", column.type.value_type))).cast(to)
+    if pa.types.is_fixed_size_list(to):
+        return _vectors(column, to)
     # Spark's instants are finer than ours; what is finer than a millisecond is cut, as everywhere.
     return column.cast(to, safe=not pa.types.is_timestamp(to))
+
+
+def _vectors(column: "pa.Array[Any]", to: pa.DataType) -> "pa.Array[Any]":
+    """Lists as lists of a fixed size. By hand: Arrow's own cast dies of a column that has nulls and no values."""
+    kind: Any = to  # the stubs know sizes only of types that are written out
+    size, there = kind.list_size, column.is_valid().to_numpy(zero_copy_only=False)
+    found = pc.list_flatten(column).cast(kind.value_type).to_numpy(zero_copy_only=False)
+    if len(found) != size * int(there.sum()):
+        raise pa.ArrowInvalid(f"a vector does not have {size} dimensions")
+    values = np.zeros(size * len(column), found.dtype)
+    values[np.repeat(there, size)] = found
+    made: pa.Array[Any] = _fixed_size_lists(pa.array(values, kind.value_type), type=to, mask=pa.array(~there))
+    return made
 
 
 def _plain(of: pa.DataType) -> pa.DataType:
