@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.api import exporting
+from omnigraph.api.blobs import Blob, blob_of
 from omnigraph.api.graph_base import OpenGraph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.prepared import PreparedQuery
@@ -289,6 +290,42 @@ class GraphReads(OpenGraph):
             NotFoundError: there is no such type or branch.
         """
         return self.snapshot(branch=branch).lance_table(type_name)
+
+    # -- blobs --------------------------------------------------------------------------------------------------------
+
+    def blob(
+        self,
+        entity: str,
+        type_name: str,
+        id: str,
+        property: str,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Blob:
+        """A blob of one entity. Its bytes are read when they are asked for, and no more of them than that.
+
+        Args:
+            entity (str): `node` or `edge`.
+            type_name (str): of which type.
+            id (str): which entity.
+            property (str): which of its properties.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            Blob: its size and tag, and what reads it.
+
+        Raises:
+            InvalidRequestError: there is no such type or property, or it holds no blobs.
+            NotFoundError: there is no such branch, commit or entity, or it has no value there.
+        """
+        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        return blob_of(self._parts, snapshot, entity=entity, type_name=type_name, id=id, property=property)
 
     # -- export -------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from omnigraph import limits
 from omnigraph.errors import InvalidRequestError, LimitError
 from omnigraph.model.types import FLOAT_SCALARS, PropertyType, Scalar
 from omnigraph.storage import instants
+from omnigraph.storage.blob_values import managed_column
 from omnigraph.storage.layout import arrow_name, arrow_type
 from omnigraph.storage.single_values import blob_bytes, misfit, shown, stored
 
@@ -152,7 +153,7 @@ def _cast(whole: "pa.Array[Any]", scalar: Scalar) -> "pa.Array[Any] | None":
             decoded = [None if each is None else blob_bytes(each) for each in whole.to_pylist()]
             return _bounded(pa.array(decoded, pa.large_binary()))
         case Scalar.BLOB if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-            return _bounded(whole.cast(target))
+            return managed_column(_bounded(whole.cast(target)))
         case _:
             return None
 

@@ -1,11 +1,12 @@
 """Columns as JSON shows them: dates and instants as texts, numbers that are none as words, blobs in base64."""
 
-import base64
 import math
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
+
+from omnigraph.storage.blob_values import as_text
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -33,7 +34,7 @@ def to_json(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> list[Any]:
     if pa.types.is_floating(kind):
         return _floats(column)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return [None if each is None else f"base64:{base64.b64encode(each).decode()}" for each in column.to_pylist()]
+        return [None if each is None else as_text(each) for each in column.to_pylist()]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _lists(column)
     if pa.types.is_struct(kind):

@@ -12,6 +12,8 @@ from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, Schema
 from omnigraph.model.types import PropertyType, Scalar
 
 PROPERTY_ID = b"omnigraph.stable_property_id"
+# Lance keeps the values of a column with this mark apart from its rows.
+BLOB_MARK = b"lance-encoding:blob"
 
 # A DateTime is an instant with whole milliseconds. Arrow's Date64 would hold the same number, but means whole days:
 # some readers of tables cut it to the day, others do not know it.
@@ -88,7 +90,8 @@ def table_schema(entity: EntityType) -> pa.Schema:
             each.name,
             arrow_type(each.type),
             nullable=each.type.nullable,
-            metadata={PROPERTY_ID: str(each.property_id).encode()},
+            metadata={PROPERTY_ID: str(each.property_id).encode()}
+            | ({BLOB_MARK: b"true"} if each.type.is_blob else {}),
         )
         for each in entity.properties
     ]

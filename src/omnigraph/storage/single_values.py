@@ -17,9 +17,9 @@ import pyarrow as pa
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.types import INTEGER_BOUNDS, INTEGER_SCALARS, Scalar
 from omnigraph.storage import instants
+from omnigraph.storage.blob_values import BASE64, managed
 from omnigraph.storage.layout import arrow_name
 
-_BASE64 = "base64:"
 _DAY_MS = 86_400_000
 
 Stored = str | bytes | bool | int | float
@@ -85,15 +85,15 @@ def shown(value: object) -> str:
 
 
 def blob_bytes(text: str) -> bytes:
-    """The bytes that a text like `base64:…` stands for.
+    """The cell for the bytes that a text like `base64:…` stands for.
 
     Raises:
         InvalidRequestError: it stands for none, or for a place elsewhere.
     """
-    if not text.startswith(_BASE64):
+    if not text.startswith(BASE64):
         raise InvalidRequestError(f"external blob URI '{text}' is not allowed: no place is approved for blobs")
     try:
-        return base64.b64decode(text.removeprefix(_BASE64), validate=True)
+        return managed(base64.b64decode(text.removeprefix(BASE64), validate=True))
     except binascii.Error as fault:
         raise InvalidRequestError(f"invalid base64 blob data: {fault}") from None
 
@@ -183,7 +183,7 @@ def _milliseconds(value: object) -> int | None:
 
 def _bytes(value: object) -> bytes | None:
     if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
+        return managed(bytes(value))
     return blob_bytes(value) if isinstance(value, str) else None
 
 

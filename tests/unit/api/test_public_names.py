@@ -8,7 +8,7 @@ import pytest
 import omnigraph
 
 NAMES = {
-    "AlreadyExistsError", "Blame", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit", "ConflictError",
+    "AlreadyExistsError", "Blame", "Blob", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit", "ConflictError",
     "ConstraintError", "Diff", "EngineStats", "EntityChange", "EntityEvent", "FeedPage", "FormatError", "Graph",
     "GraphError", "InternalError", "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance",
     "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult",

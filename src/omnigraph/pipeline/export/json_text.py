@@ -1,10 +1,11 @@
 """Columns as JSON texts, whole columns at once: what `storage.json_values` makes of a value, written down."""
 
-import base64
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
+
+from omnigraph.storage.blob_values import as_text
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -91,13 +92,7 @@ def _bare_texts(column: "pa.Array[Any]") -> "pa.Array[Any] | None":
         return column.cast(pa.string())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         # Arrow has no base64; each value is one call into C, whatever its size.
-        return pa.array(
-            [
-                None if each is None else "base64:" + base64.b64encode(each).decode("ascii")
-                for each in column.to_pylist()
-            ],
-            pa.large_string(),
-        )
+        return pa.array([None if each is None else as_text(each) for each in column.to_pylist()], pa.large_string())
     return None
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance.fragment import FragmentMetadata, write_fragments
+from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.id_column import IdColumn, id_array
 from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Deletion, Offsets, at, delete_at, open_fragments
+from omnigraph.storage.tables.blob_columns import write_rows
 from omnigraph.storage.tables.effect import Effect, key_of, keyed
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import deletion_files, fragment_files
@@ -79,7 +80,7 @@ def write_apart(tables: Tables, base: Pin, rows: pa.Table) -> tuple[WrittenFile,
     """
     handle = tables._handles.open(base)
     with mapped(base.table, base.version):
-        written = write_fragments(rows, handle.dataset)
+        written = write_rows(rows, handle.dataset, handle.schema)
     return tuple(
         WrittenFile(json.dumps(each.to_json()), each.num_rows, f"data/{each.files[0].path}") for each in written
     )

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lance import LanceOperation
-from lance.fragment import FragmentMetadata, write_fragments
+from lance.fragment import FragmentMetadata
 
 from omnigraph import limits
 from omnigraph.storage.tables.addresses import open_fragments
+from omnigraph.storage.tables.blob_columns import write_rows
 from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import fragment_files
@@ -126,5 +127,5 @@ def _rewritten(handle: Handle, old: Sequence[FragmentMetadata]) -> list[Fragment
         fragments=open_fragments(handle.dataset, old), scan_in_order=True, blob_handling="all_binary"
     ).to_reader()
     number = free_number(handle)
-    written = write_fragments(rows, handle.dataset)
+    written = write_rows(rows, handle.dataset, handle.schema)
     return [replace(fragment, id=number and number + place) for place, fragment in enumerate(written)]

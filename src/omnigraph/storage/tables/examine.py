@@ -94,7 +94,7 @@ class Examined:
         with mapped(self._handle.table, self.pin.version):
             for fragment in self._handle.dataset.get_fragments():
                 if any(path.endswith(f"/data/{file.path}") for file in fragment.metadata.files):
-                    for _ in fragment.to_batches():
+                    for _ in fragment.to_batches(blob_handling="all_binary"):
                         pass
 
     def read_index(self, name: str) -> None:

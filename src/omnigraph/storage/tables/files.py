@@ -7,6 +7,7 @@ from lance import LanceOperation
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import InternalError
+from omnigraph.storage.tables.blob_columns import folders_beside
 from omnigraph.storage.tables.detached import is_detached, is_intermediate
 from omnigraph.storage.tables.effect import name_of
 from omnigraph.storage.tables.handles import Handle
@@ -74,6 +75,8 @@ def version_files(handle: Handle) -> frozenset[str]:
     The files of the table's creation are among them: without them the folder is no table to Lance.
     """
     found = fragment_files(handle.fragments())
+    if handle.has_blobs:
+        found |= folders_beside(found)
     found |= {manifest_file(handle.version), manifest_file(_FIRST_VERSION), *_CREATION_FILES}
     for index in handle.dataset.describe_indices():
         found |= {index_folder(segment.uuid) for segment in index.segments}

@@ -16,5 +16,5 @@ def filter_rows(rows: pa.Table, filter: str | None, *, columns: Sequence[str] | 
     """The rows that match `filter`, with the columns asked for."""
     if filter is not None and rows.num_rows:
         with mapped("pending rows"):
-            rows = lance.write_dataset(rows, "memory://").scanner(filter=filter).to_table()
+            rows = lance.write_dataset(rows, "memory://").scanner(filter=filter, blob_handling="all_binary").to_table()
     return rows if columns is None else rows.select(list(columns))

@@ -108,6 +108,7 @@ def fragment_rows(
             scan_in_order=True,
             include_deleted_rows=True,
             with_row_id=True,  # demanded by Lance together with deleted rows
+            blob_handling="all_binary",
         )
         rest = iter(scanner.to_batches())
     while True:
@@ -164,7 +165,11 @@ def rows_of_fragments(
         dataset = table._handle.dataset
         opened = [found for number in numbers if (found := dataset.get_fragment(number)) is not None]
         scanner = dataset.scanner(
-            columns=list(columns), filter=filter, fragments=opened, with_row_address=with_addresses
+            columns=list(columns),
+            filter=filter,
+            fragments=opened,
+            with_row_address=with_addresses,
+            blob_handling="all_binary",
         )
         rest = iter(scanner.to_batches() if opened else ())
     while True:

@@ -17,6 +17,7 @@ from lance.fragment import FragmentMetadata
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.blob_columns import has_blobs, plain_schema
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.small_files import SmallFiles
 
@@ -47,7 +48,7 @@ def bytes_of(fragments: Iterable[FragmentMetadata]) -> int:
 class Handle:
     """One open version of one table. What its manifest says is asked for once: each question crosses into Lance."""
 
-    __slots__ = ("_bytes", "_rows", "_schema", "dataset", "small_files", "table", "version")
+    __slots__ = ("_bytes", "_has_blobs", "_rows", "_schema", "dataset", "small_files", "table", "version")
 
     def __init__(
         self, table: str, dataset: LanceDataset, data_bytes: int | None = None, rows: int | None = None
@@ -58,12 +59,13 @@ class Handle:
         self._bytes = data_bytes
         self._rows = rows
         self._schema: pa.Schema | None = None
+        self._has_blobs = False
         self.small_files: SmallFiles | None = None
 
     def succeeded_by(self, dataset: LanceDataset, *, data_bytes: int, rows: int) -> "Handle":
         """The handle of a version that was made from this one and has the same columns."""
         made = Handle(self.table, dataset, data_bytes, rows)
-        made._schema, made.small_files = self._schema, self.small_files
+        made._schema, made._has_blobs, made.small_files = self._schema, self._has_blobs, self.small_files
         return made
 
     @property
@@ -73,10 +75,16 @@ class Handle:
 
     @property
     def schema(self) -> pa.Schema:
-        """Its columns."""
+        """Its columns; blobs are bytes with a mark."""
         if self._schema is None:
-            self._schema = self.dataset.schema
+            self._schema = plain_schema(self.dataset.schema)
+            self._has_blobs = has_blobs(self._schema)
         return self._schema
+
+    @property
+    def has_blobs(self) -> bool:
+        """Whether a column of it is one of blobs."""
+        return self.schema is not None and self._has_blobs
 
     @property
     def rows(self) -> int:

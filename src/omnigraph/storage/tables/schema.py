@@ -8,6 +8,7 @@ import pyarrow as pa
 from lance import LanceOperation
 
 from omnigraph.errors import InternalError
+from omnigraph.storage.tables.blob_columns import stored_field
 from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fields import Columns, read_columns
@@ -86,7 +87,7 @@ def change_columns(
             made = commit_detached(made, operation, intermediate=bool(added))
         if added:
             # The next number after every one that a file of this version knows, dropped columns included.
-            after = after.extended(added, first_id=handle.dataset.max_field_id + 1)
+            after = after.extended([stored_field(each) for each in added], first_id=handle.dataset.max_field_id + 1)
             made = commit_detached(
                 made, LanceOperation.Merge(handle.fragments(), after.as_schema(), preserves_nullability=True)
             )

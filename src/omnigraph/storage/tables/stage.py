@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceOperation
-from lance.fragment import FragmentMetadata, write_fragments
+from lance.fragment import FragmentMetadata
 
 from omnigraph import limits
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Deletion, as_addresses, at, delete_at
+from omnigraph.storage.tables.blob_columns import write_rows
 from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.effect import Effect, key_of
 from omnigraph.storage.tables.errors import mapped
@@ -181,7 +182,7 @@ def _written(handle: Handle, content: pa.Table) -> tuple[FragmentMetadata, ...]:
     small = handle.small_files
     if small is not None and small.takes(content):
         return (small.write(content),)
-    written = tuple(write_fragments(content, handle.dataset))
+    written = tuple(write_rows(content, handle.dataset, handle.schema))
     if small is None and handle.is_local:
         handle.small_files = learnt_from(handle.dataset, handle.schema, written[0])
     return written

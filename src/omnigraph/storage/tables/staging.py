@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.blob_columns import folders_made
 from omnigraph.storage.tables.effect import Effect
 from omnigraph.storage.tables.files import in_table, manifest_file
-from omnigraph.storage.tables.handles import Handle
+from omnigraph.storage.tables.handles import Handle, plain_uri
 from omnigraph.storage.tables.indexes import SegmentChange
 from omnigraph.storage.tables.rewriting import Rewriting
 from omnigraph.storage.tables.staged import StagedTable, Written
@@ -64,12 +65,15 @@ def as_staged(
     """
     if made.version == base.version:
         return StagedTable(base, base)
+    named = {*files, manifest_file(made.version)}
+    if made.has_blobs and made.is_local:
+        named |= folders_made(plain_uri(made.dataset), named)
     return StagedTable(
         base=base,
         pin=made.pin(),
         inserted_ids=inserted_ids,
         updated_ids=updated_ids,
         deleted_ids=deleted_ids,
-        files=in_table(made.table, {*files, manifest_file(made.version)}),
+        files=in_table(made.table, named),
         written=written,
     )

@@ -17,6 +17,7 @@ import pyarrow as pa
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import Addresses
+from omnigraph.storage.tables.blobs import StoredBlob
 from omnigraph.storage.tables.compact import compact, keep_up, tail_to_rewrite, to_rewrite
 from omnigraph.storage.tables.difference import Difference, Mask, addresses_in, difference
 from omnigraph.storage.tables.errors import mapped
@@ -48,6 +49,7 @@ __all__ = [
     "Places",
     "RowsToStage",
     "StagedTable",
+    "StoredBlob",
     "Table",
     "Tables",
     "Written",
