@@ -96,6 +96,14 @@ class Columns:
         """All values of a column as codes."""
         return self._versions.coded(self, name)
 
+    def is_in_memory(self, name: str) -> bool:
+        """Whether all values of a column were read."""
+        return self._versions.column_in_memory(self, name) is not None
+
+    def is_worth_reading(self, name: str, rows: int) -> bool:
+        """Whether to read a whole column for the sake of some rows."""
+        return self._versions.is_worth_reading(self, name, rows)
+
     def word_index(self, name: str) -> TextIndex:
         """The index over the words of a column."""
         return self._versions.word_index(self, name)

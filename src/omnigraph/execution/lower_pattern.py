@@ -9,6 +9,7 @@ from omnigraph.errors import InternalError
 from omnigraph.execution.demand import Demand, Regard, kinds
 from omnigraph.execution.expressions import Computation, prepare
 from omnigraph.execution.frame import together
+from omnigraph.execution.index_filter import index_filters
 from omnigraph.execution.keys import lookup_for
 from omnigraph.execution.operators.alternatives import Alternatives
 from omnigraph.execution.operators.collapse import Collapse, EdgeEnds, OncePerRow
@@ -91,6 +92,7 @@ class PatternLowering:
             condition=prepared(step.condition) if lookup is None else deferred(step.condition),
             lookup=None if lookup is None else lookup.ids,
             left=None if lookup is None else prepared(lookup.left),
+            filters=index_filters(step.variable, step.condition),
             at_most=at_most(step.at_most) if isinstance(step, steps.Scan) else None,
         )
 

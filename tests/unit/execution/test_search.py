@@ -214,7 +214,9 @@ def test_a_query_is_refused_where_its_text_would_be_embedded_by_another_model(
 # --- many -------------------------------------------------------------------------------------------------------------
 
 COUNT, DIMENSION = 6_000, 12
-MANY_SCHEMA = f"node Doc {{ slug: String @key  body: String @index  vec: Vector({DIMENSION}) @index  year: I32 }}"
+MANY_SCHEMA = (
+    f"node Doc {{ slug: String @key  body: String @index  vec: Vector({DIMENSION}) @index  year: I32 @index }}"
+)
 
 
 class Many:
@@ -309,3 +311,33 @@ def test_explain_tells_what_is_searched_and_how(many: Many) -> None:
     said = many.graph.explain(text)
     assert "$d.body: words are found through an index in memory over all texts (6,000 nodes)" in said
     assert "$d.vec: distances are exact, of vectors in memory (6,000 nodes)" in said
+
+
+@pytest.mark.parametrize(
+    ("clause", "index"),
+    [
+        ("$d.year = 3", "$d.year: nodes are found through the index year_btree"),
+        ("$d.year > 8", "$d.year: nodes are found through the index year_btree"),
+        ("8 < $d.year", "$d.year: nodes are found through the index year_btree"),
+        ('$d.body contains "w40 w7"', "$d.body: nodes are found through the index body_ngram"),
+        ('$d.body contains "w40"  $d.year != 4', "$d.body: nodes are found through the index body_ngram"),
+        ('$d.body contains "%"', None),
+        ("$d.year < 0 - 1", None),
+    ],
+)
+def test_filters_of_a_large_type_go_through_its_indexes_and_no_answer_depends_on_it(
+    many: Many, clause: str, index: str | None
+) -> None:
+    text = f"query q() {{ match {{ $d: Doc {clause} }} return {{ $d.slug as s }} order {{ $d.slug }} }}"
+    expected = many.graph.query(text).to_arrow().column("s").to_pylist()
+    with (
+        patch.object(limits, "READ_WHOLE_ROWS_MAX", 10),
+        patch("omnigraph.execution.columns._BYTES_PER_SECOND_READ", 1.0),
+        omnigraph.open(many.graph.uri) as cold,
+    ):
+        said = cold.explain(text)
+        assert cold.query(text).to_arrow().column("s").to_pylist() == expected
+        # Where an index was asked, only that the version was opened is kept: no column was read.
+        assert (cold.stats().cache.values == 1) == (index is not None)
+    assert ("through the index" in said) == (index is not None)
+    assert index is None or index in said

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from omnigraph.execution.arrays import Ordinals
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.expressions import Computation, holds
 from omnigraph.execution.frame import Bound, Frame
+from omnigraph.execution.index_filter import IndexFilter, proposed
 from omnigraph.execution.keys import Choosing
 from omnigraph.execution.operators.operator import Operator
 from omnigraph.execution.run import Run
@@ -28,6 +30,7 @@ class Scan(Operator[Frame]):
         condition: Computation | None = None,
         lookup: Choosing | None = None,
         left: Computation | None = None,
+        filters: tuple[IndexFilter, ...] = (),
         at_most: Count | None = None,
     ) -> None:
         self._variable = variable
@@ -35,6 +38,7 @@ class Scan(Operator[Frame]):
         self._condition = condition
         self._lookup = lookup
         self._left = left
+        self._filters = filters
         self._at_most = at_most
 
     @property
@@ -47,7 +51,8 @@ class Scan(Operator[Frame]):
         nodes = run.nodes(self._type_name)
         frames = self._looked_up(run, nodes)
         if frames is None:
-            frames = self._all(run, nodes)
+            found = proposed(self._filters, nodes, run.params)
+            frames = self._all(run, nodes) if found is None else self._judged(run, nodes, found)
         if self._at_most is None:
             yield from frames
             return
@@ -69,6 +74,13 @@ class Scan(Operator[Frame]):
         if len(found) and self._left is not None:
             frame = frame.where(holds(self._left, frame))
         return iter([frame] if frame.size else [])
+
+    def _judged(self, run: Run, nodes: Columns, found: Ordinals) -> Iterator[Frame]:
+        assert self._condition is not None
+        frame = Frame(run, len(found), {self._variable: Bound(nodes, found)})
+        kept = frame.where(holds(self._condition, frame)) if len(found) else frame
+        if kept.size:
+            yield kept
 
     def _all(self, run: Run, nodes: Columns) -> Iterator[Frame]:
         dead = nodes.numbering.dead

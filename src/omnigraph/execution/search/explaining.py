@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from omnigraph import limits
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.demand import kinds
+from omnigraph.execution.index_filter import chosen_filter, index_filters
 from omnigraph.execution.keys import lookup_for
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
@@ -33,7 +34,7 @@ def search_notes(pipeline: Iterable[Step], schema: Schema, rows_of: Callable[[st
     notes: dict[str, None] = {}
     for step in everything:
         if isinstance(step, steps.Scan | steps.CountNodes):
-            notes |= dict.fromkeys(_found_by_key(step, schema, rows_of))
+            notes |= dict.fromkeys(_found(step, schema, rows_of))
         for expression in _expressions(step):
             for part in parts(expression):
                 if isinstance(part, ex.Nearest):
@@ -62,13 +63,17 @@ def _expressions(step: Step) -> Iterator[Expression | Aggregation]:
     yield from (each for each in conditions if each is not None)
 
 
-def _found_by_key(
-    step: steps.Scan | steps.CountNodes, schema: Schema, rows_of: Callable[[str], Columns]
-) -> Iterator[str]:
+def _found(step: steps.Scan | steps.CountNodes, schema: Schema, rows_of: Callable[[str], Columns]) -> Iterator[str]:
     node = schema.node(step.type_name)
-    if node is None or lookup_for(node, step.variable, step.condition) is None:
+    if node is None or step.condition is None:
         return
     rows = rows_of(node.type_key)
+    if lookup_for(node, step.variable, step.condition) is None:
+        found = chosen_filter(index_filters(step.variable, step.condition), rows)
+        if found is not None:
+            column, index = found[0].column, found[1]
+            yield f"${step.variable}.{column}: nodes are found through the index {index.name} ({index.kind})"
+        return
     if rows.numbering.size > limits.READ_WHOLE_ROWS_MAX:
         yield from (
             f"${step.variable} is found by its key through the index {each.name} ({each.kind})"
