@@ -1,6 +1,6 @@
 """Schemas that change while the graph is in use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.api.schemas import Schemas, store_schema
@@ -83,10 +83,13 @@ def applied(
             head = parts.log.live_head(name)
             schemas.refuse_moved(accepted, head.schema)
             return steps, Receipt(None, head)
+        how = options
         if allow_data_loss:
             steps = steps.with_data_loss()
+            # In the same put: there is no moment at which the drop is done and the dropped can be read in history.
+            how = replace(options, prune_previous=options.prune_previous or steps.drops_hard)
         digest = store_schema(parts.store, text, steps.schema)
-        return steps, write(parts, name, evolution(parts, accepted, steps, digest), options)
+        return steps, write(parts, name, evolution(parts, accepted, steps, digest), how)
 
     steps, receipt = schemas.under_the_branch_schema(name, under)
     entry = receipt.entry

@@ -279,7 +279,8 @@ class GraphWrites(OpenGraph):
         Args:
             text (str): the schema the branch is to have.
             branch (str): which branch.
-            allow_data_loss (bool): whether what is dropped shall be gone from older commits too.
+            allow_data_loss (bool): whether what is dropped shall be gone from history too: where something is, earlier
+                commits of the branch are pruned in the same step. Other branches and tags keep what they name.
             validated (bool): plan changes too that are right only where the data allows them.
 
         Returns:
@@ -311,7 +312,8 @@ class GraphWrites(OpenGraph):
         Args:
             text (str): the schema the branch is to have.
             branch (str): which branch.
-            allow_data_loss (bool): whether what is dropped shall be gone from older commits too.
+            allow_data_loss (bool): whether what is dropped shall be gone from history too: where something is, earlier
+                commits of the branch are pruned in the same step. Other branches and tags keep what they name.
             validated (bool): make changes too that are right only where the data allows them, having looked.
             actor (str | None): who.
             message (str | None): why.

@@ -319,6 +319,11 @@ class SchemaPlan:
             if isinstance(step, UnsupportedChange):
                 raise InvalidRequestError(step.text)
 
+    @property
+    def drops_hard(self) -> bool:
+        """Whether something is dropped that shall be gone from older commits too."""
+        return any(isinstance(step, DropType | DropProperty) and step.mode is DropMode.HARD for step in self.steps)
+
     def with_data_loss(self) -> "SchemaPlan":
         """The same plan, in which everything dropped is gone for good."""
         steps = (
