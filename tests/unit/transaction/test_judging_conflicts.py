@@ -132,7 +132,7 @@ def test_expected_versions_are_all_compared_and_an_unknown_type_is_at_zero() -> 
         (ReadSetChanged(PERSON, "3", "4"), [PERSON, "3", "4"]),
         (ReadSetChanged("schema", "old", "new"), ["schema", "old", "new"]),
         (ReadSetChanged("branch", "c1", "c2"), ["branch", "c2"]),
-        (KeyConflict(PERSON, "ada"), [PERSON, "ada"]),
+        (KeyConflict(PERSON, "ada"), ["node type 'Person'", "'ada'"]),
         (DeclaredDead("i1", "c2"), ["i1", "c2"]),
     ],
 )
