@@ -1,0 +1,117 @@
+"""`omnigraph viz …`."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from omnigraph.cli.arguments import (
+    add_branch,
+    add_json,
+    add_positional_uri,
+    add_query,
+    add_uri,
+    query_params,
+    query_text,
+)
+from omnigraph.cli.call import Call
+from omnigraph.cli.command import Command
+from omnigraph.errors import InvalidRequestError
+
+_MOST = 2_000
+
+
+def _add_page(parser: ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="FILE", default="omnigraph.html", help="the page; omnigraph.html by default")
+    add_json(parser)
+
+
+def _add_limit(parser: ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=_MOST, help=f"{what} to draw at most; {_MOST} by default"
+    )
+
+
+def _schema_arguments(parser: ArgumentParser) -> None:
+    add_positional_uri(parser)
+    add_branch(parser)
+    _add_page(parser)
+
+
+def _schema(call: Call) -> int:
+    with call.graph() as graph:
+        from omnigraph.cli.viz.schema import drawn  # noqa: PLC0415  (heavy)
+
+        return _written(call, drawn(graph.snapshot(branch=call.args.branch)))
+
+
+def _query_arguments(parser: ArgumentParser) -> None:
+    add_query(parser)
+    where = parser.add_mutually_exclusive_group()
+    add_branch(where)  # type: ignore[arg-type]  # a group takes arguments as a parser does
+    where.add_argument("--snapshot", metavar="COMMIT", help="read at this commit instead")
+    _add_limit(parser, "matches")
+    _add_page(parser)
+
+
+def _query(call: Call) -> int:
+    args = call.args
+    text, params = query_text(args), query_params(args)
+    with call.graph() as graph:
+        from omnigraph.cli.viz.pattern import drawn  # noqa: PLC0415  (heavy)
+
+        snapshot = graph.snapshot(branch=args.branch, commit=args.snapshot)
+        return _written(call, drawn(snapshot, text, params, name=args.name, limit=args.limit))
+
+
+def _diff_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("older", metavar="OLDER", help="a branch, tag or commit")
+    parser.add_argument("newer", metavar="NEWER", help="another")
+    add_uri(parser)
+    _add_limit(parser, "changes")
+    _add_page(parser)
+
+
+def _diff(call: Call) -> int:
+    args = call.args
+    with call.graph() as graph:
+        from omnigraph.cli.viz.difference import drawn  # noqa: PLC0415  (heavy)
+
+        return _written(call, drawn(graph, args.older, args.newer, limit=args.limit))
+
+
+def _history_arguments(parser: ArgumentParser) -> None:
+    add_positional_uri(parser)
+    _add_limit(parser, "commits of a branch")
+    _add_page(parser)
+
+
+def _history(call: Call) -> int:
+    with call.graph() as graph:
+        from omnigraph.cli.viz.history import drawn  # noqa: PLC0415  (heavy)
+
+        return _written(call, drawn(graph, limit=call.args.limit))
+
+
+def _written(call: Call, drawing: Any) -> int:  # noqa: ANN401  (imported only where something is drawn)
+    path = Path(call.args.out)
+    try:
+        path.write_text(drawing.page(), encoding="utf-8")
+    except OSError as fault:
+        raise InvalidRequestError(f"the page cannot be written to {path}: {fault.strerror}") from None
+    nodes, links = len(drawing.nodes), len(drawing.links)
+    return call.show(
+        {"path": str(path), "nodes": nodes, "links": links}, f"drew {nodes:,} nodes and {links:,} links: {path}"
+    )
+
+
+COMMANDS = {
+    "schema": Command(_schema, _schema_arguments, "  omnigraph viz schema ./library --out schema.html"),
+    "query": Command(
+        _query,
+        _query_arguments,
+        "  omnigraph viz query --store ./library -e 'query q() { match { $a: Author $a wrote $b } return { $a } }'",
+        "Draw what the pattern of a query matches: its nodes, and the edges it goes along.",
+    ),
+    "diff": Command(_diff, _diff_arguments, "  omnigraph viz diff main review --store ./library"),
+    "history": Command(_history, _history_arguments, "  omnigraph viz history ./library"),
+}
