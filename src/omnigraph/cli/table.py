@@ -114,6 +114,7 @@ COMMANDS = (
     _entry("logout", "forget the token of a server", Capability.LOCAL, frozenset()),
     _entry("profile list", "the profiles of the configuration", Capability.LOCAL, frozenset()),
     _entry("profile show", "what a profile stands for", Capability.LOCAL, frozenset()),
+    _entry("completion", "completion of words, for a shell", Capability.LOCAL, frozenset()),
     _entry("version", "the version of this program", Capability.LOCAL, frozenset()),
 )
 

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "golden"
 SESSIONS = sorted(FOLDER.glob("*.txt"))
 FILES = FOLDER / "files"
 # Commands that need a service, a terminal or Spark, and are shown elsewhere.
-ELSEWHERE = {"shell", "demo", "analytics", "spark-sql"}
+ELSEWHERE = {"shell", "demo", "analytics", "spark-sql", "completion"}
 _ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 _DIFFERING = (
     (re.compile(r"\b\d{16}\b"), "<time>"),
