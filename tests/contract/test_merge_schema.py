@@ -156,9 +156,11 @@ def test_a_type_that_one_side_dropped_and_the_other_changed_is_a_conflict(graph:
 def test_schemas_changed_on_both_sides_are_a_conflict(graph: Graph) -> None:
     graph.schema_apply(WITH_MAIL, branch="side")
     graph.schema_apply(WITH_BOOK)
-    with pytest.raises(MergeConflictError, match="both branches changed the schema") as refused:
+    with pytest.raises(MergeConflictError, match=r"^merge conflicts: schema \(divergent_schema\)$") as refused:
         graph.merge("side")
-    assert [(each.kind, each.type_key) for each in refused.value.conflicts] == [("divergent_schema", "schema")]
+    [conflict] = refused.value.conflicts
+    assert (conflict.kind, conflict.type_key) == ("divergent_schema", "schema")
+    assert conflict.message.startswith("both branches changed the schema;")
     assert graph.merge("side", preview=True).conflicts == refused.value.conflicts
 
 
