@@ -177,7 +177,7 @@ class GraphUpkeep(GraphReads):
             actor=actor,
         )
 
-    def sweep(self, *, older_than: Duration | None = None, dry_run: bool = False) -> SweepReport:
+    def sweep(self, *, older_than: Duration | None = None, dry_run: bool = False, engine: str = "auto") -> SweepReport:
         """Delete the files that no commit needs: of pruned commits, deleted branches, dropped types and dead writers.
 
         Safe beside readers, writers and other sweeps, here and elsewhere. Whatever cannot be read stops it before it
@@ -187,6 +187,8 @@ class GraphUpkeep(GraphReads):
             older_than (float | timedelta | None): files younger than this, in seconds, stay; ten minutes by default.
                 With 0 even the youngest go; then writers at work write their files once more.
             dry_run (bool): only say what would be deleted, with a reason for every file.
+            engine (str): where tables are listed and their versions looked through: `local`, `spark`, or `auto`, which
+                takes Spark for very many of them.
 
         Returns:
             SweepReport: the worklist, and what was deleted, by kind.
@@ -195,7 +197,7 @@ class GraphUpkeep(GraphReads):
             FormatError: something that says what is needed cannot be read; nothing was deleted.
             PermissionDeniedError: the graph was opened read-only.
         """
-        return pruning.swept(self._open(), older_than=older_than, dry_run=dry_run)
+        return pruning.swept(self._open(), older_than=older_than, dry_run=dry_run, engine=engine)
 
     def cleanup(
         self,

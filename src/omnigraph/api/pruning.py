@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
 from omnigraph.branch import branches
 from omnigraph.branch.points import in_log
 from omnigraph.branch.sweep.files import FileKind
+from omnigraph.branch.sweep.reading import Reading, ReadingBySize, ReadingHere
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.branch.sweep.worklist import Swept, Verdict
 from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError
@@ -214,9 +216,31 @@ def pruned(
     return PruneReport(parts.store.uri, done, dry_run)
 
 
-def swept(parts: Parts, *, older_than: Duration | None, dry_run: bool) -> SweepReport:
+def swept(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO) -> SweepReport:
     """Sweep the graph."""
-    return SweepReport(parts.store.uri, sweep(parts, older_than_s=seconds(older_than), dry_run=dry_run), dry_run)
+    reading = _reading(parts, engine_of(engine))
+    found = sweep(parts, older_than_s=seconds(older_than), dry_run=dry_run, reading=reading)
+    return SweepReport(parts.store.uri, found, dry_run)
+
+
+def _reading(parts: Parts, engine: Engine) -> Reading:
+    """Who reads for a sweep."""
+
+    def on_spark() -> Reading | None:
+        session = session_for(engine)
+        if session is None:
+            return None
+        made: Reading = spark_module("sweep.spark").ReadingOnSpark(session, parts)
+        return made
+
+    here = ReadingHere(parts)
+    match engine:
+        case Engine.LOCAL:
+            return here
+        case Engine.SPARK:
+            return on_spark() or here
+        case Engine.AUTO:
+            return ReadingBySize(here, on_spark)
 
 
 def cleaned_up(

@@ -1,5 +1,6 @@
 """What may lie under a graph's root, told by its path alone."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -70,13 +71,15 @@ class Candidate:
 _STAGED = frozenset({FileKind.DATA, FileKind.DELETIONS, FileKind.INDEX, FileKind.MANIFEST, FileKind.CHANGES})
 
 
-def listed_files(parts: Parts) -> list[Candidate]:
-    """Every file under the root; of a graph in memory, also those of its tables, which lie elsewhere."""
-    found = [candidate(listed) for listed in parts.store.list("")]
+def listed_files(parts: Parts) -> Iterator[Candidate]:
+    """Every file in a folder under the root; of a graph in memory, also those of its tables, which lie elsewhere.
+
+    Files that lie beside these folders are no kind of file that is swept.
+    """
+    yield from (candidate(listed) for listed in parts.store.list("") if "/" in listed.path)
     if parts.table_files is not parts.store:
         for folder in (paths.NODES, paths.EDGES):
-            found += [candidate(listed) for listed in parts.table_files.list(folder)]
-    return found
+            yield from map(candidate, parts.table_files.list(folder))
 
 
 def candidate(listed: Listed) -> Candidate:

@@ -4,20 +4,18 @@ Everything is read afresh. Whatever cannot be read stops the sweep before it has
 """
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from omnigraph import limits
 from omnigraph.branch.held import tagged_entries
 from omnigraph.branch.lines import birth
 from omnigraph.branch.points import of_commit
+from omnigraph.branch.sweep.reading import Reading
 from omnigraph.errors import FormatError, NotFoundError, UnavailableError
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.leases import FoundLease, leases
 from omnigraph.transaction.parts import Parts
-
-_READ_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +86,12 @@ def held(parts: Parts, *, now_us: int) -> Held:
     return Held(tuple(parts.intents.everything()), good)
 
 
-def reached(parts: Parts, *, forgotten_before_us: int) -> Reached:
+def reached(parts: Parts, reading: Reading, *, forgotten_before_us: int) -> Reached:
     """Read every root, and every version that a root names.
 
     Args:
         parts (Parts): of the graph.
+        reading (Reading): looks through the versions.
         forgotten_before_us (int): branches deleted before this are roots no more; later ones might still be asked for.
 
     Returns:
@@ -112,11 +111,11 @@ def reached(parts: Parts, *, forgotten_before_us: int) -> Reached:
     # With the entry after it one can tell for how long a tagged one was the newest.
     found.entries |= {(entry.branch, entry.number + 1) for entry in tagged}
     roots += _below(found, [*tagged, *_forked(parts, found.lines.values())])
-    _mark(parts, found, roots, ())
+    _mark(parts, reading, found, roots, ())
     return found
 
 
-def add_held(parts: Parts, found: Reached, holding: Held) -> None:
+def add_held(parts: Parts, reading: Reading, found: Reached, holding: Held) -> None:
     """Add what those at work hold: the versions they start from and have staged, and commits they read or take over.
 
     Raises:
@@ -124,7 +123,7 @@ def add_held(parts: Parts, found: Reached, holding: Held) -> None:
         UnavailableError: the store does not answer.
     """
     roots = _below(found, [*_leased(parts, holding), *_adopted(parts, holding.intents)])
-    _mark(parts, found, roots, holding.intents)
+    _mark(parts, reading, found, roots, holding.intents)
 
 
 def _below(found: Reached, entries: Iterable[Record]) -> list[Record]:
@@ -196,7 +195,9 @@ def _adopted(parts: Parts, intents: Iterable[LeftBehind]) -> list[Record]:
     return found
 
 
-def _mark(parts: Parts, found: Reached, roots: Iterable[Record], intents: Iterable[LeftBehind]) -> None:
+def _mark(
+    parts: Parts, reading: Reading, found: Reached, roots: Iterable[Record], intents: Iterable[LeftBehind]
+) -> None:
     named: dict[tuple[str, int], tuple[Pin, Record | None]] = {}
     for each in intents:
         pins = [*each.intent.tables.values(), *(each.completed.tables.values() if each.completed is not None else ())]
@@ -209,28 +210,21 @@ def _mark(parts: Parts, found: Reached, roots: Iterable[Record], intents: Iterab
         named |= {(pin.table, pin.version): (pin, entry) for pin in entry.tables.values()}
     found.pins |= named.keys()
 
-    def files_of(pin: Pin, entry: Record | None) -> frozenset[str]:
-        try:
-            return parts.tables.files(pin)
-        except UnavailableError as fault:
-            found.doubtful[pin.table] = str(fault)
-        except FormatError as fault:
-            if entry is None:
-                # Of an interrupted write, whose end is for others to find out.
-                found.doubtful[pin.table] = str(fault)
-            elif _is_still_kept(parts, entry):
-                raise FormatError(
-                    f"branch '{entry.branch}' needs table {pin.table} at version {pin.version} (entry {entry.number}), "
-                    f"which cannot be read; nothing was deleted: {fault}",
-                    code=fault.code,
-                    branch=entry.branch,
-                    table=pin.table,
-                ) from fault
-        return frozenset()
-
-    with ThreadPoolExecutor(_READ_THREADS) as pool:
-        for files in pool.map(lambda each: files_of(*each), named.values()):
-            found.files |= files
+    answers = reading.files([pin for pin, _ in named.values()])
+    for (pin, root), told in zip(named.values(), answers, strict=True):
+        if isinstance(told, frozenset):
+            found.files |= told
+        elif root is None or isinstance(told, UnavailableError):
+            # Not to be read just now; or of an interrupted write, whose end is for others to find out.
+            found.doubtful[pin.table] = str(told)
+        elif _is_still_kept(parts, root):
+            raise FormatError(
+                f"branch '{root.branch}' needs table {pin.table} at version {pin.version} (entry {root.number}), "
+                f"which cannot be read; nothing was deleted: {told}",
+                code=told.code,
+                branch=root.branch,
+                table=pin.table,
+            ) from told
 
 
 def _is_still_kept(parts: Parts, entry: Record) -> bool:

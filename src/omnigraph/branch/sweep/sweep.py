@@ -30,7 +30,8 @@ from omnigraph.branch.marks import live_branches
 from omnigraph.branch.sweep import roots
 from omnigraph.branch.sweep.classify import Ages, classified, first_to_count
 from omnigraph.branch.sweep.delete import delete_all
-from omnigraph.branch.sweep.files import Candidate, FileKind, listed_files
+from omnigraph.branch.sweep.files import Candidate, FileKind
+from omnigraph.branch.sweep.reading import Reading, ReadingHere
 from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
 from omnigraph.errors import InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
@@ -51,7 +52,9 @@ class _Judged:
     held: roots.Held
 
 
-def sweep(parts: Parts, *, older_than_s: float | None = None, dry_run: bool = False) -> Swept:
+def sweep(
+    parts: Parts, *, older_than_s: float | None = None, dry_run: bool = False, reading: Reading | None = None
+) -> Swept:
     """Delete every file that nothing reaches and that is old enough.
 
     Args:
@@ -59,6 +62,7 @@ def sweep(parts: Parts, *, older_than_s: float | None = None, dry_run: bool = Fa
         older_than_s (float | None): younger files stay; ten minutes by default. With 0, everything that nothing
             reaches goes, and writers at work stage again.
         dry_run (bool): only say what would be deleted, and why.
+        reading (Reading | None): lists files and looks through versions; this process by default.
 
     Returns:
         Swept: the worklist and what was deleted of it.
@@ -75,7 +79,8 @@ def sweep(parts: Parts, *, older_than_s: float | None = None, dry_run: bool = Fa
     if not dry_run:
         parts.refuse_read_only()
         heal(parts)
-    candidates = listed_files(parts)
+    reading = reading or ReadingHere(parts)
+    candidates = reading.listed()
     ages = Ages(
         now_us=parts.clock.now_us() if dry_run else parts.intents.store_now_us(),
         older_than_s=older_than_s,
@@ -84,12 +89,12 @@ def sweep(parts: Parts, *, older_than_s: float | None = None, dry_run: bool = Fa
         stale_s=parts.settings.stale_s,
     )
     reached(Failpoint.SWEEP_LISTED)
-    judged = _judged(parts, candidates, ages)
+    judged = _judged(parts, reading, candidates, ages)
     barriers = 0
     if not dry_run and _is_eager(parts, judged.items, ages):
         barriers = _put_barriers(parts)
         reached(Failpoint.SWEEP_BARRIERS_PUT)
-        judged = _judged(parts, candidates, ages)
+        judged = _judged(parts, reading, candidates, ages)
     reached(Failpoint.SWEEP_CLASSIFIED)
     kept = [item.file for item in judged.items if item.verdict is Verdict.LEGITIMATE]
     swept = Swept(
@@ -109,14 +114,14 @@ def sweep(parts: Parts, *, older_than_s: float | None = None, dry_run: bool = Fa
     return replace(swept, items=items, deleted=(*done.files, *left), errors=done.errors)
 
 
-def _judged(parts: Parts, candidates: Sequence[Candidate], ages: Ages) -> _Judged:
+def _judged(parts: Parts, reading: Reading, candidates: Sequence[Candidate], ages: Ages) -> _Judged:
     """Steps 2 to 5."""
     before = roots.held(parts, now_us=ages.now_us)
     forgotten = parts.clock.now_us() - int(ages.older_than_s * _SECOND_US)
-    found = roots.reached(parts, forgotten_before_us=forgotten)
+    found = roots.reached(parts, reading, forgotten_before_us=forgotten)
     reached(Failpoint.SWEEP_ROOTS_READ)
     held = before.and_also(roots.held(parts, now_us=ages.now_us))
-    roots.add_held(parts, found, held)
+    roots.add_held(parts, reading, found, held)
     return _Judged(tuple(classified(candidates, found, held, ages)), found, held)
 
 

@@ -23,9 +23,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(call: Call) -> int:
     args = call.args
     with call.graph() as graph:
-        found = graph.diff(
-            args.older, args.newer, kinds=args.kind, types=args.type, ops=args.op, engine=args.engine
-        )
+        found = graph.diff(args.older, args.newer, kinds=args.kind, types=args.type, ops=args.op, engine=args.engine)
         stats = {key: asdict(each) for key, each in found.stats.items()}
         document: dict[str, Any] = {
             "from_commit_id": found.from_commit,

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_json, add_positional_uri, duration_s
+from omnigraph.cli.arguments import add_json, add_positional_uri, add_where, duration_s
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.render import size
@@ -12,6 +12,7 @@ def _arguments(parser: ArgumentParser) -> None:
     add_positional_uri(parser)
     parser.add_argument("--older-than", metavar="AGE", type=duration_s, help="younger files stay; 10m by default")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted, and why")
+    add_where(parser)
     add_json(parser)
 
 
@@ -21,7 +22,7 @@ def _run(call: Call) -> int:
         call.echo_target()
         call.consent()
     with call.graph(read_only=args.dry_run) as graph:
-        document = graph.sweep(older_than=args.older_than, dry_run=args.dry_run).to_dict()
+        document = graph.sweep(older_than=args.older_than, dry_run=args.dry_run, engine=args.engine).to_dict()
     lines = []
     if args.dry_run:
         lines = [f"{each['verdict']:<13} {each['path']}  ({each['reason']})" for each in document["worklist"]]

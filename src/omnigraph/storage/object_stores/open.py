@@ -1,6 +1,7 @@
 """From an address to a store."""
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -55,6 +56,19 @@ def open_store(
         store = ExternallyFencedStore(store, decides)
     store = RetryingStore(store)
     return ReadOnlyStore(store) if read_only else store
+
+
+def open_store_of_tables(uri: str, options: Mapping[str, str]) -> ObjectStore:
+    """The store in which tables lie, by what the table library opens them with; for listing and reading.
+
+    Args:
+        uri (str): the root of the tables.
+        options (Mapping[str, str]): their storage options.
+
+    Returns:
+        ObjectStore: read-only; transient failures are tried again.
+    """
+    return open_store(uri, read_only=True, s3=S3Options.from_storage_options(options) if options else None)
 
 
 def table_options(store: ObjectStore) -> dict[str, str]:

@@ -62,6 +62,26 @@ class S3Options:
             virtual_hosted=environment.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "").lower() in _TRUE,
         )
 
+    @classmethod
+    def from_storage_options(cls, options: Mapping[str, str]) -> "S3Options":
+        """What `as_storage_options` of others says.
+
+        Args:
+            options (Mapping[str, str]): by those names.
+
+        Returns:
+            S3Options: the same that made them.
+        """
+        return cls(
+            endpoint=options.get("endpoint"),
+            region=options.get("region", DEFAULT_REGION),
+            access_key_id=options.get("access_key_id"),
+            secret_access_key=options.get("secret_access_key"),
+            session_token=options.get("session_token"),
+            allow_http=options.get("allow_http") == "true",
+            virtual_hosted=options.get("virtual_hosted_style_request") == "true",
+        )
+
     def as_storage_options(self) -> dict[str, str]:
         """The same, by the names the table library and obstore share.
 

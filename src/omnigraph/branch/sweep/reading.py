@@ -1,0 +1,95 @@
+"""Who lists a graph's files and looks through its versions: this process, or many machines when there are very many.
+
+Either way the same is read and the same is found; what becomes of it is decided elsewhere.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Protocol
+
+from omnigraph import limits
+from omnigraph.branch.sweep.files import Candidate, listed_files
+from omnigraph.errors import FormatError, UnavailableError
+from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.transaction.parts import Parts
+
+_READ_THREADS = 8
+# The files of a version, or why they cannot be told. Of several versions asked for at once, a file need be told of one.
+Told = frozenset[str] | UnavailableError | FormatError
+
+
+class Reading(Protocol):
+    """What a sweep must read of a graph's tables."""
+
+    def listed(self) -> list[Candidate]:
+        """Every file under the root.
+
+        Raises:
+            GraphError: a listing failed.
+        """
+        ...
+
+    def files(self, pins: Sequence[Pin]) -> Iterable[Told]:
+        """Which files versions refer to, or why that cannot be told; an answer for each, in order.
+
+        Raises:
+            GraphError: nothing can be told of any.
+        """
+        ...
+
+
+class ReadingHere:
+    """Reads in this process."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def listed(self) -> list[Candidate]:
+        """Every file under the root."""
+        return list(listed_files(self._parts))
+
+    def some_listed(self, most: int) -> list[Candidate] | None:
+        """Every file under the root, unless there are more than so many: then no more are asked for."""
+        found = list(islice(listed_files(self._parts), most + 1))
+        return found if len(found) <= most else None
+
+    def files(self, pins: Sequence[Pin]) -> Iterator[Told]:
+        """Which files versions refer to."""
+        with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="sweep") as pool:
+            yield from pool.map(lambda pin: files_of(self._parts.tables, pin), pins)
+
+
+class ReadingBySize:
+    """Reads in this process what is small, and elsewhere what is large."""
+
+    def __init__(self, here: ReadingHere, elsewhere: Callable[[], Reading | None]) -> None:
+        """Both.
+
+        Args:
+            here (ReadingHere): in this process.
+            elsewhere (Callable[[], Reading | None]): called when something is large; None where there is no other way.
+        """
+        self._here = here
+        self._elsewhere = elsewhere
+
+    def listed(self) -> list[Candidate]:
+        """Every file under the root."""
+        few = self._here.some_listed(limits.SWEEP_LOCAL_FILES_MAX)
+        return few if few is not None else self._large().listed()
+
+    def files(self, pins: Sequence[Pin]) -> Iterable[Told]:
+        """Which files versions refer to."""
+        return (self._here if len(pins) <= limits.SWEEP_LOCAL_VERSIONS_MAX else self._large()).files(pins)
+
+    def _large(self) -> Reading:
+        return self._elsewhere() or self._here
+
+
+def files_of(tables: Tables, pin: Pin) -> Told:
+    """Which files a version refers to, or why that cannot be told."""
+    try:
+        return tables.files(pin)
+    except (UnavailableError, FormatError) as fault:
+        return fault

@@ -1,0 +1,1 @@
+"""Sweeps of very large graphs, read on Spark."""
