@@ -2,7 +2,8 @@
 
 A worker makes commits one after the other. Each has a token, in its message, that says who made it and as which of how
 many; a commit that was acknowledged is written to the worker's ledger after the call has returned. A worker that takes
-the place of a dead one reads the ledger and goes on behind its last line.
+the place of a dead one reads the ledger and goes on behind its last line. Before each commit a worker looks into
+everybody's ledgers: what was acknowledged to any of them it must see.
 """
 
 import json
@@ -19,7 +20,7 @@ from zlib import crc32
 
 from omnigraph.clock import SystemClock
 from omnigraph.errors import ConflictError
-from omnigraph.model.commit import CommitKind
+from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage.object_stores.s3 import S3Options
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
@@ -82,7 +83,25 @@ class Order:
             lines = Path(self.ledger).read_text(encoding="ascii").split("\n")[:-1]
         except FileNotFoundError:
             return []
-        return [(token, commit) for token, commit in (line.split() for line in lines)]
+        return [(token, commit) for token, commit, _, _ in (line.split() for line in lines)]
+
+    def line(self, number: int, entry: Record) -> bytes:
+        """What the ledger says of an acknowledged request.
+
+        Args:
+            number (int): of the request.
+            entry (Record): the commit it made.
+
+        Returns:
+            bytes: one line.
+        """
+        return f"{self.token(number)} {entry.commit} {entry.branch} {entry.number}\n".encode("ascii")
+
+    def acknowledged_to_anybody(self) -> int:
+        """The highest entry of the branch that any worker of the crew was told of; 0 where there is none yet."""
+        ledgers = Path(self.ledger).parent.glob("*.ledger")
+        lines = (line.split() for each in ledgers for line in each.read_text(encoding="ascii").split("\n")[:-1])
+        return max((int(number) for _, _, branch, number in lines if branch == self.branch), default=0)
 
     def token(self, number: int) -> str:
         """What the request of this number says it is."""
@@ -152,12 +171,14 @@ def work(order: Order) -> None:
         parts.clock.sleep(_POLL_S)
     with Path(order.ledger).open("ab", buffering=0) as ledger:
         for number in range(done + 1, order.commits + 1):
-            commit = _committed(parts, order, number)
-            ledger.write(f"{order.token(number)} {commit}\n".encode("ascii"))
+            told = order.acknowledged_to_anybody()
+            seen = parts.log.live_head(order.branch).number
+            assert seen >= told, f"entry {told} was acknowledged in some process, and in this one the head is {seen}"
+            ledger.write(order.line(number, _committed(parts, order, number)))
 
 
-def _committed(parts: Parts, order: Order, number: int) -> str:
-    """Make one commit, as often as it takes; the commit's id."""
+def _committed(parts: Parts, order: Order, number: int) -> Record:
+    """Make one commit, as often as it takes."""
     token = order.token(number)
     options = WriteOptions(actor=order.name, message=token, idempotency_key=token if order.keyed else None)
     for _ in range(_TRIES_MAX):
@@ -167,20 +188,20 @@ def _committed(parts: Parts, order: Order, number: int) -> str:
             if refused.code == "key_conflict":
                 return _landed_before(parts, order, token)
             continue
-        return _commit_of(receipt)
+        return _entry_of(receipt)
     raise ConflictError(f"{token} was refused {_TRIES_MAX} times")
 
 
-def _commit_of(receipt: Receipt) -> str:
+def _entry_of(receipt: Receipt) -> Record:
     assert receipt.entry is not None, "these writes always change something"
-    return receipt.entry.commit
+    return receipt.entry
 
 
-def _landed_before(parts: Parts, order: Order, token: str) -> str:
+def _landed_before(parts: Parts, order: Order, token: str) -> Record:
     """The commit by which the worker before us, killed before it could say so, made the row that is there."""
     for entry in parts.log.since(order.branch, 0):
         if entry.message == token:
-            return entry.commit
+            return entry
     raise AssertionError(f"the row of {token} is there and no commit made it")
 
 
