@@ -5,10 +5,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
 from omnigraph import limits
 from omnigraph.pipeline.load.request import LoadProgress, Watch, nobody
+
+# What a question to a session that was stopped meanwhile ends in; a stopped context has lost its other half.
+_GONE = (Py4JError, OSError, AttributeError)
 
 
 @contextmanager
@@ -39,7 +43,10 @@ def watched(
 
     def tell() -> None:
         while not over.wait(limits.LOAD_PROGRESS_S):
-            watch(now())
+            try:
+                watch(now())
+            except _GONE:
+                return  # Spark was stopped, by Ctrl-C for one; the job itself tells of it
 
     watch(begun)
     teller = threading.Thread(target=tell, name="load-progress", daemon=True)
