@@ -8,8 +8,8 @@ import pytest
 import omnigraph
 
 NAMES = {
-    "AlreadyExistsError", "Blame", "Blob", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit", "ConflictError",
-    "ConstraintError", "Diff", "EngineStats", "EntityChange", "EntityEvent", "FeedPage", "FormatError", "Graph",
+    "AlreadyExistsError", "Blame", "Blob", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit",
+    "ConflictError", "ConstraintError", "Diff", "EngineStats", "EntityChange", "EntityEvent", "FeedPage", "FormatError", "Graph",
     "GraphError", "InternalError", "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance",
     "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult",
     "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError", "PermissionDeniedError",
