@@ -69,9 +69,11 @@ def read(warn: Callable[[str], None]) -> Config:
     import yaml  # noqa: PLC0415  (only where there is a configuration)
 
     try:
-        found = yaml.safe_load(text) or {}
+        found = yaml.safe_load(text)
     except yaml.YAMLError as fault:
         raise InvalidRequestError(f"the configuration {path} is not YAML: {fault}") from fault
+    if found is None:
+        return Config(path)  # nothing but comments
     if not isinstance(found, dict):
         raise InvalidRequestError(f"the configuration {path} must be a mapping")
     for key, value in found.items():
