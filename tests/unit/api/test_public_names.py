@@ -9,13 +9,13 @@ import omnigraph
 
 NAMES = {
     "AlreadyExistsError", "Blame", "Blob", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit",
-    "ConflictError", "ConstraintError", "Diff", "EngineStats", "EntityChange", "EntityEvent", "FeedPage", "FormatError", "Graph",
-    "GraphError", "InternalError", "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance",
-    "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult",
-    "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError", "PermissionDeniedError",
-    "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result", "ResultStream",
-    "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot", "Tag", "UnavailableError", "VerifyReport",
-    "WriteResult", "init", "open", "verify",
+    "ConflictError", "ConstraintError", "Diff", "EngineStats", "EntityChange", "EntityEvent", "FeedPage",
+    "FormatError", "Graph", "GraphError", "InternalError", "InvalidRequestError", "LimitError", "LoadProgress",
+    "LoadResult", "Maintenance", "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
+    "MutationResult", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError",
+    "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError",
+    "Result", "ResultStream", "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot", "Tag",
+    "UnavailableError", "VerifyReport", "WriteResult", "init", "open", "verify",
 }  # fmt: skip
 HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars")
 
