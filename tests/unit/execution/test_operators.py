@@ -107,6 +107,9 @@ class Setting:
     def parameter(self, name: str) -> None:
         raise KeyError(name)
 
+    def text_matches(self, columns: Any, ordinals: Any, name: str, query: Any) -> Any:  # noqa: ANN401
+        raise KeyError(name)
+
 
 class Given(Operator[Results]):
     """Rows that are there already, in batches."""

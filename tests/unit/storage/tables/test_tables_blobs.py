@@ -10,8 +10,8 @@ from omnigraph.model.commit import Pin
 from omnigraph.storage.layout import BLOB_MARK
 from omnigraph.storage.tables.tables import RowsToStage, Tables
 
-PLAIN = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("raw", pa.large_binary())])
-MARKED = pa.schema([PLAIN.field("id"), pa.field("raw", pa.large_binary(), metadata={BLOB_MARK: b"true"})])
+PLAIN = pa.schema([pa.field("id", pa.string(), nullable=False)]).append(pa.field("raw", pa.large_binary()))
+MARKED = PLAIN.set(1, pa.field("raw", pa.large_binary(), metadata={BLOB_MARK: b"true"}))
 LARGE = bytes(range(256)) * 500
 
 
