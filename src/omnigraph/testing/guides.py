@@ -9,6 +9,7 @@ A page is run from top to bottom in the folder the process is in:
 In what a command prints, `…` stands for what differs from run to run.
 """
 
+import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -69,14 +70,20 @@ def run_guide(guide: Path) -> int:
     """
     names: dict[str, object] = {}
     found = blocks(guide)
-    for block in found:
-        if block.title is not None:
-            Path(block.title).write_text(block.text, encoding="utf-8")
-        elif block.language == "python":
-            # Blank lines before it, so that a failure points to the line of the guide.
-            exec(compile("\n" * block.line + block.text, str(guide), "exec"), names)
-        elif block.language == "console":
-            _run_session(block, guide)
+    before = dict(os.environ)
+    try:
+        for block in found:
+            if block.title is not None:
+                Path(block.title).write_text(block.text, encoding="utf-8")
+            elif block.language == "python":
+                # Blank lines before it, so that a failure points to the line of the guide.
+                exec(compile("\n" * block.line + block.text, str(guide), "exec"), names)
+            elif block.language == "console":
+                _run_session(block, guide)
+    finally:
+        # What a guide sets for its reader is not meant for whoever comes after it here.
+        os.environ.clear()
+        os.environ.update(before)
     return sum(block.runs for block in found)
 
 

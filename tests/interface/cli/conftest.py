@@ -22,7 +22,7 @@ def operator_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("OMNIGRAPH_HOME", str(home))
-    for variable in ("OMNIGRAPH_PROFILE", "OMNIGRAPH_BEARER_TOKEN"):
+    for variable in ("OMNIGRAPH_PROFILE", "OMNIGRAPH_BEARER_TOKEN", "OMNIGRAPH_EMBED_PROVIDER", "OPENAI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     return home
 
