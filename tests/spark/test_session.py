@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,14 +96,19 @@ def test_a_machine_without_java_and_without_a_path_has_spark_and_nothing_is_left
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
-def test_java_ends_with_the_process_however_that_ends(sent: signal.Signals) -> None:
-    waits = WITH_A_SESSION + "spark.range(1).foreach(lambda _: time.sleep(600))\n"
+def test_java_ends_with_the_process_however_that_ends(sent: signal.Signals, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    task = f"lambda _: (open({str(begun)!r}, 'w').close(), time.sleep(600))"
+    waits = f"{WITH_A_SESSION}spark.range(1).foreach({task})\n"
     with subprocess.Popen(
         [sys.executable, "-c", waits], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as it:
         assert it.stdout is not None
         told = json.loads(it.stdout.readline())
         assert is_alive(told["java"])
+        # In the middle of a call that only prepares work, Spark's own handler would talk into an answer.
+        while not begun.exists() and it.poll() is None:
+            time.sleep(0.05)
         it.send_signal(sent)
         it.communicate(timeout=120)
 
@@ -121,8 +127,6 @@ def is_alive(process: int) -> bool:
 
 def wait_until_gone(process: int) -> None:
     """Bounded by the timeout of the test: a process that stays fails it."""
-    import time
-
     while is_alive(process):
         time.sleep(0.05)
 
