@@ -9,6 +9,7 @@ import pyarrow.compute
 
 from omnigraph.model.schema import ID
 from omnigraph.storage.equal_values import same_rows
+from omnigraph.storage.layout import PROPERTY_ID
 from omnigraph.storage.records.change_file import ChangedIds
 
 # The stubs know what a kernel takes only where the Arrow type is known.
@@ -86,13 +87,19 @@ def _in_columns_of(newer: pa.Table, older: pa.Table) -> pa.Table:
 
 
 def _column(older: pa.Table, field: "pa.Field[Any]") -> Any:  # noqa: ANN401  (a column of any type)
-    if field.name in older.column_names:
+    if field.name in older.column_names and _is_same_property(older.schema.field(field.name), field):
         column: Any = older.column(field.name)
         try:
             return column if column.type == field.type else column.cast(field.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            pass  # another column that took the name of one that was dropped
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # two lines gave one number to properties of two types
+            pass
     return pa.nulls(older.num_rows, field.type)
+
+
+def _is_same_property(older: "pa.Field[Any]", newer: "pa.Field[Any]") -> bool:
+    """Whether two columns of one name hold one property; one that was dropped and came again has another number."""
+    was, now = ((each.metadata or {}).get(PROPERTY_ID) for each in (older, newer))
+    return was is None or now is None or was == now
 
 
 def _ids(rows: pa.Table) -> "pa.Array[Any]":
