@@ -231,7 +231,7 @@ def _same(what: str, mine: object, other: object) -> None:
     assert _plain(mine) == _plain(other), f"{what}: {str(mine)[:200]} is not {str(other)[:200]}"
 
 
-def _plain(rows: Any) -> list[tuple[str, ...]]:  # noqa: ANN401
+def _plain(rows: Any) -> list[tuple[str, ...]]:  # noqa: ANN401  (rows as each product gives them)
     return sorted(tuple(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row) for row in rows)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?:tests|src|benchmarks)/[^)]*\)")
 
 
-def on_config(config: Any) -> Any:  # noqa: ANN401
+def on_config(config: Any) -> Any:  # noqa: ANN401  (the site builder's own, which has no types)
     """Put the pages of a folder where the navigation says `folder/*`, but for those it names itself.
 
     Args:
@@ -21,7 +21,7 @@ def on_config(config: Any) -> Any:  # noqa: ANN401
     return config
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401
+def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401  (the site builder's own, which has no types)
     """Leave only the words of links to files of the checkout, which are no pages of the site.
 
     Args:
@@ -33,7 +33,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401
     return _OUTSIDE.sub(r"\1", markdown)
 
 
-def _named(nav: Any) -> list[str]:  # noqa: ANN401
+def _named(nav: Any) -> list[str]:  # noqa: ANN401  (the site builder's own, which has no types)
     if isinstance(nav, str):
         return [nav]
     return [path for each in (nav if isinstance(nav, list) else nav.values()) for path in _named(each)]

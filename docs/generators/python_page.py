@@ -34,7 +34,7 @@ def page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _entry(name: str, value: Any) -> str:  # noqa: ANN401
+def _entry(name: str, value: Any) -> str:  # noqa: ANN401  (whatever a public name stands for)
     if not inspect.isclass(value):
         return f"## {name}\n\n{_signature(value, name)}\n\n{markdown(value.__doc__)}"
     parts = [f"## {name}", markdown(value.__doc__)]
@@ -67,7 +67,7 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.startswith("omnigraph.")
 
 
-def _signature(function: Any, name: str) -> str:  # noqa: ANN401
+def _signature(function: Any, name: str) -> str:  # noqa: ANN401  (whatever a public name stands for)
     """As it is written in the code: what `inspect` prints depends on the version of Python."""
     [written] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(written, ast.FunctionDef)

@@ -423,7 +423,7 @@ def test_pages_of_a_commit_are_bound_to_it_and_to_the_filter(parts: Parts) -> No
 )
 def test_a_poll_that_cannot_be_meant_is_refused(parts: Parts, asked: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidRequestError) as refused:
-        feed(parts).poll(**asked)  # type: ignore[arg-type]
+        feed(parts).poll(**asked)  # type: ignore[arg-type]  # wrong on purpose
     assert str(refused.value) == message
 
 

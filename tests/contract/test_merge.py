@@ -261,7 +261,7 @@ def test_an_edge_given_as_resolution_keeps_its_ends(graph: Graph) -> None:
         ("nowhere.json", "cannot be read"),
     ],
 )
-def test_resolutions_that_mean_nothing_are_refused(graph: Graph, resolutions: Any, message: str) -> None:  # noqa: ANN401
+def test_resolutions_that_mean_nothing_are_refused(graph: Graph, resolutions: Any, message: str) -> None:  # noqa: ANN401  (wrong on purpose)
     person(graph, "side", "Ann", age=9)
     with pytest.raises(InvalidRequestError, match=message):
         graph.merge("side", resolutions=resolutions)
@@ -270,7 +270,7 @@ def test_resolutions_that_mean_nothing_are_refused(graph: Graph, resolutions: An
 @pytest.mark.parametrize("wrong", [{"by": "cell"}, {"prefer": "ours"}])
 def test_words_that_mean_nothing_are_refused(graph: Graph, wrong: dict[str, str]) -> None:
     with pytest.raises(InvalidRequestError, match="one of"):
-        graph.merge("side", **wrong)  # type: ignore[arg-type]
+        graph.merge("side", **wrong)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_two_updates_of_one_row_are_put_together_property_by_property(graph: Graph) -> None:

@@ -171,7 +171,7 @@ class Asked:
         self.ample = QueryEngine(stored.parts.tables)
         self.scarce = QueryEngine(stored.parts.tables, cache_bytes=20_000)
 
-    def agree(self, plain: PlainGraph, chance: Chance, *, snapshot: Any = None) -> None:  # noqa: ANN401
+    def agree(self, plain: PlainGraph, chance: Chance, *, snapshot: Any = None) -> None:  # noqa: ANN401  (a snapshot of either kind)
         text, given_params = chance.query(), chance.params()
         compiled = compile(text, SCHEMA)
         params = bind_params(compiled, given_params)

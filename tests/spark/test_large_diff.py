@@ -60,7 +60,7 @@ def test_spark_is_taken_by_itself_for_what_is_large(
 
     def noticed(*args: object) -> object:
         taken.append(args[3:])
-        return real(*args)  # type: ignore[arg-type]
+        return real(*args)  # type: ignore[arg-type]  # passed on as they are
 
     monkeypatch.setattr(on_spark, "changes_on_spark", noticed)
     expected = graph.diff("side", "main").stats

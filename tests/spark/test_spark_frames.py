@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentation calls it)
 
 import omnigraph
 from omnigraph import ConstraintError, Graph, InvalidRequestError, PreconditionError

@@ -47,7 +47,7 @@ def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
     for warning in typed.warnings:
         err.write(f"{warning}\n")
     from omnigraph.cli.call import Call  # noqa: PLC0415  (help and version do without)
-    from omnigraph.errors import GraphError  # noqa: PLC0415
+    from omnigraph.errors import GraphError  # noqa: PLC0415  (help and version do without)
 
     call: Call | None = None
     try:
@@ -65,7 +65,7 @@ def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
     except (GraphError, OSError) as error:
         if typed.arguments.debug:
             raise
-        from omnigraph.cli.report import report  # noqa: PLC0415
+        from omnigraph.cli.report import report  # noqa: PLC0415  (only when it went wrong)
 
         err.write(f"{report(error, where=_where(call))}\n")
         return 1

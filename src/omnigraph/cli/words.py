@@ -144,7 +144,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], tuple[str, ...], list[str]]
 def _unknown(path: tuple[str, ...], after: Sequence[str]) -> Exception:
     from difflib import get_close_matches  # noqa: PLC0415  (only when it went wrong)
 
-    from omnigraph.cli.overview import group_overview  # noqa: PLC0415
+    from omnigraph.cli.overview import group_overview  # noqa: PLC0415  (only when it went wrong)
 
     if path[0] in table.GROUPS:
         if len(path) == 1 and (not after or after[0] in ("-h", "--help")):

@@ -74,7 +74,7 @@ def post(
     )
 
 
-def _once(url: str, headers: Mapping[str, str], body: Mapping[str, Any], *, timeout_s: float, source: str) -> Any:  # noqa: ANN401
+def _once(url: str, headers: Mapping[str, str], body: Mapping[str, Any], *, timeout_s: float, source: str) -> Any:  # noqa: ANN401  (whatever JSON says)
     request = urllib.request.Request(
         url,
         data=json.dumps(body).encode(),
@@ -107,7 +107,7 @@ def _once(url: str, headers: Mapping[str, str], body: Mapping[str, Any], *, time
         raise UnavailableError(f"{source} answered with something that is not JSON", code="embedding_failed") from None
 
 
-def taken(answer: Any, *path: str | int, source: str) -> list[float]:  # noqa: ANN401
+def taken(answer: Any, *path: str | int, source: str) -> list[float]:  # noqa: ANN401  (whatever JSON says)
     """The list of numbers at a place of an answer.
 
     Raises:

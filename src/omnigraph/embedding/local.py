@@ -37,7 +37,7 @@ class LocalProvider:
         self._layers = json.loads((folder / "config.json").read_text())["num_hidden_layers"]
         self._lock = threading.Lock()
 
-    def embed(self, text: str, dimension: int, purpose: Purpose) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":  # noqa: ARG002
+    def embed(self, text: str, dimension: int, purpose: Purpose) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":  # noqa: ARG002  (this one embeds all texts alike)
         """The vector of a text, of length one."""
         if dimension != DIMENSION:
             raise InvalidRequestError(

@@ -13,7 +13,7 @@ class MockProvider:
 
     model = None
 
-    def embed(self, text: str, dimension: int, purpose: Purpose) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":  # noqa: ARG002
+    def embed(self, text: str, dimension: int, purpose: Purpose) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":  # noqa: ARG002  (this one embeds all texts alike)
         """The vector of a text, of length one."""
         state = _FNV_OFFSET
         for byte in text.encode():

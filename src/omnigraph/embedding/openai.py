@@ -17,7 +17,7 @@ class OpenAiProvider:
         self._patience = patience
         self._clock = clock
 
-    def embed(self, text: str, dimension: int, purpose: Purpose) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":  # noqa: ARG002
+    def embed(self, text: str, dimension: int, purpose: Purpose) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":  # noqa: ARG002  (this one embeds all texts alike)
         """The vector of a text, of length one."""
         source = f"the embedding provider at {self._url}"
         body = {"model": self.model, "input": [text], "dimensions": dimension}

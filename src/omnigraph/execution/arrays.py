@@ -26,14 +26,14 @@ NO_POSITIONS: Positions = np.empty(0, dtype=np.int64)
 def arrow(numbers: Numbers, *, nulls: Mask | None = None) -> Values:
     """A numpy array as an Arrow array; null where `nulls` is true."""
     made: Any = pa.array(numbers, mask=nulls) if nulls is not None else pa.array(numbers)
-    return made  # type: ignore[no-any-return]
+    return made  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 def numpy(values: Values) -> Numbers:
     """An Arrow array of numbers, dates or truth values without nulls as a numpy array of its plain numbers."""
     plain = _PLAIN.get(values.type)
     whole: Any = values if plain is None else values.view(plain)
-    return whole.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return whole.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 _PLAIN: dict[pa.DataType, pa.DataType] = {
@@ -45,7 +45,7 @@ _PLAIN: dict[pa.DataType, pa.DataType] = {
 
 def no_values(size: int, type_: Any) -> Values:  # noqa: ANN401  (an Arrow type of any kind)
     """So many nulls of a type."""
-    return pa.nulls(size, type_)  # type: ignore[no-any-return]
+    return pa.nulls(size, type_)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 def nulls_of(values: Values) -> Mask | None:
@@ -71,7 +71,7 @@ def taken(values: Values, places: Numbers) -> Values:
     if plain is None or not places.flags.c_contiguous:
         return values.take(arrow(places))
     wrapped = pa.Array.from_buffers(plain, len(places), [None, pa.py_buffer(places.data)])
-    return _TAKE.call([values, wrapped], _UNCHECKED)  # type: ignore[no-any-return]
+    return _TAKE.call([values, wrapped], _UNCHECKED)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 _TAKE = pc.get_function("array_take")
@@ -87,14 +87,14 @@ def chosen(values: Values, mask: Mask) -> Values:
 def true_where(condition: Values) -> Mask:
     """Where a condition is true: neither false nor unknown."""
     known: Any = condition.fill_null(False) if condition.null_count else condition  # noqa: FBT003  (Arrow's own)
-    return known.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return known.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 def lists(starts: Positions, values: Values, *, nulls: Mask | None = None) -> Values:
     """Lists of consecutive values: where each starts, with the end of the last; null where `nulls` is true."""
     make: Any = pa.ListArray.from_arrays if len(values) < 2**31 else pa.LargeListArray.from_arrays
     offsets = arrow(starts.astype(np.int32 if len(values) < 2**31 else np.int64))
-    return make(offsets, values, mask=None if nulls is None else arrow(nulls))  # type: ignore[no-any-return]
+    return make(offsets, values, mask=None if nulls is None else arrow(nulls))  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 def once(numbers: NumberArray) -> NumberArray:

@@ -301,7 +301,7 @@ def _different(nodes: Ordinals) -> int:
 def _values(source: _Source, nodes: Ordinals) -> Values:
     one = len(nodes) == 1
     values: Any = source.array.slice(nodes.item(), 1) if one else taken(source.array, nodes)
-    return values if values.type == source.type else values.cast(source.type)  # type: ignore[no-any-return]
+    return values if values.type == source.type else values.cast(source.type)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 def bind_walk(walk: Walk, columns: pa.Schema, resident: Resident) -> BoundWalk | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -157,7 +157,7 @@ def _connected(gateway: Gateway, conf: Mapping[str, str]) -> SparkSession:
         PYSPARK_GATEWAY_SECRET=gateway.secret,
         PYSPARK_PYTHON=conf["spark.pyspark.python"],
     ):
-        connected = launch_gateway()  # type: ignore[no-untyped-call]
+        connected = launch_gateway()  # type: ignore[no-untyped-call]  # Spark has no types here
         SparkContext._gateway, SparkContext._jvm = connected, connected.jvm
         context = SparkContext(conf=SparkConf().setAll(list(conf.items())))
         return SparkSession(context)

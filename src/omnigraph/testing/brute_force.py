@@ -343,7 +343,7 @@ def _fuse(value: Expression, read: Read, solutions: list[Row], given: Given, *, 
         given.fused[score] = fused(
             score,
             list(nodes),
-            lambda arm, node, rows=nodes: value_of(arm, rows[node], given),  # type: ignore[misc]
+            lambda arm, node, rows=nodes: value_of(arm, rows[node], given),  # type: ignore[misc]  # the default only fixes the rows of this turn
             value_of(score.k, {}, given),
             None if count is None or not in_order else count + skip,
         )

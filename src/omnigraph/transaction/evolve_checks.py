@@ -89,7 +89,7 @@ def _old_name(was: EntityType, now: EntityType, name: str) -> str:
 
 def _ids(rows: pa.Table, wrong: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
     """The ids of the rows for which a mask is true; unknown is not."""
-    return rows.column(ID).filter(pc.fill_null(wrong, False)).combine_chunks()  # noqa: FBT003
+    return rows.column(ID).filter(pc.fill_null(wrong, False)).combine_chunks()  # noqa: FBT003  (Arrow takes it by place)
 
 
 def _sharing(staging: Staging, was: EntityType, columns: list[str]) -> "pa.Array[Any]":

@@ -56,14 +56,14 @@ def test_missing_vectors_are_filled_and_everything_else_leaves_as_it_came(run: R
         "dimension": 4,
         "model": None,
     }
-    assert records[0]["data"]["vec"] == vector("type: Doc\ntitle: a\nbody: x")  # type: ignore[index]
+    assert records[0]["data"]["vec"] == vector("type: Doc\ntitle: a\nbody: x")  # type: ignore[index]  # JSON
     assert records[1:] == RECORDS[1:]
 
 
 def test_all_or_some_can_be_embedded_again_or_cleaned(run: Run, files: dict[str, str]) -> None:
     report, records = embedded(run, files, "--reembed-all")
     assert (report["mode"], report["embedded_records"]) == ("reembed_all", 2)
-    assert records[1]["data"]["vec"] == vector("type: Doc\ntitle: b")  # type: ignore[index]
+    assert records[1]["data"]["vec"] == vector("type: Doc\ntitle: b")  # type: ignore[index]  # JSON
 
     report, _ = embedded(run, files, "--select", "Doc:lang=de")
     assert (report["mode"], report["selected_records"], report["embedded_records"]) == ("reembed_selected", 1, 1)
@@ -72,7 +72,7 @@ def test_all_or_some_can_be_embedded_again_or_cleaned(run: Run, files: dict[str,
 
     report, records = embedded(run, files, "--clean")
     assert (report["mode"], report["cleaned_records"]) == ("clean", 1)
-    assert "vec" not in records[1]["data"]  # type: ignore[operator]
+    assert "vec" not in records[1]["data"]  # type: ignore[operator]  # JSON
 
 
 def test_a_seed_names_everything(run: Run, files: dict[str, str], tmp_path: Path) -> None:

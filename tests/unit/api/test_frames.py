@@ -22,7 +22,7 @@ def graph(tmp_path: Path) -> omnigraph.Graph:
 
 
 @pytest.mark.parametrize("library", [pandas, polars])
-def test_frames_are_written_as_they_are(graph: omnigraph.Graph, library: Any) -> None:  # noqa: ANN401
+def test_frames_are_written_as_they_are(graph: omnigraph.Graph, library: Any) -> None:  # noqa: ANN401  (pandas or polars)
     graph.write(nodes={"Person": library.DataFrame(PEOPLE)}, edges={"Knows": library.DataFrame(FRIENDS)})
 
     assert graph.query(ASK).to_pylist() == [

@@ -42,7 +42,7 @@ def add(graph: Graph, name: str, *, branch: str = "main", actor: str | None = No
 
 
 def names(graph: Graph, **where: object) -> list[str]:
-    return [row["name"] for row in graph.query(NAMES, **where)]  # type: ignore[arg-type]
+    return [row["name"] for row in graph.query(NAMES, **where)]  # type: ignore[arg-type]  # passed on as they are
 
 
 def test_every_read_can_be_made_at_a_commit_a_tag_or_a_time(graph: Graph, clock: ManualClock) -> None:

@@ -42,7 +42,7 @@ def add(graph: Graph, first: int, last: int, branch: str = "main") -> None:
 
 
 def ages(graph: Graph, **where: str) -> dict[str, int]:
-    return {row["name"]: row["age"] for row in graph.query(AGES, **where)}  # type: ignore[arg-type]
+    return {row["name"]: row["age"] for row in graph.query(AGES, **where)}  # type: ignore[arg-type]  # passed on as they are
 
 
 def layout(graph: Graph, type_key: str = "node:Person") -> Layout:

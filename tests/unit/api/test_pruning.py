@@ -49,7 +49,7 @@ def set_age(graph: Graph, age: int, *, prune_previous: bool = False, branch: str
 
 
 def age(graph: Graph, **where: object) -> int:
-    [row] = graph.query(AGES, **where).to_pylist()  # type: ignore[arg-type]
+    [row] = graph.query(AGES, **where).to_pylist()  # type: ignore[arg-type]  # passed on as they are
     return int(row["age"])
 
 

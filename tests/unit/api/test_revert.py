@@ -41,7 +41,7 @@ def do(graph: Graph, *statements: str, branch: str = "main") -> str:
 def state(graph: Graph, **where: object) -> dict[str, list[dict[str, object]]]:
     """Everything there is, in order."""
     return {
-        name: sorted(graph.export_arrow(name, **where).read_all().to_pylist(), key=lambda row: str(row["id"]))  # type: ignore[arg-type]
+        name: sorted(graph.export_arrow(name, **where).read_all().to_pylist(), key=lambda row: str(row["id"]))  # type: ignore[arg-type]  # passed on as they are
         for name in ("Person", "Place", "Knows", "LivesIn")
     }
 

@@ -88,7 +88,7 @@ def test_two_sides_put_together_are_what_one_by_one_they_would_be(
             expected = theirs
             if by_property and not any(both):
                 picked = [b if repr(a) == repr(c) else c for a, b, c in cells]
-                expected = (picked[0], picked[1], picked[2])  # type: ignore[assignment]
+                expected = (picked[0], picked[1], picked[2])  # type: ignore[assignment]  # three of three
             else:
                 assert clashing.pop(key) == "divergent_update"
         assert repr(result.get(key)) == repr(expected)

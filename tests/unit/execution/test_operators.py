@@ -107,7 +107,7 @@ class Setting:
     def parameter(self, name: str) -> None:
         raise KeyError(name)
 
-    def text_matches(self, columns: Any, ordinals: Any, name: str, query: Any) -> Any:  # noqa: ANN401
+    def text_matches(self, columns: Any, ordinals: Any, name: str, query: Any) -> Any:  # noqa: ANN401  (operators here are of any type)
         raise KeyError(name)
 
 
@@ -119,7 +119,7 @@ class Given(Operator[Results]):
             [pa.array([row[at] for row in rows], type_) for at, type_ in enumerate(types)] for rows in batches if rows
         ]
 
-    def batches(self, run: Any, given: Any) -> Any:  # noqa: ANN401
+    def batches(self, run: Any, given: Any) -> Any:  # noqa: ANN401  (operators here are of any type)
         for columns in self._batches:
             yield Results(Setting(), len(columns[0]), columns)
 
@@ -142,7 +142,7 @@ def rows_of(operator: Operator[Results], columns: int) -> list[tuple[Any, ...]]:
     return found
 
 
-def column(position: int) -> Any:  # noqa: ANN401
+def column(position: int) -> Any:  # noqa: ANN401  (operators here are of any type)
     return lambda rows: rows.output(position)
 
 
@@ -152,7 +152,7 @@ batches_of_rows = st.lists(st.lists(st.tuples(maybe_numbers, maybe_texts, st.int
 TYPES: list[pa.DataType] = [pa.int32(), pa.string(), pa.int64()]
 
 
-def sort_value(value: Any, *, descending: bool) -> tuple[Any, ...]:  # noqa: ANN401
+def sort_value(value: Any, *, descending: bool) -> tuple[Any, ...]:  # noqa: ANN401  (operators here are of any type)
     """Null before everything; turned round where it descends."""
     if value is None:
         return (1, 0) if descending else (0, 0)

@@ -50,7 +50,7 @@ def graph(tmp_path: Path) -> Graph:
     return made
 
 
-def exported(graph: Graph, **options: Any) -> str:  # noqa: ANN401
+def exported(graph: Graph, **options: Any) -> str:  # noqa: ANN401  (passed on as they are)
     stream = io.BytesIO()
     graph.export(stream, **options)
     return stream.getvalue().decode()
@@ -132,7 +132,7 @@ class FullError(OSError):
 
 
 class FullDisk(io.BytesIO):
-    def write(self, _: Any) -> int:  # noqa: ANN401
+    def write(self, _: Any) -> int:  # noqa: ANN401  (passed on as they are)
         raise FullError
 
 

@@ -18,7 +18,7 @@ edge Owns: Person -> Thing
 """
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6)
-INSTANTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(  # noqa: DTZ001
+INSTANTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(  # noqa: DTZ001  (the strategy wants bounds without a zone)
     lambda when: when.replace(tzinfo=UTC, microsecond=when.microsecond // 1000 * 1000)
 )
 

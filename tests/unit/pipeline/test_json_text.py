@@ -15,7 +15,7 @@ from omnigraph.storage.json_values import to_json
 from omnigraph.storage.layout import INSTANT
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-INSTANTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(lambda when: when.replace(tzinfo=UTC))  # noqa: DTZ001
+INSTANTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(lambda when: when.replace(tzinfo=UTC))  # noqa: DTZ001  (the strategy wants bounds without a zone)
 SINGLE = [
     (pa.string(), TEXTS),
     (pa.bool_(), st.booleans()),

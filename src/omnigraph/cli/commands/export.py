@@ -1,6 +1,6 @@
 """`omnigraph export`."""
 
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from dataclasses import asdict
 
 from omnigraph.cli.arguments import add_branch, add_positional_uri
@@ -14,7 +14,6 @@ _EXAMPLES = """\
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    from argparse import SUPPRESS  # noqa: PLC0415
 
     add_positional_uri(parser)
     add_branch(parser)

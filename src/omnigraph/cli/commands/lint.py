@@ -26,9 +26,9 @@ def _run(call: Call) -> int:
 
 def _schema(call: Call) -> tuple[Schema, dict[str, str]]:
     if call.args.schema is not None:
-        from omnigraph.clock import SystemClock  # noqa: PLC0415
-        from omnigraph.ids import UlidSource  # noqa: PLC0415
-        from omnigraph.language.schema import accept  # noqa: PLC0415
+        from omnigraph.clock import SystemClock  # noqa: PLC0415  (heavy)
+        from omnigraph.ids import UlidSource  # noqa: PLC0415  (heavy)
+        from omnigraph.language.schema import accept  # noqa: PLC0415  (heavy)
 
         text = read_text(call.args.schema, "the schema")
         return accept(text, ids=UlidSource(SystemClock())), {"kind": "file", "path": call.args.schema}

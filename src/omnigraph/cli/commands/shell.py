@@ -43,7 +43,7 @@ def _run(call: Call) -> int:
             call.say(f"{graph.uri}: \\help tells what can be typed, Ctrl-D leaves")
             Terminal(session, history=home() / "shell_history", colours=call.colours).run()
             return 0
-        from omnigraph.cli.shell.statement import is_whole  # noqa: PLC0415
+        from omnigraph.cli.shell.statement import is_whole  # noqa: PLC0415  (heavy)
 
         text = ""
         for line in sys.stdin:

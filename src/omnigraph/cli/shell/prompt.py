@@ -105,7 +105,7 @@ class _SchemaCompleter(Completer):
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002  (as the prompt calls it)
         """What could come at the cursor."""
         text = document.text_before_cursor
         if is_command(text) and not text.lstrip().startswith("\\explain "):

@@ -58,7 +58,7 @@ class Scoring(ABC):
             Scores: not a number where a node has none.
         """
 
-    def candidates(self, run: Run, columns: Columns, ordinals: Ordinals, count: int) -> Ordinals:  # noqa: ARG002
+    def candidates(self, run: Run, columns: Columns, ordinals: Ordinals, count: int) -> Ordinals:  # noqa: ARG002  (others choose by it)
         """At least the best so many of these nodes, and all that are as good as the last of them."""
         return ordinals
 

@@ -52,7 +52,7 @@ def words_in(text: str) -> list[str]:
         # The same, without the cost of a kernel for a few words.
         return _ASCII_WORDS.findall(text.lower())
     found: Any = words_of(pa.array([text], pa.string())).words.to_pylist()
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 _ASCII_WORDS = re.compile("[a-z0-9]+")

@@ -28,27 +28,27 @@ _WIDER = {
 class Rules:
     """Which changes have steps beside those that need no look at the data: none."""
 
-    def cardinality(self, now: EdgeType) -> Step | None:  # noqa: ARG002
+    def cardinality(self, now: EdgeType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
         """The step to another number of edges."""
         return None
 
-    def required(self, each: Property, owner: AnyType) -> Step | None:  # noqa: ARG002
+    def required(self, each: Property, owner: AnyType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
         """The step that adds a required property."""
         return None
 
-    def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:  # noqa: ARG002
+    def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
         """The step to another type of a property."""
         return None
 
-    def added(self, each: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002
+    def added(self, each: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
         """The step that adds a constraint."""
         return None
 
-    def removed(self, each: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002
+    def removed(self, each: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
         """The step that removes a constraint."""
         return None
 
-    def by_constraint(self, each: PropertyConstraint) -> bool:  # noqa: ARG002
+    def by_constraint(self, each: PropertyConstraint) -> bool:  # noqa: ARG002  (the rules that look at the data do)
         """Whether what a property declares has a step among the constraints of its type."""
         return False
 

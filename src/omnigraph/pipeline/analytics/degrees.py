@@ -1,7 +1,7 @@
 """How many edges leave and reach each vertex."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentation calls it)
 
 from omnigraph.pipeline.analytics.network import DST, SRC, VERTEX, Network
 

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentation calls it)
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import EdgeType, Schema

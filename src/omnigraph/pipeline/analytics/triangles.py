@@ -1,7 +1,7 @@
 """Triangles: three vertices, each a neighbour of the other two."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentation calls it)
 
 from omnigraph.pipeline.analytics.network import DST, SRC, VALUE, VERTEX, Network, kept
 

@@ -62,7 +62,7 @@ class RowsWriter(DataSourceArrowWriter):
         self._columns = columns
         folder.mkdir(parents=True, exist_ok=True)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]  # Spark types rows, and gives batches to this kind of writer
         """Write the rows of a task down."""
         return PartWritten(write_part(iterator, str(self._folder / "part"), self._columns))
 

@@ -207,7 +207,7 @@ class LocalStore:
                     place(temporary, target, path)
                 finally:
                     with contextlib.suppress(OSError):
-                        os.unlink(temporary)  # noqa: PTH108
+                        os.unlink(temporary)  # noqa: PTH108  (a path object costs more than the call)
             except (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
                 if self._is_blocked(Path(target)):
                     raise StoreRefused(
@@ -239,7 +239,7 @@ class LocalStore:
                 os.close(handle)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
+                os.unlink(temporary)  # noqa: PTH108  (a path object costs more than the call)
             raise
         return temporary
 
@@ -356,7 +356,7 @@ class LocalStore:
 
 
 def _rename(temporary: str, target: str, _path: str) -> None:
-    os.rename(temporary, target)  # noqa: PTH104
+    os.rename(temporary, target)  # noqa: PTH104  (a path object costs more than the call)
 
 
 def _digits() -> str:
@@ -365,7 +365,7 @@ def _digits() -> str:
 
 def _has_two_names(file: str) -> bool:
     try:
-        return os.stat(file).st_nlink == 2  # noqa: PTH116
+        return os.stat(file).st_nlink == 2  # noqa: PTH116  (a path object costs more than the call)
     except OSError:
         return False
 
