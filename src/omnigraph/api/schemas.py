@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from omnigraph import limits
-from omnigraph.errors import ConflictError, FormatError, GraphError
+from omnigraph.errors import ConflictError, FormatError, InvalidRequestError, NotFoundError
 from omnigraph.model import schema_document
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
@@ -123,10 +123,11 @@ class Schemas:
                 made = make(accepted)
             except SchemaMovedError as moved:
                 self._last_seen[branch] = moved.digest
-            except GraphError:
+            except (InvalidRequestError, NotFoundError):
                 if wrong_under_any():
                     raise
-                # What is wrong under the schema last seen may be right under the one the branch has by now.
+                # What is wrong under the schema last seen may be right under the one the branch has by now. Only what
+                # is told before anything is written: any other fault may have come after the commit.
                 newest = self._parts.log.live_head(branch).schema
                 self._last_seen[branch] = newest
                 if newest == digest:

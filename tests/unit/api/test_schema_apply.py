@@ -6,8 +6,9 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import InvalidRequestError, NotFoundError, ParseError, PreconditionError
+from omnigraph.errors import InvalidRequestError, NotFoundError, OutcomeUnknownError, ParseError, PreconditionError
 from omnigraph.model.commit import CommitKind
+from omnigraph.transaction.accepted import Accepted
 
 BEFORE = """\
 node Person { name: String @key  age: I32?  mood: enum(good, bad)? }
@@ -170,3 +171,17 @@ def test_the_same_key_again_applies_nothing_more(graph: Graph) -> None:
     again = graph.schema_apply(AFTER, idempotency_key="k")
     assert again.number == first.number
     assert graph.snapshot().record.commit == first.commit
+
+
+def test_a_write_nobody_knows_the_end_of_is_never_run_again_under_a_newer_schema(graph: Graph) -> None:
+    runs = []
+
+    def write(accepted: Accepted) -> None:
+        runs.append(accepted.digest)
+        omnigraph.open(graph.uri).schema_apply(AFTER)  # somebody else, between the put and its lost answer
+        raise OutcomeUnknownError("the store never said")
+
+    with pytest.raises(OutcomeUnknownError):
+        graph._schemas.under_the_branch_schema("main", write)
+
+    assert len(runs) == 1, "it may have landed: a second run could write it twice"
