@@ -83,7 +83,7 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
         refuse_what_breaks(staging, before.schema, plan)
         staging.accept_schema(digest)
         staging.notes["steps"] = [step_document(step) for step in plan.steps]
-        # All old names are given up before new ones are taken: names may be exchanged.
+        # Old names are given up before new ones are taken, so that the order of types does not matter.
         moved = [change for change in changes if change.was.type_key != change.now.type_key]
         pins = {change.now.type_key: staging.base_pin(change.was.type_key) for change in moved}
         for gone in [each for number, each in was.items() if number not in now]:

@@ -6,8 +6,17 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import InvalidRequestError, NotFoundError, OutcomeUnknownError, ParseError, PreconditionError
+from omnigraph.errors import (
+    ConstraintError,
+    InvalidRequestError,
+    NotFoundError,
+    OutcomeUnknownError,
+    ParseError,
+    PreconditionError,
+)
+from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import CommitKind
+from omnigraph.testing.races import once
 from omnigraph.transaction.accepted import Accepted
 
 BEFORE = """\
@@ -185,3 +194,35 @@ def test_a_write_nobody_knows_the_end_of_is_never_run_again_under_a_newer_schema
         graph._schemas.under_the_branch_schema("main", write)
 
     assert len(runs) == 1, "it may have landed: a second run could write it twice"
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        (AFTER, HUMANS.replace("$h.years, $h.note", "$h.mood")),
+        (BEFORE.replace("good, bad", "good, bad, fine"), PEOPLE.replace("$p.age", "$p.mood")),
+        (BEFORE.replace("age: I32?", "age: I64?"), PEOPLE),
+        (BEFORE.replace("mood: enum(good, bad)?", "mood: enum(good, bad)?  @range(age, 0..)"), PEOPLE),
+    ],
+    ids=["renamed", "metadata only", "wider", "a new rule"],
+)
+def test_rows_that_others_write_while_a_schema_is_applied_are_not_lost(graph: Graph, text: str, query: str) -> None:
+    def meanwhile() -> None:
+        omnigraph.open(graph.uri).mutate('query q() { insert Person { name: "Cid", age: 5 } }')
+
+    with armed(Failpoint.WRITE_TABLES_STAGED, once(meanwhile)):
+        graph.schema_apply(text, validated=True)
+
+    assert len(graph.query(query)) == 3
+    assert graph.schema_text() == text
+
+
+def test_a_row_that_breaks_a_rule_while_the_rule_is_added_stops_it(graph: Graph) -> None:
+    def meanwhile() -> None:
+        omnigraph.open(graph.uri).mutate('query q() { insert Person { name: "Cid", age: -5 } }')
+
+    text = BEFORE.replace("mood: enum(good, bad)?", "mood: enum(good, bad)?  @range(age, 0..)")
+    with armed(Failpoint.WRITE_PREPARED, once(meanwhile)), pytest.raises(ConstraintError, match="1 entity breaks it"):
+        graph.schema_apply(text, validated=True)
+
+    assert graph.schema_text() == BEFORE
