@@ -221,6 +221,8 @@ SWEEP_GRACE_S = 600.0
 SWEEP_BATCH_FILES = 500
 # The note of an idempotency key outlives the pruning of its commit by this.
 IDEMPOTENCY_KEYS_KEPT_S = 86_400.0
+# Frames laid down beside the graph by a job on a cluster: nobody announces them, so they stay longer than jobs take.
+SPILL_KEPT_S = 7 * 86_400.0
 # A lease is good for at most this long without being renewed.
 LEASE_S_MAX = 7 * 86_400.0
 

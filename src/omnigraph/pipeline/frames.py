@@ -24,11 +24,10 @@ from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
 from omnigraph.pipeline.parts_written import write_part
 from omnigraph.pipeline.settings import is_local
 from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_filter
+from omnigraph.storage import paths
 from omnigraph.storage.layout import table_schema
 from omnigraph.storage.tables.place import TablesPlace, place_of
 from omnigraph.transaction.parts import Parts
-
-_SPILL = "__spill"
 
 
 def read_frame(
@@ -216,7 +215,7 @@ def _folder(parts: Parts, spark: SparkSession, ids: IdSource) -> Iterator[Path]:
             "all workers share; write the frame to files in the object store yourself, and load those",
             code="no_shared_folder",
         )
-    folder = Path(root) / _SPILL / ids.new()
+    folder = Path(root) / paths.SPILL / ids.new()
     folder.mkdir(parents=True)
     try:
         yield folder

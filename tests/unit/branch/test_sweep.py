@@ -301,6 +301,18 @@ def test_files_under_way_of_writers_that_died_go_and_those_of_the_living_stay(pa
     assert (dead.exists(), living.exists()) == (False, True)
 
 
+def test_frames_that_a_dead_job_laid_down_go_when_no_job_can_still_need_them(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = f"{paths.SPILL}01KDVDNA00AAAAAAAAAAAAAAAA/Person/part-0.parquet"
+    parts.store.put(frame, b"x")
+    assert frame not in {file.path for file in sweep(parts, older_than_s=0).deleted}
+
+    monkeypatch.setattr(limits, "SPILL_KEPT_S", 0.0)
+
+    assert frame in {file.path for file in sweep(parts, older_than_s=0).deleted}
+
+
 def test_what_nobody_knows_is_left_alone(parts: Parts) -> None:
     foreign = ["notes.txt", "nodes/README", "__manifest/log/main/README", "__manifest/other/file", "exports/a.parquet"]
     for path in foreign:

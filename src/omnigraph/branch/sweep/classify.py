@@ -23,6 +23,7 @@ class Ages:
         cut_s: log entries younger than this are spared, whatever else was said.
         keys_s: notes of idempotency keys younger than this are spared, too.
         stale_s: what belongs to an intent that is not there goes after this.
+        spill_s: frames that a job laid down beside the graph are spared for this long.
     """
 
     now_us: int
@@ -30,6 +31,7 @@ class Ages:
     cut_s: float
     keys_s: float
     stale_s: float
+    spill_s: float
 
     def are_passed(self, candidate: Candidate, seconds: float) -> bool:
         """Whether a file is older than that."""
@@ -127,6 +129,7 @@ def _item(each: Candidate, facts: _Facts) -> Item:
         FileKind.KEY: max(ages.keys_s, ages.older_than_s),
         FileKind.INTENT: max(ages.stale_s, ages.older_than_s),
         FileKind.FLOOR: 0,
+        FileKind.SPILL: max(ages.spill_s, ages.older_than_s),
     }.get(each.kind, ages.older_than_s)
     if not ages.are_passed(each, least):
         return Item(each, Verdict.SPARED, f"{why}; younger than {least:g} s")
@@ -177,6 +180,8 @@ def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:
             if {f"{paths.NODES}{each.owner}", f"{paths.EDGES}{each.owner}"} & facts.tables:
                 return True, "checksums of a table that is kept"
             return False, "no commit that is kept has its table"
+        case FileKind.SPILL:
+            return False, "frames of a job, no longer needed when it is over"
         case FileKind.TRANSACTION:
             return False, "its version says the same itself"
         case _:

@@ -27,6 +27,7 @@ class FileKind(StrEnum):
     ADJACENCY = "adjacency"
     DIGESTS = "digests"
     TEMPORARY = "temporary"
+    SPILL = "spill"
     OTHER = "other"
     """Of no kind that a sweep may delete: schemas, tags, hints, marks of branches, and whatever somebody else put."""
 
@@ -103,6 +104,7 @@ def _kind(path: str) -> tuple[FileKind, str]:
         (paths.CHANGES, FileKind.CHANGES),
         (paths.RECOVERY, FileKind.INTENT),
         (paths.LEASES, FileKind.LEASE),
+        (paths.SPILL, FileKind.SPILL),
         (_DIGESTS, FileKind.DIGESTS),
     ):
         if path.startswith(folder):

@@ -87,6 +87,7 @@ def sweep(
         cut_s=parts.settings.log_cut_s,
         keys_s=limits.IDEMPOTENCY_KEYS_KEPT_S,
         stale_s=parts.settings.stale_s,
+        spill_s=limits.SPILL_KEPT_S,
     )
     reached(Failpoint.SWEEP_LISTED)
     judged = _judged(parts, reading, candidates, ages)
