@@ -16,7 +16,6 @@ ELSEWHERE = {
     "docs/guides/analytics.md": "tests/spark/test_guides.py",
     "docs/guides/branches.md": "tests/unit/api/test_branches_guide.py",
     "docs/guides/changes.md": "tests/unit/api/test_history_guides.py",
-    "docs/guides/export.md": "tests/unit/pipeline/test_export_guide.py",
     "docs/guides/load.md": "tests/spark/test_guides.py",
     "docs/guides/operate.md": "tests/unit/api/test_operating_guides.py",
     "docs/guides/prune.md": "tests/unit/api/test_prune_guide.py",
