@@ -19,7 +19,7 @@ RECORDS = [
 
 
 @pytest.fixture(autouse=True)
-def _mock(monkeypatch: pytest.MonkeyPatch) -> None:
+def _mock(operator_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # after the operator's own provider is gone
     monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "mock")
 
 
