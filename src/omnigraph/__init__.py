@@ -29,6 +29,7 @@ _WHERE = {
     "MergeResult": "omnigraph.api.merging",
     "Mode": "omnigraph.transaction.write_rows",
     "MutationResult": "omnigraph.api.receipts",
+    "Neighbourhood": "omnigraph.api.neighbourhood",
     "Blob": "omnigraph.api.blobs",
     "OpenOptions": "omnigraph.api.options",
     "OptimizeReport": "omnigraph.api.upkeep",

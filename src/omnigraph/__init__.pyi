@@ -6,6 +6,7 @@ from omnigraph.api.loading import LoadResult as LoadResult
 from omnigraph.api.maintaining import Maintenance as Maintenance
 from omnigraph.api.maintaining import MaintenanceReport as MaintenanceReport
 from omnigraph.api.merging import MergeResult as MergeResult
+from omnigraph.api.neighbourhood import Neighbourhood as Neighbourhood
 from omnigraph.api.open import init as init
 from omnigraph.api.open import open as open
 from omnigraph.api.open import verify as verify

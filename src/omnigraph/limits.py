@@ -110,6 +110,8 @@ BLOB_RANGE_BYTES_MAX = 4 * 1024**2
 # Addresses of blobs that lie elsewhere: how long one is, and how many cells of one write hold one.
 BLOB_URI_BYTES_MAX = 65_536
 BLOB_REFERENCES_MAX = 8_192
+# Blobs elsewhere that are looked at or copied at once.
+BLOB_PROBES_AT_ONCE = 8
 
 # Queries in process. Rows are numbered with 32 bits; numbering starts over when rows that are gone exceed this share.
 ORDINALS_MAX = 2**31 - 1
@@ -153,6 +155,8 @@ JAVA_MAJOR_MIN = 17
 JAVA_ANSWER_S_MAX = 30.0
 SPARK_START_S_MAX = 120.0
 SPARK_END_S_MAX = 60.0
+# How often jobs that nobody waits for any more are told to end, until they have.
+SPARK_CANCEL_EVERY_S = 0.2
 # Spark refuses a smaller heap; a larger one than the first share of the machine's memory is left to Python's workers.
 SPARK_MEMORY_BYTES_MIN = 512 * 1024**2
 SPARK_MEMORY_SHARE = 0.3
@@ -275,3 +279,24 @@ SWEEP_LOCAL_FILES_MAX = 200_000
 SWEEP_LOCAL_VERSIONS_MAX = 10_000
 # Versions of tables that one task looks through.
 SWEEP_TASK_VERSIONS = 500
+
+# --- neighbourhoods, and answers to agents ----------------------------------------------------------------------------
+
+# Nodes around one node: how many are told, by default and at most (one filter names them all), and how far away.
+NEIGHBOURHOOD_NODES = 100
+NEIGHBOURHOOD_NODES_MAX = 1_000
+NEIGHBOURHOOD_DEPTH_MAX = 4
+# One answer to an agent: rows or changes by default and at most, and the bytes of its JSON.
+AGENT_ROWS = 100
+AGENT_ROWS_MAX = 1_000
+AGENT_BYTES_MAX = 256 * 1024
+# Properties that one search of an agent looks through.
+AGENT_SEARCHED_PROPERTIES_MAX = 64
+
+assert NEIGHBOURHOOD_NODES_MAX <= ID_FILTER_IDS_MAX
+
+# --- policies and clusters --------------------------------------------------------------------------------------------
+
+# A policy, its tests or a cluster's configuration: characters of the file, and how deep its values lie in each other.
+YAML_CHARACTERS_MAX = 4 * 1024**2
+YAML_DEPTH_MAX = 32

@@ -8,6 +8,7 @@ import pyarrow as pa
 from omnigraph.api import exporting
 from omnigraph.api.blobs import Blob, blob_of
 from omnigraph.api.graph_base import OpenGraph
+from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.prepared import PreparedQuery
 from omnigraph.api.result import Result, ResultStream
@@ -17,6 +18,7 @@ from omnigraph.branch.points import Instant, Point, entry_at
 from omnigraph.errors import ReclaimedError
 from omnigraph.execution.engine import DEFAULT_LIMITS, EngineStats, QueryLimits
 from omnigraph.language.query import compile
+from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.schema import Schema
 from omnigraph.pipeline.export.run import Destination, Exported
 
@@ -244,6 +246,43 @@ class GraphReads(OpenGraph):
             NotFoundError: there is no such type or branch.
         """
         return self.snapshot(branch=branch, commit=commit, tag=tag, at=at).count(type_name)
+
+    def neighbourhood(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        edges: Iterable[str] = (),
+        depth: int = 1,
+        limit: int = NEIGHBOURHOOD_NODES,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Neighbourhood:
+        """What surrounds a node: the edges at it, the nodes they lead to, and so on for a few steps.
+
+        Args:
+            type_name (str): its type.
+            entity_id (str): its id.
+            edges (Iterable[str]): only edges of these types, in either direction; all by default.
+            depth (int): how many steps outwards.
+            limit (int): nodes at most, the one in the middle included. Edge types take turns, so that one with very
+                many edges does not hide the others.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            Neighbourhood: nodes with their properties, and the edges between them.
+
+        Raises:
+            NotFoundError: there is no such type, node or branch.
+            InvalidRequestError: it is an edge type, or a bound is out of range.
+        """
+        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        return snapshot.neighbourhood(type_name, entity_id, edges=edges, depth=depth, limit=limit)
 
     def export_arrow(
         self,

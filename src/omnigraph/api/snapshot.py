@@ -1,11 +1,12 @@
 """A graph at one commit: whatever is written later, every read through it shows the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.api.neighbourhood import Neighbourhood, neighbourhood
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.pruning import as_reclaimed
@@ -15,8 +16,9 @@ from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
 from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
 from omnigraph.language.query.lifted import compile_lifted
+from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import Record
-from omnigraph.model.schema import EntityType, Schema
+from omnigraph.model.schema import EntityType, NodeType, Schema
 from omnigraph.storage.tables.lend import lend
 from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
@@ -167,6 +169,36 @@ class Snapshot:
             NotFoundError: there is no such type.
         """
         return self._open().count(self.entity(type_name).type_key)
+
+    def neighbourhood(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        edges: Iterable[str] = (),
+        depth: int = 1,
+        limit: int = NEIGHBOURHOOD_NODES,
+    ) -> Neighbourhood:
+        """What surrounds a node.
+
+        Args:
+            type_name (str): its type.
+            entity_id (str): its id.
+            edges (Iterable[str]): only edges of these types, in either direction; all by default.
+            depth (int): how many steps outwards.
+            limit (int): nodes at most, the one in the middle included.
+
+        Returns:
+            Neighbourhood: nodes with their properties, and the edges between them.
+
+        Raises:
+            NotFoundError: there is no such type or node.
+            InvalidRequestError: it is an edge type, or a bound is out of range.
+        """
+        entity = self.entity(type_name)
+        if not isinstance(entity, NodeType):
+            raise InvalidRequestError(f"'{type_name}' is an edge type: a neighbourhood is that of a node")
+        return neighbourhood(self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit)
 
     def export_arrow(self, type_name: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """All rows of a type, a batch at a time, so that memory does not follow the size of the type.

@@ -12,8 +12,8 @@ NAMES = {
     "ConflictError", "ConstraintError", "Diff", "EngineStats", "EntityChange", "EntityEvent", "FeedPage",
     "FormatError", "Graph", "GraphError", "InternalError", "InvalidRequestError", "LimitError", "LoadProgress",
     "LoadResult", "Maintenance", "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
-    "MutationResult", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError",
-    "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError",
+    "MutationResult", "Neighbourhood", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError",
+    "ParseError", "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError",
     "Result", "ResultStream", "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot", "Tag",
     "UnavailableError", "VerifyReport", "WriteResult", "init", "open", "verify",
 }  # fmt: skip
