@@ -14,8 +14,8 @@ NAMES = {
     "LoadResult", "Maintenance", "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
     "MutationResult", "Neighbourhood", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError",
     "ParseError", "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits",
-    "ReclaimedError", "Result", "ResultStream", "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot", "Tag",
-    "UnavailableError", "VerifyReport", "WriteResult", "init", "open", "verify",
+    "ReclaimedError", "Result", "ResultStream", "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot",
+    "Tag", "UnavailableError", "VerifyReport", "WriteResult", "init", "open", "verify",
 }  # fmt: skip
 HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars")
 
