@@ -10,12 +10,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
 from omnigraph.cli import config as configuration
+from omnigraph.cli.quick_imports import quick_imports
 from omnigraph.cli.scope import Scope, refuse_foreign_flags, resolve
 from omnigraph.cli.table import Entry
 from omnigraph.errors import InvalidRequestError
 
 if TYPE_CHECKING:  # Lance takes seconds to import, and a command's help needs no graph
     from omnigraph.api.graph import Graph
+
+# The commands that may do their work on Spark.
+_ON_SPARK = frozenset(
+    {"analytics", "branch merge", "cleanup", "diff", "export", "ingest", "load", "maintain", "optimize", "prune"}
+    | {"shell", "spark-sql", "sweep"}
+)
 
 
 class Call:
@@ -113,7 +120,10 @@ class Call:
     def graph(self, *, read_only: bool = True) -> "Iterator[Graph]":
         """The graph, opened."""
         address = self.storage()
-        from omnigraph.api.open import open as open_graph  # noqa: PLC0415  (heavy: only for commands with a graph)
+        # Arrow imports pandas, a third of all there is to import, only to tell its frames from other values. Work on
+        # Spark may hand it such frames.
+        with quick_imports(without=None if self.entry.name in _ON_SPARK else "pandas"):
+            from omnigraph.api.open import open as open_graph  # noqa: PLC0415  (heavy: only for commands with a graph)
 
         with open_graph(address, read_only=read_only) as graph:
             yield graph
