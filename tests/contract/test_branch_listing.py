@@ -8,7 +8,6 @@ import pytest
 from omnigraph.branch import branches, tags
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import MAIN
-from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.storage.object_stores.forwarding import RequestKind
@@ -42,11 +41,6 @@ class BranchListingContract:
         for looking in (open_root(store, read_only=True), parts, open_root(store)):
             assert branches.names(looking) == sorted([*left, MAIN])
             assert tags.names(looking) == left
-        for folder in list(store.list_folders(paths.LOGS)):
-            if paths.parse_branch_mark(folder) is not None:
-                store.delete_prefix(f"{paths.LOGS}{folder}/")
-        for looking in (open_root(store, read_only=True), parts):
-            assert branches.names(looking) == sorted([*left, MAIN])
 
 
 class TestInMemory(BranchListingContract):

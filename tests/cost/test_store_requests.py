@@ -42,10 +42,10 @@ _ACTS: dict[str, tuple[Callable[[Parts], object], dict[RequestKind, int]]] = {
         lambda graph: write(graph, MAIN, append("node:T0", {"c": 1}), WriteOptions(idempotency_key="k")),
         {_GET: 1, _LIST: 1, _CREATE: 2, _PUT: 1},
     ),
-    # One entry decides. Marks let a listing answer without reading logs; a second look at the source sees that no
-    # prune has passed it meanwhile.
-    "making a branch": (lambda graph: branches.create(graph, "new"), {_GET: 2, _CREATE: 1, _PUT: 1}),
+    # One entry decides, and is all that is put; a second look at the source sees that no prune has passed it meanwhile.
+    "making a branch": (lambda graph: branches.create(graph, "new"), {_GET: 2, _CREATE: 1}),
     "the first write on a branch": (lambda graph: write(graph, "side", append("node:T0", {"d": 1})), _ONE_WRITE),
+    # What a listing is told: before the entry that the branch may end, after it that it has.
     "deleting a branch": (
         lambda graph: branches.delete(graph, "side"),
         {_GET: 1, _CREATE: 1, _PUT: 2, RequestKind.DELETE: 1},

@@ -5,12 +5,16 @@ Tables carry an index on their ids, as every table that was optimised once does,
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from omnigraph.branch import branches
 from omnigraph.model.commit import MAIN
+from omnigraph.storage import paths
 from omnigraph.storage.object_stores import S3Store
+from omnigraph.storage.records.read import record_bytes
 from omnigraph.testing.histories import grow_history
 from omnigraph.testing.operations import append, build_index, delete, insert, new_graph, upsert, upsert_many
 from omnigraph.testing.s3_proxy import S3Proxy
@@ -56,7 +60,7 @@ _ACTS: dict[str, tuple[_Act, dict[tuple[str, str], int], int]] = {
         _ENTRY | _VERSION | {("PUT", "data"): 1, ("PUT", "deletions"): 1},
         2,
     ),
-    "making a branch": (lambda graph, _: branches.create(graph, "new"), {("PUT", "log"): 2}, 2),
+    "making a branch": (lambda graph, _: branches.create(graph, "new"), _ENTRY, 2),
     "deleting a branch": (lambda graph, _: branches.delete(graph, "new"), {("PUT", "log"): 3, ("POST", "other"): 1}, 1),
     "looking at the head": (lambda graph, _: graph.log.live_head(MAIN), {}, 1),
     "a snapshot by branch and number": (lambda graph, _: graph.log.read(MAIN, 5), {}, 1),
@@ -91,6 +95,42 @@ def test_every_act_costs_exactly_the_same_at_any_history_and_number_of_types(
 
     assert written == {act: expected for act, (_, expected, _) in _ACTS.items()}
     assert read == {act: expected for act, (_, _, expected) in _ACTS.items()}
+
+
+@pytest.mark.parametrize("types", [1, 100])
+def test_making_a_branch_is_one_put(types: int, s3_server: S3Server, s3_proxy: S3Proxy, s3_prefix: str) -> None:
+    new_graph(
+        S3Store(_BUCKET, s3_prefix, options=s3_server.options), types=[f"node:T{number}" for number in range(types)]
+    )
+    graph = open_root(S3Store(_BUCKET, s3_prefix, options=s3_proxy.options))
+    s3_proxy.reset()
+
+    branches.create(graph, "new")
+
+    assert s3_proxy.counts() == {("PUT", "log"): 1, ("GET", "log"): 2}
+
+
+def test_branches_are_listed_in_one_request_for_every_thousand_names(
+    s3_server: S3Server, s3_proxy: S3Proxy, s3_prefix: str
+) -> None:
+    direct = S3Store(_BUCKET, s3_prefix, options=s3_server.options)
+    made = new_graph(direct, types=[_FIRST])
+    fork = branches.create(made, "b000")
+
+    def grow_to(names: int) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            entries = [replace(fork, branch=f"b{number:03d}") for number in range(1, names)]
+            list(pool.map(lambda entry: direct.put(paths.entry(entry.branch, 1), record_bytes(entry)), entries))
+
+    graph = open_root(S3Store(_BUCKET, s3_prefix, options=s3_proxy.options), read_only=True)
+    asked = {}
+    for names in (999, 1_000):  # and main
+        grow_to(names)
+        s3_proxy.reset()
+        assert branches.names(graph) == [*(f"b{number:03d}" for number in range(names)), MAIN]
+        asked[names + 1] = s3_proxy.counts()
+
+    assert asked == {1_000: {("LIST", "other"): 1}, 1_001: {("LIST", "other"): 2}}
 
 
 def _prepare(store: S3Store, depth: int, types: int, last: str) -> None:

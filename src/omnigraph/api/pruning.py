@@ -212,8 +212,15 @@ def pruned(
     else:
         names = branches.names(parts) if branch is None else [branch]
     check(policy)
-    done = tuple(prune(parts, name, policy, actor=actor, dry_run=dry_run) for name in names)
-    return PruneReport(parts.store.uri, done, dry_run)
+    done = []
+    for name in names:
+        try:
+            done.append(prune(parts, name, policy, actor=actor, dry_run=dry_run))
+        except NotFoundError:
+            if branch is not None or commits:
+                raise
+            # Of all the branches there were a moment ago, somebody has deleted this one.
+    return PruneReport(parts.store.uri, tuple(done), dry_run)
 
 
 def swept(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO) -> SweepReport:
@@ -248,8 +255,8 @@ def cleaned_up(
 ) -> CleanupReport:
     """Prune every branch at once, then sweep everything that nothing reaches; without `confirm`, only look."""
     check(Policy(keep=keep, older_than_s=seconds(older_than)))
-    heads = [parts.log.live_head(name) for name in branches.names(parts)]
-    type_keys = {pin.table: key for head in heads for key, pin in head.tables.items()}
+    heads = [parts.log.head(name) for name in branches.names(parts)]
+    type_keys = {pin.table: key for head in heads if head is not None for key, pin in head.tables.items()}
     marked = pruned(
         parts,
         branch=None,

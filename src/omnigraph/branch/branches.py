@@ -1,8 +1,8 @@
 """Branches: each is a log. Creating one is one put, whatever the number of types; deleting one likewise.
 
 Creation and deletion are entries of the branch's own log, so numbers go on when a name is used again, and a writer of
-an earlier life of the name can never be mistaken for one of the new. Marks beside the logs (`marks.py`) let a listing
-answer without reading them.
+an earlier life of the name can never be mistaken for one of the new. Whoever ends a branch, or uses its name again,
+says so beside the log first (`marks.py`): a listing then answers without reading logs.
 """
 
 from omnigraph import ids, limits
@@ -52,12 +52,13 @@ def create(
         match parts.log.put(entry):
             case Done():
                 reached(Failpoint.BRANCH_ENTRY_PUT)
-                marks.settle(parts, branch, entry.number, Mark.LIVE, announced=before is not None)
+                if before is not None:
+                    marks.settle(parts, branch, entry.number, Mark.LIVE, announced=True)
                 _keep_or_take_back(parts, entry, origin, point)
                 return entry
-            case Refused():
+            case Refused(winner):
                 if before is not None:
-                    marks.withdraw(parts, branch, entry.number)
+                    marks.give_way(parts, branch, entry.number, winner)
                 head = parts.log.head(branch)
                 if head is None or head.is_live:
                     raise AlreadyExistsError(f"branch '{branch}' already exists", code="branch_exists", branch=branch)
@@ -92,11 +93,13 @@ def delete(parts: Parts, name: str, *, actor: str | None = None) -> Record:
             pruned=head.pruned,
         )
         marks.announce(parts, branch, entry.number)
-        if isinstance(parts.log.put(entry), Done):
-            reached(Failpoint.BRANCH_ENTRY_PUT)
-            marks.settle(parts, branch, entry.number, Mark.GONE, announced=True)
-            return entry
-        marks.withdraw(parts, branch, entry.number)
+        match parts.log.put(entry):
+            case Done():
+                reached(Failpoint.BRANCH_ENTRY_PUT)
+                marks.settle(parts, branch, entry.number, Mark.GONE, announced=True)
+                return entry
+            case Refused(winner):
+                marks.give_way(parts, branch, entry.number, winner)
     raise _too_busy(branch)
 
 
@@ -111,7 +114,7 @@ def exists(parts: Parts, name: str) -> bool:
 
 
 def names(parts: Parts) -> list[str]:
-    """The branches there are, in order: one listing, with two names for each."""
+    """The branches there are, in order: one listing, with a name for each and one more for a deleted one."""
     return marks.live_branches(parts)
 
 

@@ -1,15 +1,19 @@
 """Which branches there are, told by the names in one listing.
 
-Only a branch's own log decides whether the branch exists. Marks save the reading of every log: folders beside the logs'
-whose names say what somebody read there.
+Only a branch's own log decides whether the branch exists. The listing of the logs' folders answers without reading
+them: a log on its own is that of a branch which never ended, and beside the others lie marks, folders whose names say
+what somebody read there.
 
     {branch}.{number}.live        the branch was there at that entry
     {branch}.{number}.gone        it was not
-    {branch}.{number}.changing    that entry, once it is there, may be the one that ends or begins the branch
+    {branch}.{number}.changing    that entry, once it is there, may be the one that ends the branch or begins it again
 
 The highest of `live` and `gone` is right unless a `changing` stands above it. That one is put *before* the entry, so
-whoever dies between the two leaves a doubt and no lie; a doubt, like a branch without marks, is looked up in the log
-and settled there. A mark below a settled one means nothing and is taken away by whoever lists next.
+whoever dies between the two leaves a doubt and no lie; a doubt is looked up in the log and settled there. A mark below
+a settled one means nothing and is taken away by whoever lists next.
+
+So the first entry of a name needs no mark: making a branch is one put. Graphs made before ends were announced say so by
+their stamp; in those a log on its own is a doubt as well.
 """
 
 import contextlib
@@ -21,12 +25,13 @@ from enum import StrEnum
 
 from omnigraph import limits
 from omnigraph.failpoints import Failpoint, reached
-from omnigraph.model.commit import MAIN
+from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import OutcomeUnknown, StoreError
 from omnigraph.transaction.parts import Parts
 
 _LOOK_THREADS = 8
+_BEGINNING_OR_END = frozenset({CommitKind.FORK, CommitKind.DELETE})
 
 
 class Mark(StrEnum):
@@ -54,7 +59,7 @@ class _Known:
         if mark is Mark.CHANGING:
             self.changing.append(number)
         elif self.settled is None or self.settled < (number, mark):
-            self.outdated += [self.settled] if self.settled is not None else []
+            self.outdated += [self.settled] if self.settled is not None and self.settled[0] else []
             self.settled = (number, mark)
         else:
             self.outdated.append((number, mark))
@@ -74,7 +79,8 @@ class _Known:
 
 def live_branches(parts: Parts) -> list[str]:
     """The branches there are, in order: one listing, and a look into the logs of those in doubt."""
-    known: defaultdict[str, _Known] = defaultdict(_Known)
+    never_ended = (0, Mark.LIVE) if parts.ends_announced else None
+    known: defaultdict[str, _Known] = defaultdict(lambda: _Known(settled=never_ended))
     for folder in parts.store.list_folders(paths.LOGS):
         marked = paths.parse_branch_mark(folder)
         name = paths.unsegment(folder)
@@ -123,8 +129,18 @@ def settle(parts: Parts, branch: str, number: int, mark: Mark, *, announced: boo
     return True
 
 
+def give_way(parts: Parts, branch: str, number: int, winner: Record) -> None:
+    """Take back the announcement of an entry whose place somebody else's has. Best effort.
+
+    Whoever put that one may have announced it by the same name, and die before noting what came of it: then we do.
+    """
+    is_ordinary = winner.number == number and winner.kind not in _BEGINNING_OR_END
+    if is_ordinary or settle(parts, branch, winner.number, Mark.LIVE if winner.is_live else Mark.GONE):
+        withdraw(parts, branch, number)
+
+
 def withdraw(parts: Parts, branch: str, number: int) -> None:
-    """Take an announcement back: what came of the entry is noted, or it is somebody else's. Best effort."""
+    """Take an announcement back: what came of the entry is noted, or it is an ordinary one. Best effort."""
     with contextlib.suppress(StoreError):
         parts.store.delete(paths.branch_mark(branch, number, Mark.CHANGING))
 

@@ -8,6 +8,7 @@ from omnigraph.clock import Clock
 from omnigraph.errors import PermissionDeniedError
 from omnigraph.ids import IdSource
 from omnigraph.model.commit import Record
+from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, ExternalBlobPolicy
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import Tables
 from omnigraph.transaction.finding import Finder
@@ -35,6 +36,7 @@ class Settings:
         tail_fragments_max: how many small fragments of a table are not yet many.
         external: address of the external store that decides races (`sqlite://…`, `postgresql://…`), for object stores
             without conditional put; every writer of a graph must name the same one.
+        external_blobs: which places blobs may lie at that are not the graph's own.
     """
 
     durability: str = "power"
@@ -48,6 +50,7 @@ class Settings:
     auto_compact: bool = True
     tail_fragments_max: int = limits.TAIL_FRAGMENTS_MAX
     external: str | None = None
+    external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Parts:
         published: told of every commit that a write of this process has made; None where nobody wants to know.
         graph: the graph's own id.
         finder: who keeps track of where rows are; None where nobody does.
+        ends_announced: whether every branch of this graph that ended has a mark that says so, or may say so.
     """
 
     store: ObjectStore
@@ -81,6 +85,7 @@ class Parts:
     graph: str = ""
     published: Callable[[Record], None] | None = None
     finder: Finder | None = None
+    ends_announced: bool = False
 
     def refuse_read_only(self) -> None:
         """Stop a write on a graph that was opened for reading.

@@ -84,7 +84,7 @@ def init(
     if not isinstance(parts.log.put(first), Done):
         raise AlreadyExistsError(f"a graph was made at {parts.store.uri} meanwhile", code="already_initialized")
     reached(Failpoint.INIT_ENTRY_PUT)
-    return replace(parts, graph=stamp.graph)
+    return replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
 
 
 def open_root(
@@ -123,7 +123,7 @@ def open_and_heal(
             f"there is no graph at {parts.store.uri}; make one with init, or look for a misspelled address",
             code="graph_not_found",
         ) from None
-    parts = replace(parts, graph=stamp.graph)
+    parts = replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
     if parts.log.head(MAIN) is None:
         raise FormatError(
             f"the graph at {parts.store.uri} was never finished: its stamp is there, but '{MAIN}' has no entry; "
@@ -169,7 +169,7 @@ def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
 
 
 def _claimed(parts: Parts) -> Stamp:
-    stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.store.is_fenced_outside)
+    stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.store.is_fenced_outside, ends_announced=True)
     body = settled(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
     return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))
 

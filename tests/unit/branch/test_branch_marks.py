@@ -1,11 +1,14 @@
 """Listing branches: one request, and never a lie, wherever somebody died."""
 
+import json
 from contextlib import suppress
 
 import pytest
 
+from omnigraph.api.pruning import pruned
 from omnigraph.branch import branches, marks
 from omnigraph.branch.marks import Mark
+from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import GraphError
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.model.commit import MAIN
@@ -36,7 +39,7 @@ def marks_of(store: MemoryStore, name: str) -> list[tuple[int, str]]:
 
 
 def forget_marks(store: MemoryStore) -> None:
-    """As in a graph of an earlier release, or after every best effort failed."""
+    """As in a graph of an earlier release."""
     for folder in list(store.list_folders(paths.LOGS)):
         if paths.parse_branch_mark(folder) is not None:
             store.delete_prefix(f"{paths.LOGS}{folder}/")
@@ -55,11 +58,15 @@ def test_many_branches_are_listed_in_one_request(store: MemoryStore, parts: Part
     assert counting.counts() == {RequestKind.LIST: 1}
 
 
-def test_a_graph_without_marks_is_looked_through_once(store: MemoryStore, parts: Parts) -> None:
+def test_a_graph_made_before_ends_were_announced_is_looked_through_once(store: MemoryStore, parts: Parts) -> None:
     for name in ("a", "b", "c"):
         branches.create(parts, name)
     branches.delete(parts, "b")
     forget_marks(store)
+    stamp = json.loads(store.get(paths.STAMP))
+    assert stamp.pop("branch_ends") == "announced"
+    store.put(paths.STAMP, json.dumps(stamp).encode())
+    parts = open_root(store)
     looking = open_root(store, read_only=True)
     assert branches.names(looking) == ["a", "c", MAIN]
     assert marks_of(store, "a") == []  # whoever may not write does not repair
@@ -90,7 +97,7 @@ def test_a_death_while_a_name_is_used_again_leaves_no_live_branch_out(
 ) -> None:
     branches.create(parts, "side")
     branches.delete(parts, "side")
-    assert marks_of(store, "side") == [(1, "live"), (2, "gone")]
+    assert marks_of(store, "side") == [(2, "gone")]
     with armed(place, die), pytest.raises(Crash):
         branches.create(parts, "side")
     for again in (open_root(store, read_only=True), parts, open_root(store)):
@@ -146,6 +153,29 @@ def test_a_deleter_that_lost_its_place_to_a_write_takes_its_doubt_back_and_tries
     assert not [each for each in marks_of(store, "side") if each[1] == Mark.CHANGING]
 
 
+@pytest.mark.parametrize("ending", [True, False])
+def test_one_who_lost_a_race_to_end_or_begin_a_branch_leaves_no_lie_when_the_winner_dies(
+    store: MemoryStore, parts: Parts, *, ending: bool
+) -> None:
+    branches.create(parts, "side")
+    if not ending:
+        branches.delete(parts, "side")
+    act, winner = branches.delete if ending else branches.create, open_root(store)
+    raced: list[str] = []
+
+    def race() -> None:
+        if not raced:
+            raced.append("side")
+            with armed(Failpoint.BRANCH_ENTRY_PUT, die), suppress(Crash):
+                act(winner, "side")
+
+    with armed(Failpoint.BRANCH_CHANGE_NOTED, race), pytest.raises(GraphError):
+        act(parts, "side")
+    assert raced
+    assert branches.exists(parts, "side") is not ending
+    assert ("side" in branches.names(open_root(store, read_only=True))) is not ending
+
+
 def test_marks_that_mean_nothing_any_more_are_taken_away_by_listings(store: MemoryStore, parts: Parts) -> None:
     for _ in range(3):
         branches.create(parts, "side")
@@ -175,10 +205,22 @@ def test_marks_that_cannot_be_put_or_taken_away_make_nobody_believe_what_is_not_
             assert ("side" in branches.names(open_root(store))) == branches.exists(parts, "side")
 
 
+def test_what_somebody_else_left_under_a_name_is_listed_and_stands_in_nobodys_way(
+    store: MemoryStore, parts: Parts
+) -> None:
+    store.put(f"{paths.LOGS}nothing/README", b"")
+    assert branches.names(parts) == [MAIN, "nothing"]
+    assert not branches.exists(parts, "nothing")
+    report = pruned(parts, branch=None, keep=1, older_than=None, commits=(), now=True, dry_run=False, actor=None)
+    assert [each.branch for each in report.branches] == [MAIN]
+    assert not sweep(parts, older_than_s=0).errors
+    branches.create(parts, "nothing")
+    assert branches.exists(parts, "nothing")
+
+
 def test_folders_that_are_no_branches_are_passed_over(store: MemoryStore, parts: Parts) -> None:
     branches.create(parts, "side")
     store.put(f"{paths.LOGS}raw name/x", b"")
-    store.put(f"{paths.LOGS}nothing/README", b"")
     store.put(f"{paths.LOGS}side.{1:020d}.strange/mark", b"")
     store.put(f"{paths.LOGS}side.12.live/mark", b"")
     store.put(paths.branch_mark("ghost", 4, Mark.LIVE), b"")

@@ -35,11 +35,13 @@ class Stamp:
         format: the on-disk format.
         graph: the graph's own id.
         fenced_externally: its writers agree through an external store; one that did not would undo that.
+        ends_announced: whoever ended a branch said so beside its log first, so one without such a mark is there.
     """
 
     format: int
     graph: str
     fenced_externally: bool = False
+    ends_announced: bool = False
 
 
 def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
@@ -96,8 +98,10 @@ def read_completed(body: bytes, *, path: str) -> Completed:
 
 def stamp_bytes(stamp: Stamp) -> bytes:
     """The format stamp as it is put."""
-    fence: dict[str, Any] = {"fence": "external"} if stamp.fenced_externally else {}
-    return _dumped({"format": stamp.format, "graph": stamp.graph} | fence)
+    more: dict[str, Any] = {"fence": "external"} if stamp.fenced_externally else {}
+    if stamp.ends_announced:
+        more["branch_ends"] = "announced"
+    return _dumped({"format": stamp.format, "graph": stamp.graph} | more)
 
 
 def read_stamp(body: bytes, *, path: str) -> Stamp:
@@ -122,7 +126,12 @@ def read_stamp(body: bytes, *, path: str) -> Stamp:
     graph = found.get("graph", "")
     if not isinstance(graph, str) or (number >= 1 and not graph):
         raise FormatError(f"the format stamp {path} names no graph id; restore the file from a backup", path=path)
-    return Stamp(number, graph, fenced_externally=found.get("fence") == "external")
+    return Stamp(
+        number,
+        graph,
+        fenced_externally=found.get("fence") == "external",
+        ends_announced=found.get("branch_ends") == "announced",
+    )
 
 
 def _read(

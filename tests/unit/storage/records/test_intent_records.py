@@ -93,7 +93,10 @@ def test_a_note_with_one_member_spoilt_is_read_or_refused_by_name(data: st.DataO
 # -- the stamp ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stamp", [Stamp(1, "01G"), Stamp(1, "01G", fenced_externally=True), Stamp(0, "")])
+@pytest.mark.parametrize(
+    "stamp",
+    [Stamp(1, "01G"), Stamp(1, "01G", fenced_externally=True), Stamp(0, ""), Stamp(1, "01G", ends_announced=True)],
+)
 def test_a_stamp_is_read_back_as_it_was_written(stamp: Stamp) -> None:
     assert read_stamp(stamp_bytes(stamp), path="") == stamp
 
