@@ -300,3 +300,27 @@ assert NEIGHBOURHOOD_NODES_MAX <= ID_FILTER_IDS_MAX
 # A policy, its tests or a cluster's configuration: characters of the file, and how deep its values lie in each other.
 YAML_CHARACTERS_MAX = 4 * 1024**2
 YAML_DEPTH_MAX = 32
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+# Bodies of requests: bytes of most and of those that bring rows, how long one may take to come, how deep JSON nests.
+SERVER_BODY_BYTES_MAX = 1024**2
+SERVER_LOAD_BODY_BYTES_MAX = 32 * 1024**2
+SERVER_BODY_S_MAX = 30.0
+SERVER_JSON_DEPTH_MAX = 64
+# What one actor may have under way in a process, and what all together may.
+SERVER_ACTOR_REQUESTS_MAX = 16
+SERVER_ACTOR_BYTES_MAX = 4 * 1024**3
+SERVER_REQUESTS_MAX = 512
+# Calls that run at once in a process; the others wait.
+SERVER_THREADS_MAX = 32
+# One query: bytes of rows while it runs, and rows that are put into JSON at once.
+SERVER_QUERY_BYTES_MAX = 512 * 1024**2
+SERVER_ROWS_AT_ONCE = 4_096
+# Streams: bytes sent at once, how many run at once in a process, how long one waits for its turn, and for its reader.
+SERVER_STREAM_CHUNK_BYTES = 65_536
+SERVER_STREAMS_MAX = 8
+SERVER_STREAM_WAIT_S = 0.25
+SERVER_STREAM_STALL_S = 60.0
+# How long a server that stops waits for what is under way.
+SERVER_STOP_S_MAX = 30.0
