@@ -34,6 +34,7 @@ CASES = [pytest.param(place, marks=() if place in OFTEN else pytest.mark.torture
 # Before these nothing can be finished; from these on everything can.
 FINISHED = (Failpoint.WRITE_INTENT_COMPLETED, Failpoint.PUBLISH_ENTRY_PUT, Failpoint.PUBLISH_INTENT_CLEARED)
 PEOPLE = 150_000
+INTERRUPTS, INTERRUPTED_EVERY_S = 8, 0.08
 
 
 def lines(first: int, count: int) -> str:
@@ -147,6 +148,42 @@ def test_an_interrupted_load_is_cancelled_and_leaves_nothing(graph: Graph, spark
         signal.signal(signal.SIGINT, usual)
     assert (head(graph), intents(graph)) == (before, [])
     assert graph.load(lines(0, 2).encode(), mode="append", spark=spark).total_entities == 2
+
+
+@pytest.mark.parametrize("handler", ["Python's", pytest.param("PySpark's", marks=pytest.mark.torture)])
+def test_an_interrupt_at_any_moment_is_one_for_the_caller(graph: Graph, spark: SparkSession, handler: str) -> None:
+    """Ctrl-C at many moments of a load: nothing else is ever raised, and whatever comes next works."""
+    data = lines(0, 300).encode()
+    if handler == "Python's":
+        usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    else:
+        usual = signal.signal(signal.SIGINT, pyspark_handler(spark))
+    try:
+        for moment in range(INTERRUPTS):
+            sender = threading.Timer(moment * INTERRUPTED_EVERY_S, os.kill, (os.getpid(), signal.SIGINT))
+            with pytest.raises(KeyboardInterrupt):
+                sender.start()
+                graph.load(data, mode="merge", spark=spark)
+                threading.Event().wait()
+            sender.join()
+            assert graph.count("Person") in (1, 301)
+            assert intents(graph) == []
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert graph.load(data, mode="merge", spark=spark).total_entities == 300
+    assert graph.count("Person") == 301
+
+
+def pyspark_handler(spark: SparkSession) -> Callable[[int, object], None]:
+    """What PySpark does about Ctrl-C in a session that the main thread made."""
+
+    def handle(_signal: int, _frame: object) -> None:
+        try:
+            spark.sparkContext.cancelAllJobs()
+        finally:
+            raise KeyboardInterrupt
+
+    return handle
 
 
 def test_one_bad_record_at_the_end_of_many_refuses_them_all(

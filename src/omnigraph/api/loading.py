@@ -14,6 +14,7 @@ from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
 from omnigraph.errors import InternalError, InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Record
+from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.load.local import LocalLoad
 from omnigraph.pipeline.load.problems import Located
 from omnigraph.pipeline.load.reading import Reading
@@ -181,7 +182,8 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
             return begun.loaded, receipt, created
 
     try:
-        loaded, receipt, created = schemas.under_the_branch_schema(start, under)
+        work = schemas.under_the_branch_schema if options.engine == LOCAL else aside(schemas.under_the_branch_schema)
+        loaded, receipt, created = work(start, under)
     except TooManyRejectsError as error:
         _write_rejects(options.rejects, error.rejects, parts.ids.new())
         raise
@@ -192,7 +194,14 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
 def _begun(
     parts: Parts, accepted: Accepted, request: LoadRequest, options: LoadOptions, *, start: str, actor: str | None
 ) -> Iterator[_Load]:
-    reading = Reading(accepted, parts.ids.new(), request.columns, request.tables)
+    reading = Reading(
+        accepted,
+        parts.ids.new(),
+        request.columns,
+        request.tables,
+        external_blobs=parts.settings.external_blobs,
+        keeps_references=request.mode is Mode.OVERWRITE,
+    )
     if options.engine == LOCAL:
         yield LocalLoad(accepted, request, reading)
         return

@@ -17,6 +17,7 @@ from omnigraph.branch.points import Instant, Point, entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import Schema
+from omnigraph.pipeline.aside import aside
 from omnigraph.storage.tables.place import place_of
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import WriteOptions
@@ -161,6 +162,12 @@ class GraphSpark:
             idempotency_key=idempotency_key,
             prune_previous=prune_previous,
         )
+        return self._written(schema, frames, mode, branch, said)
+
+    @aside
+    def _written(
+        self, schema: Schema, frames: Mapping[str, Any], mode: Mode | str, branch: str, said: WriteOptions
+    ) -> LoadResult:
         with _module("frames").spilled_frames(self._parts, schema, frames) as spilled:
             options = LoadOptions(mode=mode, branch=branch, format="parquet", tables=spilled.type_keys)
             return load(self._parts, self._schemas, list(spilled.files), options, said)

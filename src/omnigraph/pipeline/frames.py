@@ -21,6 +21,8 @@ from omnigraph.ids import IdSource
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EdgeType, Schema
 from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
+from omnigraph.pipeline.jobs import job_group
+from omnigraph.pipeline.load.jobs import spark_fault
 from omnigraph.pipeline.parts_written import write_part
 from omnigraph.pipeline.settings import is_local
 from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_filter
@@ -159,7 +161,7 @@ def spilled_frames(parts: Parts, schema: Schema, frames: Mapping[str, DataFrame]
             wanted = columns if entity is None else table_columns(columns, table_schema(entity))
             # One file is always there: a frame without rows is of its type, too.
             paths = [_empty(folder / f"{number:03}-none.parquet", wanted)]
-            paths += _spilled(frame, folder / f"{number:03}", wanted)
+            paths += _spilled(parts, frame, folder / f"{number:03}", wanted)
             files += [(path, key) for path in paths]
         yield Spilled(tuple(path for path, _ in files), tuple(key for _, key in files))
 
@@ -178,10 +180,10 @@ def spilled_lines(parts: Parts, lines: DataFrame) -> Iterator[Spilled]:
     with _folder(parts, lines.sparkSession, parts.ids) as folder:
         empty = folder / "none.jsonl"
         empty.write_bytes(b"")
-        yield Spilled((str(empty), *_spilled(lines, folder / "lines", None)), ())
+        yield Spilled((str(empty), *_spilled(parts, lines, folder / "lines", None)), ())
 
 
-def _spilled(frame: DataFrame, stem: Path, columns: pa.Schema | None) -> list[str]:
+def _spilled(parts: Parts, frame: DataFrame, stem: Path, columns: pa.Schema | None) -> list[str]:
     text = str(stem)
 
     def part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -191,7 +193,8 @@ def _spilled(frame: DataFrame, stem: Path, columns: pa.Schema | None) -> list[st
             number = 0 if context is None else context.partitionId()
             yield pa.RecordBatch.from_pydict({"part": [number], "path": [path]})
 
-    rows = frame.mapInArrow(part, "part bigint, path string").collect()
+    with job_group(frame.sparkSession.sparkContext, parts.ids, what="writing frames down", fault=spark_fault):
+        rows = frame.mapInArrow(part, "part bigint, path string").collect()
     return [row["path"] for row in sorted(rows, key=lambda row: int(row["part"]))]
 
 

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from omnigraph.errors import GraphError, UnavailableError
 from omnigraph.ids import IdSource
+from omnigraph.pipeline.aside import cancellable
 
 _PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception|Interrupt|Exit)\b.*")
 
@@ -35,7 +36,8 @@ def job_group(
     group = ids.new()
     context.setJobGroup(group, f"omnigraph {what}", interruptOnCancel=True)
     try:
-        yield group
+        with cancellable(lambda: context.cancelJobGroup(group)):
+            yield group
     except (Py4JError, PySparkException) as failed:
         raise (fault(str(failed)) if fault is not None else _failed(what, str(failed))) from failed
     except BaseException:

@@ -19,6 +19,7 @@ from omnigraph.errors import GraphError, InternalError
 from omnigraph.ids import IdSource
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
+from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.pipeline.shares import in_shares, packed, unpacked
 from omnigraph.storage.tables.differing import DifferingRows, differing, read_differing
@@ -39,6 +40,7 @@ class _Columns:
     newer: pa.Schema
 
 
+@aside
 def changes_on_spark(
     session: SparkSession, tables: Tables, ids: IdSource, older: Pin | None, newer: Pin | None
 ) -> RowChanges:

@@ -12,17 +12,21 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from omnigraph.errors import InvalidRequestError
+from omnigraph.ids import UlidSource
 from omnigraph.model.schema import ID, EntityType
+from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.columns import cast_batch
 from omnigraph.pipeline.export.destination import new_folder
 from omnigraph.pipeline.export.json_lines import json_lines
 from omnigraph.pipeline.export.ordered import moderate
 from omnigraph.pipeline.export.run import PER_TYPE, WRITERS, Destination, Exported, ExportFormat
 from omnigraph.pipeline.frames import read_frame
+from omnigraph.pipeline.jobs import job_group
 from omnigraph.storage.tables.place import TablesPlace
 from omnigraph.transaction.snapshot import Snapshot
 
 
+@aside
 def export_parallel(
     spark: SparkSession,
     place: TablesPlace,
@@ -64,7 +68,8 @@ def export_parallel(
             frame = read_frame(spark, place, snapshot.record, entity.type_key)
             ranged = frame.repartitionByRange(files, ID).sortWithinPartitions(ID)
             task = _Task(str(folder), entity, format, snapshot.table(entity.type_key).schema)
-            rows = ranged.mapInArrow(task, "part bigint, path string").collect()
+            with job_group(spark.sparkContext, UlidSource(), what="export"):
+                rows = ranged.mapInArrow(task, "part bigint, path string").collect()
             for part, row in enumerate(sorted(rows, key=lambda row: int(row["part"]))):
                 name = f"{number:03}-{entity.kind}-{entity.name}-{part:05}.{format}"
                 Path(row["path"]).replace(folder / name)

@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph.errors import InvalidRequestError, LimitError
+from omnigraph.errors import InvalidRequestError, LimitError, beyond_limit
 from omnigraph.pipeline.load.sources import Packing, Source
 from omnigraph.storage.input_files import opened
 
@@ -142,13 +142,7 @@ def line_too_long(size: int) -> LimitError:
 
 def too_much(resource: str, actual: int, limit: int) -> LimitError:
     """The error of a record that needs more of something than it may have."""
-    return LimitError(
-        f"resource limit exceeded for {resource}: actual {actual}, limit {limit}",
-        code="resource_limit",
-        resource=resource,
-        limit=limit,
-        actual=actual,
-    )
+    return beyond_limit(resource, actual=actual, limit=limit)
 
 
 def _read(file: IO[bytes], size: int, source: Source) -> bytes:

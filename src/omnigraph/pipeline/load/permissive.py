@@ -12,6 +12,7 @@ from omnigraph.model.schema import DST, ID, SRC, EntityType, NodeType, Property,
 from omnigraph.pipeline.load.batches import Batch
 from omnigraph.pipeline.load.problems import MalformedError, Phase, Problem
 from omnigraph.pipeline.load.strict import DATA, EDGE, FROM, TO, TYPE, Record
+from omnigraph.storage.blob_values import BASE64
 from omnigraph.storage.conform import from_python
 
 _BLANK = " \t\r\n"
@@ -109,6 +110,9 @@ def _end(value: dict[str, Any], field: str) -> str:
 def _fitting(of: Property, value: object) -> object:
     """A value, or nothing where it does not fit and need not be there."""
     if value is None or not of.type.nullable:
+        return value
+    if of.type.is_blob and isinstance(value, str) and not value.startswith(BASE64):
+        # An address is no misfit: whether it is allowed is told later, and a refusal is not passed over.
         return value
     try:
         from_python([value], of.type, of.name)

@@ -13,6 +13,7 @@ from omnigraph.pipeline.load.permissive import permissive_records
 from omnigraph.pipeline.load.problems import Problem
 from omnigraph.pipeline.load.tabular import Columns, tabular_records
 from omnigraph.pipeline.load.typed import TypedRows, Typing
+from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, BlobIngress, ExternalBlobPolicy
 from omnigraph.transaction.accepted import Accepted
 
 _CHANCE_BITS = 80
@@ -28,6 +29,8 @@ class Reading:
         columns: whose rows files with columns hold.
         tables: the same of each file by itself, where they hold rows of several types.
         block_bytes: about how much is read at once.
+        external_blobs: which places blobs may lie at.
+        keeps_references: whether blobs that lie elsewhere stay there.
     """
 
     accepted: Accepted
@@ -35,6 +38,8 @@ class Reading:
     columns: Columns | None = None
     tables: tuple[Columns, ...] = ()
     block_bytes: int = limits.LOAD_BLOCK_BYTES
+    external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS
+    keeps_references: bool = False
 
 
 class PieceIds:
@@ -62,7 +67,8 @@ def rows_of(piece: Piece, reading: Reading) -> Iterator[list[TypedRows | Problem
     Yields:
         list[TypedRows | Problem]: of each block, rows by type, and what to say of records that are none.
     """
-    typing = Typing(reading.accepted, PieceIds(reading.load, piece.index), piece.source.index)
+    blobs = BlobIngress(reading.external_blobs, keeps_references=reading.keeps_references)
+    typing = Typing(reading.accepted, PieceIds(reading.load, piece.index), piece.source.index, blobs)
     for found in _records(piece, reading):
         batches = [each for each in found if isinstance(each, Batch)]
         problems: list[TypedRows | Problem] = [each for each in found if isinstance(each, Problem)]

@@ -13,6 +13,7 @@ from omnigraph.ids import IdSource
 from omnigraph.model.schema import ID, EntityType, NodeType
 from omnigraph.pipeline.load.batches import Batch, Positions
 from omnigraph.pipeline.load.problems import Phase, Problem
+from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.constraint_rules.rules import TypeRules
 from omnigraph.transaction.constraint_rules.values import value_breaches
@@ -42,11 +43,12 @@ class TypedRows:
 class Typing:
     """Brings records into their tables' types, under one schema and its rules about single rows."""
 
-    def __init__(self, accepted: Accepted, ids: IdSource, source: int) -> None:
+    def __init__(self, accepted: Accepted, ids: IdSource, source: int, blobs: BlobIngress) -> None:
         self._rules = {key: replace(each, key=None) for key, each in accepted.rules.types.items()}
         self._ranks = {key: number for number, key in enumerate(accepted.rules.types)}
         self._ids = ids
         self._source = source
+        self._blobs = blobs
 
     def typed(self, found: Sequence[Batch]) -> Iterator[TypedRows | Problem]:
         """Rows of a block's records, those of one type together.
@@ -87,7 +89,8 @@ class Typing:
 
     def _made(self, batch: Batch) -> TypedRows:
         entity = batch.entity
-        frame = Frame(batch.rows, entity.type_key)
+        # Bounds on blobs from elsewhere are for what is in memory at once, so each batch has its own.
+        frame = Frame(batch.rows, entity.type_key, self._blobs.another())
         if isinstance(entity, NodeType):
             _check_key(entity, frame)
             made = incoming_nodes(entity, self._rules[entity.type_key], frame, self._ids)

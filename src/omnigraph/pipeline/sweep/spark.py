@@ -14,6 +14,7 @@ from omnigraph.branch.sweep.files import Candidate, candidate
 from omnigraph.branch.sweep.reading import Told, files_of
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import Pin
+from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.open import open_store_of_tables
@@ -31,6 +32,7 @@ class ReadingOnSpark:
         self._parts = parts
         self._place = place_of(parts.tables)
 
+    @aside
     def listed(self) -> list[Candidate]:
         """Every file under the root, in order of their paths."""
         store, table_files = self._parts.store, self._parts.table_files
@@ -47,6 +49,7 @@ class ReadingOnSpark:
                 found.append(each)
         return sorted(found, key=lambda each: each.path)
 
+    @aside
     def files(self, pins: Sequence[Pin]) -> Iterable[Told]:
         """Which files versions refer to; of the versions of a task, a file is told of one."""
         # Versions of one table have most of their files in common: side by side, these are told once.
