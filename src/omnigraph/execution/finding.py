@@ -17,7 +17,7 @@ import numpy as np
 
 from omnigraph import limits
 from omnigraph.errors import GraphError
-from omnigraph.execution.arrays import NO_ORDINALS, Ordinals
+from omnigraph.execution.arrays import NO_ORDINALS, Ordinals, Values, taken
 from omnigraph.execution.columns import Columns, Versions
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, ID, SRC
@@ -213,8 +213,14 @@ class RowFinder:
         ordinals = np.concatenate([NO_ORDINALS, *(self._rows_with(anchor, column, node) for node in nodes)])
         if not len(ordinals):
             return []
-        texts = (map(str, anchor.take(name, ordinals).to_pylist()) for name in (ID, *_ENDS))
+        texts = (map(str, self._taken(anchor, name, ordinals).to_pylist()) for name in (ID, *_ENDS))
         return [FoundEdge(*each) for each in zip(*texts, anchor.numbering.addresses(ordinals).tolist(), strict=True)]
+
+    def _taken(self, anchor: Columns, name: str, ordinals: Ordinals) -> Values:
+        # As the ends are read whole, the ids are: looking them up costs more than all else of a small delete.
+        if self._is_worth_reading(anchor, name):
+            return taken(anchor.column(name).array, ordinals)
+        return anchor.take(name, ordinals)
 
     def _rows_with(self, anchor: Columns, column: str, text: str) -> Ordinals:
         """The rows of an anchor that have a text in a column."""
