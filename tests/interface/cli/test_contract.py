@@ -24,6 +24,8 @@ branch delete   | NAME               | --uri --json
 branch merge    | SOURCE             | --uri --into --delete-branch --json
 snapshot        | [URI]              | --branch --json
 export          | [URI]              | --branch --type* --jsonl
+blob get        | ENTITY TYPE ID PROPERTY | --branch^--snapshot --offset --length --out
+blob stat       | ENTITY TYPE ID PROPERTY | --branch^--snapshot --json
 commit list     | [URI]              | --branch --json
 commit show     | ID                 | --uri --json
 commit changes  | ID                 | --uri --limit --page-token --kind* --type* --op* --json
@@ -46,7 +48,15 @@ version         |                    |
 ROWS = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip().splitlines()]
 # Which global flags each takes; whatever else is given is refused.
 SCOPES = {
-    "server graph store profile": ["query", "commit list", "commit show", "commit changes", "changes poll"],
+    "server graph store profile": [
+        "query",
+        "commit list",
+        "commit show",
+        "commit changes",
+        "changes poll",
+        "blob get",
+        "blob stat",
+    ],
     "server graph store profile as": ["mutate", "load", "ingest", "branch create", "branch delete", "branch merge"],
     "store profile cluster graph": ["optimize", "repair", "cleanup", "lint"],
     "store profile": ["schema plan"],
@@ -75,7 +85,7 @@ def needed_words(words: str) -> list[str]:
     given = words.split()
     for action in parser._actions:
         if not action.option_strings and action.nargs != "?":
-            given.append("x")
+            given.append(next(iter(action.choices)) if action.choices else "x")
         elif action.option_strings and action.required:
             given += [action.option_strings[0], next(iter(action.choices)) if action.choices else "x"]
     return given

@@ -32,6 +32,7 @@ _DIFFERING = (
     (re.compile(r'(?<=bytes": )\d+'), "<bytes>"),
     (re.compile(r'(?<=bytes_removed": )\d+'), "<bytes>"),
     (re.compile(r'(?<=bytes_kept": )\d+'), "<bytes>"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "<etag>"),
     (re.compile(r"\d+\.\d s\b"), "<seconds> s"),
     (re.compile(r"[\d,]+ rows, [\d,]+/s, \d+ s"), "<rate>"),
 )
@@ -60,6 +61,8 @@ class _Session:
             words = words.replace(name, ulid)
         ended = self._run(*shlex.split(words))
         said = self.plain(ended.out)
+        if said and not said.endswith("\n"):
+            said += " [no end of line]\n"
         said += "".join(f"! {each}\n" for each in self.plain(ended.err).splitlines())
         return said + (f"[exit {ended.code}]\n" if ended.code else "")
 

@@ -7,7 +7,7 @@ from omnigraph.cli.arguments import add_branch, add_changes_filter, add_json, ad
 from omnigraph.cli.call import Call
 from omnigraph.cli.changes import cause_lines, change_lines
 from omnigraph.cli.command import Command
-from omnigraph.errors import InvalidRequestError
+from omnigraph.cli.whole_file import whole_file
 
 
 def _poll_arguments(parser: ArgumentParser) -> None:
@@ -57,16 +57,8 @@ def _baseline(call: Call) -> int:
     out = Path(args.out)
     with call.graph() as graph:
         baseline = graph.changes.baseline(args.branch or "main", kinds=args.kind, types=args.type, ops=args.op)
-        # The file appears when it is whole.
-        unfinished = out.with_name(f".{out.name}.unfinished")
-        try:
-            with unfinished.open("wb") as stream:
-                baseline.write(stream)
-            unfinished.replace(out)
-        except OSError as fault:
-            raise InvalidRequestError(f"the baseline cannot be written to {out}: {fault.strerror}") from None
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with whole_file(out, "the baseline") as file:
+            baseline.write(file)
         document = baseline.to_dict()
     return call.show(document, f"snapshot: {out}", *(f"{key}: {value}" for key, value in document.items()))
 
