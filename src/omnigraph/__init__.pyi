@@ -28,6 +28,7 @@ from omnigraph.branch.feed import FeedPage as FeedPage
 from omnigraph.branch.points import Point as Point
 from omnigraph.branch.tags import Tag as Tag
 from omnigraph.errors import AlreadyExistsError as AlreadyExistsError
+from omnigraph.errors import BlobSourceError as BlobSourceError
 from omnigraph.errors import ChangeGapError as ChangeGapError
 from omnigraph.errors import ChangeRefusedError as ChangeRefusedError
 from omnigraph.errors import ConflictError as ConflictError
@@ -51,6 +52,9 @@ from omnigraph.execution.engine import QueryLimits as QueryLimits
 from omnigraph.model.conflict import MergeConflict as MergeConflict
 from omnigraph.model.conflict import RevertConflict as RevertConflict
 from omnigraph.pipeline.load.request import LoadProgress as LoadProgress
+from omnigraph.storage.external_blobs import AllowedBase as AllowedBase
+from omnigraph.storage.external_blobs import BlobScope as BlobScope
+from omnigraph.storage.external_blobs import ExternalBlobPolicy as ExternalBlobPolicy
 from omnigraph.transaction.write_rows import Mode as Mode
 
 __all__: list[str]

@@ -17,6 +17,7 @@
     ├── OutcomeUnknownError           reopen and look               503
     ├── LimitError                    ask for less                  413
     ├── UnavailableError              try again later               503
+    ├── BlobSourceError               see to what lies there        424
     ├── PermissionDeniedError         ask for access                403
     ├── FormatError                   upgrade, or restore           500
     └── InternalError                 report it                     500
@@ -160,6 +161,12 @@ class UnavailableError(GraphError):
     code = "unavailable"
 
 
+class BlobSourceError(GraphError):
+    """A blob that lies elsewhere, at an approved place, cannot be read there. Its details name `uri` and `reason`."""
+
+    code = "external_blob_source"
+
+
 class PermissionDeniedError(GraphError, PermissionError):
     """The graph was opened read-only, or the store refuses access."""
 
@@ -176,3 +183,14 @@ class InternalError(GraphError):
     """A rule of our own was broken."""
 
     code = "internal"
+
+
+def beyond_limit(resource: str, *, actual: int, limit: int) -> LimitError:
+    """The error of an input that is larger than one call may bring."""
+    return LimitError(
+        f"resource limit exceeded for {resource}: actual {actual}, limit {limit}",
+        code="resource_limit",
+        resource=resource,
+        limit=limit,
+        actual=actual,
+    )

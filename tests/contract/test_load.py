@@ -14,8 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import omnigraph
-from omnigraph import Graph, LoadResult, limits
+from omnigraph import AllowedBase, ExternalBlobPolicy, Graph, LoadResult, limits
 from omnigraph.errors import (
+    BlobSourceError,
     ConflictError,
     ConstraintError,
     GraphError,
@@ -407,6 +408,32 @@ class LoadContract:
         with armed(Failpoint.WRITE_PREPARED, meanwhile(("Person", "Fay"))), pytest.raises(ConflictError):
             load(*(person(name) for name in ids(graph, "Person")), mode="overwrite")
         assert [row["age"] for row in rows(graph, "Person")] == [None] * 7, "neither was seen in part"
+
+    def test_blobs_are_loaded_copied_from_elsewhere_or_left_there(
+        self, tmp_path: Path, options: Mapping[str, Any]
+    ) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "b").write_bytes(b"bytes of b")
+        uri = f"file://{tmp_path}/elsewhere/b"
+        policy = ExternalBlobPolicy((AllowedBase(f"file://{tmp_path}/elsewhere/"),))
+        lines = [
+            json.dumps({"type": "Note", "data": {"id": id_, "text": id_, "raw": raw}})
+            for id_, raw in {"own": "base64:b3du", "far": uri, "none": None}.items()
+        ]
+        data = "\n".join(lines).encode()
+
+        with omnigraph.init(tmp_path / "blobs", SCHEMA, options=omnigraph.OpenOptions(external_blobs=policy)) as graph:
+            for mode, kind in (("append", "managed"), ("overwrite", "external")):
+                graph.load(data, mode=mode, **options)
+                far = graph.blob("node", "Note", "far", "raw")
+                assert (far.kind, far.read()) == (kind, b"bytes of b")
+                assert graph.blob("node", "Note", "own", "raw").read() == b"own"
+            with pytest.raises(InvalidRequestError, match=r"line 2: external blob URI .* is not allowed") as refused:
+                graph.load(data.replace(b"elsewhere/b", b"other/b"), mode="merge", **options)
+            assert refused.value.code == "external_blob_not_allowed"
+            with pytest.raises(BlobSourceError, match=r"line 2: external blob source .* is unavailable"):
+                graph.load(data.replace(b"elsewhere/b", b"elsewhere/c"), mode="merge", **options)
+            assert len(graph.export_arrow("Note").read_all()) == 3
 
 
 class TestLocal(LoadContract):

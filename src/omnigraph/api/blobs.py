@@ -10,6 +10,7 @@ from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
 from omnigraph.model.schema import EntityType
 from omnigraph.storage.blob_values import HEAD_BYTES, cell_head
+from omnigraph.storage.external_blobs import ExternalBlobPolicy, source_pieces, source_size
 from omnigraph.storage.tables.tables import StoredBlob
 from omnigraph.transaction.parts import Parts
 
@@ -29,7 +30,8 @@ class Blob:
         commit: the commit it is read at.
         branch: the branch whose head that was when it was looked up; None where a commit was named.
         size: how many bytes it has; None for one that lies elsewhere.
-        etag: in quotes; the same tag means the same bytes. None for one that lies elsewhere.
+        etag: in quotes; the same tag means the same bytes. None for one that lies elsewhere: nobody here knows whether
+            what lies there is still the same.
         uri: where it lies, if that is elsewhere; None for a managed one.
     """
 
@@ -45,6 +47,7 @@ class Blob:
     uri: str | None
     _stored: StoredBlob = field(repr=False, compare=False)
     _skipped: int = field(repr=False, compare=False)
+    _policy: ExternalBlobPolicy = field(repr=False, compare=False)
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
         """Some of its bytes; no others are read.
@@ -57,7 +60,9 @@ class Blob:
             bytes: fewer than `length` only at the end.
 
         Raises:
-            InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere.
+            InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere, at a place
+                that the graph was not opened for (`external_blob`).
+            BlobSourceError: it lies elsewhere and cannot be read there.
         """
         return b"".join(self.stream(offset, length))
 
@@ -72,20 +77,29 @@ class Blob:
             Iterator[bytes]: pieces, each read when it is asked for.
 
         Raises:
-            InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere.
+            InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere, at a place
+                that the graph was not opened for (`external_blob`).
+            BlobSourceError: it lies elsewhere and cannot be read there.
         """
-        if self.size is None:
-            raise InvalidRequestError(f"the blob lies elsewhere, at {self.uri}", code="external_blob", uri=self.uri)
-        wanted = self.size - offset if length is None else length
-        if offset < 0 or wanted < 0 or offset > self.size:
+        size = self.size if self.uri is None else self._size_elsewhere(self.uri)
+        assert size is not None
+        wanted = size - offset if length is None else length
+        if offset < 0 or wanted < 0 or offset > size:
             raise InvalidRequestError(
-                f"the blob has {self.size} bytes: no range of it begins at {offset} and has {wanted}",
+                f"the blob has {size} bytes: no range of it begins at {offset} and has {wanted}",
                 code="blob_range",
                 start=offset,
                 end=offset + wanted,
-                length=self.size,
+                length=size,
             )
+        if self.uri is not None:
+            return source_pieces(self.uri, offset, min(wanted, size - offset))
         return self._stored.chunks(self._skipped + offset, wanted)
+
+    def _size_elsewhere(self, uri: str) -> int:
+        if not self._policy.lets_read(uri):
+            raise InvalidRequestError(f"the blob lies elsewhere, at {uri}", code="external_blob", uri=uri)
+        return source_size(uri)
 
     def to_dict(self) -> dict[str, Any]:
         """As a JSON document; what there is not is left out."""
@@ -123,6 +137,7 @@ def blob_of(parts: Parts, snapshot: Snapshot, *, entity: str, type_name: str, id
         uri=uri,
         _stored=stored,
         _skipped=head.skipped,
+        _policy=parts.settings.external_blobs,
     )
 
 

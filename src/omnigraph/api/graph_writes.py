@@ -17,6 +17,7 @@ from omnigraph.language.query import bind_params, compile, wrong_under_any_schem
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.pipeline.load.request import LoadProgress
 from omnigraph.storage import paths
+from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame
 from omnigraph.transaction.write import Receipt, WriteOptions, write
@@ -71,6 +72,7 @@ class GraphWrites(OpenGraph):
         where = paths.branch_name(branch)
         text, chosen = as_text(query, name)
         given, now_ms = json_params(params), parts.clock.now_us() // 1_000
+        blobs = BlobIngress(parts.settings.external_blobs)
         options = WriteOptions(
             actor=actor,
             message=message,
@@ -82,7 +84,7 @@ class GraphWrites(OpenGraph):
         def under(accepted: Accepted) -> tuple[str, Affected, Receipt]:
             compiled = compile(text, accepted.schema, name=chosen)
             values = bind_params(compiled, given)
-            bound = mutation(accepted, compiled, values, now_ms=now_ms, ids=parts.ids)
+            bound = mutation(accepted, compiled, values, now_ms=now_ms, ids=parts.ids, blobs=blobs)
             receipt = write(parts, where, bound.operation, options)
             return compiled.name, bound.affected(receipt.entry), receipt
 
@@ -154,8 +156,9 @@ class GraphWrites(OpenGraph):
             prune_previous=prune_previous,
         )
         # Read here and only once: a stream gives its rows a single time.
-        node_rows = {type_name: Frame(rows, f"node:{type_name}") for type_name, rows in nodes.items()}
-        edge_rows = {type_name: Frame(rows, f"edge:{type_name}") for type_name, rows in edges.items()}
+        blobs = BlobIngress(parts.settings.external_blobs, keeps_references=mode == Mode.OVERWRITE)
+        node_rows = {type_name: Frame(rows, f"node:{type_name}", blobs) for type_name, rows in nodes.items()}
+        edge_rows = {type_name: Frame(rows, f"edge:{type_name}", blobs) for type_name, rows in edges.items()}
 
         def under(accepted: Accepted) -> tuple[RowsToWrite, Receipt]:
             rows = rows_to_write(accepted, node_rows, edge_rows, mode=mode, ids=parts.ids)

@@ -142,6 +142,7 @@ def _settings(options: OpenOptions) -> Settings:
         auto_compact=options.auto_compact,
         tail_fragments_max=options.tail_fragments_max,
         protection_s=options.protection_s,
+        external_blobs=options.external_blobs,
     )
 
 

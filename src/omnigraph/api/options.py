@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from omnigraph import limits
+from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, ExternalBlobPolicy
 from omnigraph.storage.external_store import ExternalStore
 from omnigraph.storage.object_stores.s3 import S3Options
 
@@ -27,6 +28,7 @@ class OpenOptions:
         protection_s: for how long a commit keeps its data after it was made, even if it is pruned. 0 for not at all;
             the commit just superseded keeps it all the same.
         cache_bytes: how much reads may keep in memory of columns, indexes and adjacency.
+        external_blobs: which places blobs may lie at that are not the graph's own; by default none.
     """
 
     durability: str = "power"
@@ -36,3 +38,4 @@ class OpenOptions:
     tail_fragments_max: int = limits.TAIL_FRAGMENTS_MAX
     protection_s: float = limits.PROTECTION_WINDOW_S
     cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX
+    external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS

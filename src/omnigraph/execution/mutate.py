@@ -21,6 +21,7 @@ from omnigraph.language.query import CompiledQuery, Params
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.storage.conform import nulls
+from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.constraint_rules.ends import edge_ids_at
@@ -59,7 +60,15 @@ class Mutation:
         return Affected(nodes if isinstance(nodes, int) else 0, edges if isinstance(edges, int) else 0)
 
 
-def mutation(accepted: Accepted, compiled: CompiledQuery, params: Params, *, now_ms: int, ids: IdSource) -> Mutation:
+def mutation(
+    accepted: Accepted,
+    compiled: CompiledQuery,
+    params: Params,
+    *,
+    now_ms: int,
+    ids: IdSource,
+    blobs: BlobIngress | None = None,
+) -> Mutation:
     """A mutation ready to be written.
 
     Args:
@@ -68,6 +77,7 @@ def mutation(accepted: Accepted, compiled: CompiledQuery, params: Params, *, now
         params: a value for every parameter.
         now_ms: the instant of this execution, milliseconds since 1970.
         ids: where new ids come from.
+        blobs: what becomes of addresses of blobs; none is allowed by default.
 
     Returns:
         Its write. Inserts alone may run again on a newer head; updates and deletes, which chose their rows on sight of
@@ -79,7 +89,7 @@ def mutation(accepted: Accepted, compiled: CompiledQuery, params: Params, *, now
     plan = compiled.plan
     if not isinstance(plan, steps.MutationPlan):
         raise InvalidRequestError(f"query '{compiled.name}' only reads; it is no mutation")
-    execution = Execution(params, now_ms)
+    execution = Execution(params, now_ms, blobs)
 
     def run(staging: Staging) -> None:
         refuse_other_schema(accepted, staging)
@@ -166,7 +176,7 @@ class _Statements:
             return
         before = self.execution.on(rows)
         for each in step.assignments:
-            column = assigned_column(before.values(_given(each)), each.type, each.property)
+            column = assigned_column(before.values(_given(each)), each.type, each.property, self.execution.blobs)
             place = rows.schema.get_field_index(each.property)
             rows = rows.set_column(place, rows.schema.field(place), column)
         self.staging.upsert(node.type_key, rows)
@@ -211,7 +221,7 @@ class _Statements:
             value = self.execution.value(given)
             if each.property in key and value.null_count:
                 raise InvalidRequestError(f"insert @key property '{each.property}' cannot contain null")
-            columns[each.property] = assigned_column(value, each.type, each.property)
+            columns[each.property] = assigned_column(value, each.type, each.property, self.execution.blobs)
         missing = sorted(key.difference(columns))
         if missing:
             raise InvalidRequestError(f"insert missing @key property '{missing[0]}'")

@@ -14,6 +14,7 @@ from omnigraph.language.query import Params
 from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.model.types import PropertyType
 from omnigraph.storage.conform import from_arrow
+from omnigraph.storage.external_blobs import BlobIngress
 
 _NOTHING = pa.table({})
 _ENDS = {End.FROM: SRC, End.TO: DST}
@@ -22,9 +23,10 @@ _ENDS = {End.FROM: SRC, End.TO: DST}
 class Execution:
     """One execution of one mutation: its parameters and its instant, the same for every statement and every try."""
 
-    def __init__(self, params: Params, now_ms: int) -> None:
+    def __init__(self, params: Params, now_ms: int, blobs: BlobIngress | None = None) -> None:
         self.params = params
         self.now_ms = now_ms
+        self.blobs = blobs
 
     def value(self, expression: Expression) -> Values:
         """The one value of an expression that depends on no row."""

@@ -10,6 +10,7 @@ from omnigraph.execution.arrays import Values, pc
 from omnigraph.language.plan.expressions import Value
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_BOUNDS, PropertyType, Scalar
 from omnigraph.storage.conform import from_arrow
+from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.storage.layout import arrow_name, arrow_type
 
 
@@ -38,13 +39,14 @@ def plain_column(value: Value, of: PropertyType) -> "pa.Array[Any] | None":
     return column
 
 
-def assigned_column(values: Values, of: PropertyType, name: str) -> "pa.Array[Any]":
+def assigned_column(values: Values, of: PropertyType, name: str, blobs: BlobIngress | None = None) -> "pa.Array[Any]":
     """Computed values in the type their property has in the table.
 
     Args:
         values: one per row.
         of: the property's type.
         name: its name.
+        blobs: what becomes of addresses of blobs; none is allowed by default.
 
     Returns:
         As many values.
@@ -62,7 +64,7 @@ def assigned_column(values: Values, of: PropertyType, name: str) -> "pa.Array[An
         wrong = values.filter(pc.invert(pc.is_finite(values)))
         if len(wrong):
             raise InvalidRequestError(f"value {wrong[0].as_py()} for property '{name}' must be finite")
-    return from_arrow(values, of, name)
+    return from_arrow(values, of, name, blobs)
 
 
 def _refuse_outside(values: Values, of: PropertyType) -> None:

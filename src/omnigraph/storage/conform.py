@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph import limits
-from omnigraph.errors import InvalidRequestError, LimitError
+from omnigraph.errors import InvalidRequestError, LimitError, beyond_limit
 from omnigraph.model.types import FLOAT_SCALARS, PropertyType, Scalar
 from omnigraph.storage import instants
-from omnigraph.storage.blob_values import managed_column
+from omnigraph.storage.blob_values import BASE64, managed_column
+from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, BlobIngress
 from omnigraph.storage.layout import arrow_name, arrow_type
-from omnigraph.storage.single_values import blob_bytes, misfit, shown, stored
+from omnigraph.storage.single_values import misfit, shown, stored
 
 # The stubs know what a kernel takes only where the Arrow type is known; here no type is.
 pc: Any = pyarrow.compute
@@ -26,13 +27,16 @@ pc: Any = pyarrow.compute
 _NUMERIC = PropertyType(Scalar.F32)
 
 
-def from_arrow(column: "pa.Array[Any] | pa.ChunkedArray[Any]", of: PropertyType, name: str) -> "pa.Array[Any]":
+def from_arrow(
+    column: "pa.Array[Any] | pa.ChunkedArray[Any]", of: PropertyType, name: str, blobs: BlobIngress | None = None
+) -> "pa.Array[Any]":
     """A column in the type its property has in the table.
 
     Args:
         column: the values, in whatever Arrow type they came.
         of: the property's type.
         name: the property's name, for messages.
+        blobs: what becomes of addresses; none is allowed by default.
 
     Returns:
         As many values, in one piece.
@@ -48,17 +52,22 @@ def from_arrow(column: "pa.Array[Any] | pa.ChunkedArray[Any]", of: PropertyType,
         return nulls(len(whole), of)
     if of.is_vector:
         return _vectors(whole, of, name)
+    if of.is_blob and _is_text(whole.type):
+        return _blobs(whole.to_pylist(), name, blobs)
     return _lists(whole, of, name) if of.list else _scalars(whole, of.scalar, name, inside=False)
 
 
-def from_python(values: Sequence[object], of: PropertyType, name: str) -> "pa.Array[Any]":
+def from_python(
+    values: Sequence[object], of: PropertyType, name: str, blobs: BlobIngress | None = None
+) -> "pa.Array[Any]":
     """Python or JSON values as a column of the table.
 
     Args:
         values: None for an absent one; dates as `date`, ISO text or days since 1970, instants as `datetime`, ISO text
-            or milliseconds since 1970, blobs as bytes or `base64:…`, lists and vectors as sequences.
+            or milliseconds since 1970, blobs as bytes, `base64:…` or an address, lists and vectors as sequences.
         of: the property's type.
         name: the property's name, for messages.
+        blobs: what becomes of addresses; none is allowed by default.
 
     Returns:
         As many values.
@@ -71,6 +80,8 @@ def from_python(values: Sequence[object], of: PropertyType, name: str) -> "pa.Ar
         raise InvalidRequestError(missing(of, name))
     if of.list or of.is_vector:
         return _nested(values, of, name)
+    if of.is_blob:
+        return _blobs(values, name, blobs)
     return _singles(values, of.scalar, name, inside=False)
 
 
@@ -122,7 +133,7 @@ def _cast(whole: "pa.Array[Any]", scalar: Scalar) -> "pa.Array[Any] | None":
         pa.ArrowInvalid: some value does not fit.
     """
     kind = whole.type
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    is_text = _is_text(kind)
     target = arrow_type(PropertyType(scalar))
     match scalar:
         case Scalar.STRING if is_text:
@@ -149,9 +160,6 @@ def _cast(whole: "pa.Array[Any]", scalar: Scalar) -> "pa.Array[Any] | None":
             return instants.instants_of(whole)
         case Scalar.DATETIME if pa.types.is_date(kind):
             return instants.instants_of(whole.cast(pa.timestamp("ms")))
-        case Scalar.BLOB if is_text:
-            decoded = [None if each is None else blob_bytes(each) for each in whole.to_pylist()]
-            return _bounded(pa.array(decoded, pa.large_binary()))
         case Scalar.BLOB if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
             return managed_column(_bounded(whole.cast(target)))
         case _:
@@ -210,6 +218,10 @@ def _vectors(whole: "pa.Array[Any]", of: PropertyType, name: str) -> "pa.Array[A
     return vectors.take(pc.if_else(whole.is_valid(), places, pa.scalar(None, pa.int64())))
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
 def _is_list(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
@@ -233,14 +245,7 @@ def _first_misfit(whole: "pa.Array[Any]", scalar: Scalar, name: str, *, inside: 
 def _bounded(blobs: "pa.Array[Any]") -> "pa.Array[Any]":
     size = pc.sum(pc.binary_length(blobs)).as_py() or 0
     if size > limits.BLOB_INPUT_BYTES_MAX:
-        resource = "decoded blob input bytes"
-        raise LimitError(
-            f"resource limit exceeded for {resource}: actual {size}, limit {limits.BLOB_INPUT_BYTES_MAX}",
-            code="resource_limit",
-            resource=resource,
-            limit=limits.BLOB_INPUT_BYTES_MAX,
-            actual=size,
-        )
+        raise beyond_limit("decoded blob input bytes", actual=size, limit=limits.BLOB_INPUT_BYTES_MAX)
     return blobs
 
 
@@ -256,7 +261,23 @@ def _singles(values: Sequence[object], scalar: Scalar, name: str, *, inside: boo
     # Days and milliseconds are numbers here already; Arrow would take only `date` and `datetime` for them.
     number = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}.get(scalar)
     column: pa.Array[Any] = pa.array(found, target if number is None else number)
-    return _bounded(column) if scalar is Scalar.BLOB else column if number is None else column.view(target)
+    return column if number is None else column.view(target)
+
+
+def _blobs(values: Sequence[object], name: str, ingress: BlobIngress | None) -> "pa.Array[Any]":
+    """Blobs as cells; those that lie elsewhere all at once."""
+    elsewhere = [each for each in values if isinstance(each, str) and not each.startswith(BASE64)]
+    within = [None if isinstance(each, str) and not each.startswith(BASE64) else each for each in values]
+    found = [None if each is None else stored(each, Scalar.BLOB) for each in within]
+    for was, fits in zip(within, found, strict=True):
+        if was is not None and fits is None:
+            raise InvalidRequestError(misfit(was, Scalar.BLOB, name))
+    if elsewhere:
+        cells = iter((ingress or BlobIngress(NO_EXTERNAL_BLOBS)).cells(elsewhere))
+        found = [
+            next(cells) if fits is None and was is not None else fits for was, fits in zip(values, found, strict=True)
+        ]
+    return _bounded(pa.array(found, arrow_type(PropertyType(Scalar.BLOB))))
 
 
 def _nested(values: Sequence[object], of: PropertyType, name: str) -> "pa.Array[Any]":

@@ -12,6 +12,7 @@ from omnigraph.ids import IdSource
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.conform import from_arrow, from_python, missing, nulls
+from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.storage.layout import table_schema
 from omnigraph.transaction.constraint_rules.rules import TypeRules
 from omnigraph.transaction.constraint_rules.uniqueness import check_unique_within
@@ -47,17 +48,19 @@ class Incoming:
 class Frame:
     """Named columns, as Arrow or as Python values, read once from whatever they came in."""
 
-    def __init__(self, given: object, what: str) -> None:
+    def __init__(self, given: object, what: str, blobs: BlobIngress | None = None) -> None:
         """Read rows.
 
         Args:
             given (object): an Arrow table, a reader or stream, a data frame, or a sequence of dictionaries.
             what (str): the type they are of, for messages.
+            blobs (BlobIngress | None): what becomes of addresses of blobs; none is allowed by default.
 
         Raises:
             InvalidRequestError: it is none of these, or has two columns of one name.
         """
         self._columns: dict[str, pa.ChunkedArray[Any] | list[object]]
+        self._blobs = blobs
         if isinstance(given, Sequence) and not isinstance(given, str | bytes):
             names = dict.fromkeys(name for row in given for name in _row(row, what))
             self._columns = {str(name): [row.get(name) for row in given] for name in names}
@@ -106,7 +109,9 @@ class Frame:
             if not of.nullable and self.count:
                 raise InvalidRequestError(missing(of, name))
             return nulls(self.count, of)
-        return from_python(found, of, name) if isinstance(found, list) else from_arrow(found, of, name)
+        if isinstance(found, list):
+            return from_python(found, of, name, self._blobs)
+        return from_arrow(found, of, name, self._blobs)
 
 
 def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource) -> Incoming:

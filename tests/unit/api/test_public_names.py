@@ -8,14 +8,15 @@ import pytest
 import omnigraph
 
 NAMES = {
-    "AlreadyExistsError", "Blame", "Blob", "Branches", "ChangeGapError", "ChangeRefusedError", "Commit",
-    "ConflictError", "ConstraintError", "Diff", "EngineStats", "EntityChange", "EntityEvent", "FeedPage",
-    "FormatError", "Graph", "GraphError", "InternalError", "InvalidRequestError", "LimitError", "LoadProgress",
-    "LoadResult", "Maintenance", "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode",
-    "MutationResult", "Neighbourhood", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError",
-    "ParseError", "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits",
-    "ReclaimedError", "Result", "ResultStream", "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot",
-    "Tag", "UnavailableError", "VerifyReport", "WriteResult", "init", "open", "verify",
+    "AllowedBase", "AlreadyExistsError", "Blame", "Blob", "BlobScope", "BlobSourceError", "Branches", "ChangeGapError",
+    "ChangeRefusedError", "Commit", "ConflictError", "ConstraintError", "Diff", "EngineStats", "EntityChange",
+    "EntityEvent", "ExternalBlobPolicy", "FeedPage", "FormatError", "Graph", "GraphError", "InternalError",
+    "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance", "MaintenanceReport",
+    "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult", "Neighbourhood", "NotFoundError",
+    "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError", "PermissionDeniedError", "Point",
+    "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result", "ResultStream", "RevertConflict",
+    "RevertConflictError", "RevertResult", "Snapshot", "Tag", "UnavailableError", "VerifyReport", "WriteResult", "init",
+    "open", "verify",
 }  # fmt: skip
 HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars")
 

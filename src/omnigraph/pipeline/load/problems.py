@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from itertools import groupby
 
-from omnigraph.errors import ConflictError, ConstraintError, GraphError, InvalidRequestError, LimitError
+from omnigraph.errors import (
+    BlobSourceError,
+    ConflictError,
+    ConstraintError,
+    GraphError,
+    InvalidRequestError,
+    LimitError,
+)
 from omnigraph.pipeline.load.blocks import lines_at
 from omnigraph.pipeline.load.sources import Source
 
@@ -135,5 +142,7 @@ def _again(problem: Problem, message: str) -> GraphError:
             return ConstraintError(message, **error.details)
         case LimitError():
             return LimitError(message, code=error.code, **error.details)
+        case BlobSourceError():
+            return BlobSourceError(message, **error.details)
         case _:
             return InvalidRequestError(message, code=error.code, **error.details)
