@@ -1,17 +1,12 @@
-"""What every part of an open graph has: where it is, its branches, tags and commits, and its end."""
+"""What every part of an open graph has: where it is, and its end."""
 
 from dataclasses import replace
 from typing import Self
 
 from omnigraph import limits
-from omnigraph.api.branches import Branches
-from omnigraph.api.changes import ChangeFeed
-from omnigraph.api.commits import Commits
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Reading, Snapshot
-from omnigraph.api.tags import Tags
-from omnigraph.api.tail_compaction import TailCompaction
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.storage import paths
@@ -22,10 +17,6 @@ class OpenGraph:
     """An open graph: what it is, and how it ends. What can be done with it is in the classes made from this one."""
 
     def __init__(self, parts: Parts, schemas: Schemas, *, cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX) -> None:
-        self._tails: TailCompaction | None = None
-        if parts.settings.auto_compact and not parts.read_only:
-            self._tails = TailCompaction(parts, lambda digest: schemas.of(digest).schema)
-            parts = replace(parts, published=self._tails.noticed)
         engine = QueryEngine(
             parts.tables, parts.store, read_only=parts.read_only, clock=parts.clock, cache_bytes=cache_bytes
         )
@@ -47,34 +38,11 @@ class OpenGraph:
         """Whether writes are refused."""
         return self._parts.read_only
 
-    @property
-    def branches(self) -> Branches:
-        """Its branches."""
-        return Branches(self._open())
-
-    @property
-    def commits(self) -> Commits:
-        """The states it went through."""
-        return Commits(self._open())
-
-    @property
-    def changes(self) -> ChangeFeed:
-        """What happened on its branches, for whoever follows them."""
-        self._open()
-        return ChangeFeed(self._reading)
-
-    @property
-    def tags(self) -> Tags:
-        """Its tags."""
-        return Tags(self._open())
-
     # -- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Refuse further calls. Everything acknowledged is on the store already; a compaction under way is ended."""
+        """Refuse further calls. Everything acknowledged is on the store already."""
         self._closed = True
-        if self._tails is not None:
-            self._tails.close()
 
     def __enter__(self) -> Self:
         return self

@@ -9,7 +9,6 @@ import pyarrow as pa
 from omnigraph.api.neighbourhood import Neighbourhood, neighbourhood
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
-from omnigraph.api.pruning import as_reclaimed
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
@@ -106,6 +105,8 @@ class Snapshot:
         try:
             rows = self._engine.run(at, compiled, bound, schema=self._accepted.schema, limits=limits)
         except FormatError as fault:
+            from omnigraph.api.pruning import as_reclaimed  # noqa: PLC0415  (what sweeps, for a file that is gone)
+
             raise as_reclaimed(self._parts, at.record, fault) from fault
         return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
 

@@ -79,7 +79,7 @@ def _found(call: Call, graph: Any) -> Any:  # noqa: ANN401  (imported only where
 @contextmanager
 def _destination(call: Call) -> Iterator[IO[bytes]]:
     if call.args.out is None:
-        yield call.answers_to.buffer  # type: ignore[attr-defined]  # stdout, which has one
+        yield call.answers_to.buffer
     else:
         with whole_file(Path(call.args.out), "the blob") as file:
             yield file
