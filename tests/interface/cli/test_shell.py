@@ -12,12 +12,12 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 import omnigraph
-from omnigraph.cli.shell.completing import suggestions
 from omnigraph.cli.shell.prompt import Terminal, _Colours, _SchemaCompleter
 from omnigraph.cli.shell.session import COMMANDS, Session
 from omnigraph.cli.shell.statement import as_query, is_whole
 from omnigraph.clock import SystemClock
 from omnigraph.ids import UlidSource
+from omnigraph.language.query.completing import suggestions
 from omnigraph.language.schema import accept
 from omnigraph.testing.command_line import Ended, Run
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from omnigraph.cli.viz.drawing import Drawing
+from omnigraph.drawing.drawing import Drawing
 from omnigraph.testing.command_line import Run
 
 CHROMIUM = shutil.which("chromium")

@@ -14,11 +14,11 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import ColorDepth, Output
 
-from omnigraph.cli.shell.completing import suggestions, typed
 from omnigraph.cli.shell.session import COMMANDS, Session
 from omnigraph.cli.shell.statement import is_command, is_whole
 from omnigraph.errors import GraphError
 from omnigraph.language import lexer
+from omnigraph.language.query.completing import suggestions, typed
 from omnigraph.language.text import Source
 
 _STYLES = {

@@ -4,7 +4,7 @@ from typing import Any
 
 from omnigraph.api.graph import Graph
 from omnigraph.branch.entity_change import EntityChange, EntityKind, Op
-from omnigraph.cli.viz.drawing import Drawing, named
+from omnigraph.drawing.drawing import Drawing, named
 from omnigraph.model.schema import EdgeType, Schema
 
 _MARKS = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from omnigraph.api.commits import Commit
 from omnigraph.api.graph import Graph
-from omnigraph.cli.viz.drawing import Drawing
+from omnigraph.drawing.drawing import Drawing
 
 _STEP, _LANE = 96, 90
 

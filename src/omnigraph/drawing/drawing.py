@@ -113,4 +113,4 @@ def named(properties: Mapping[str, Any], entity_id: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("omnigraph.cli.viz").joinpath(name).read_text(encoding="utf-8")
+    return files("omnigraph.drawing").joinpath(name).read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """A schema drawn: node types as cards with their properties, edge types between them."""
 
 from omnigraph.api.snapshot import Snapshot
-from omnigraph.cli.viz.drawing import Drawing
+from omnigraph.drawing.drawing import Drawing
 
 
 def drawn(snapshot: Snapshot) -> Drawing:

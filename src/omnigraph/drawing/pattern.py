@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.api.snapshot import Snapshot
-from omnigraph.cli.viz.drawing import Drawing, named
+from omnigraph.drawing.drawing import Drawing, named
 from omnigraph.errors import InvalidRequestError, ParseError
 from omnigraph.language.plan.expressions import NodeValue
 from omnigraph.language.query import compile, format_file, syntax

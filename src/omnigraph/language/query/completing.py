@@ -1,4 +1,4 @@
-"""What could come next at the prompt: types, properties and edges from the schema, variables from what was typed."""
+"""What could come next where somebody types: words of the schema, and variables from what was typed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
