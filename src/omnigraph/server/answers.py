@@ -1,0 +1,55 @@
+"""Answers: documents and rows as JSON."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from omnigraph import limits
+from omnigraph.api.result import Result
+
+JSON = "application/json"
+
+
+def json_bytes(document: object) -> bytes:
+    """A document as JSON, as short as it can be."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def answered(document: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A document as an answer. Built here, in the thread of the call: sending it is nobody's work but the loop's."""
+    return Response(json_bytes(document), status_code=status, headers=headers, media_type=JSON)
+
+
+def rows_answered(result: Result, *, headers: Mapping[str, str] | None = None, legacy: bool = False) -> Response:
+    """The rows of a query as an answer; many rows are made into JSON some at a time, while they are sent.
+
+    Args:
+        result: of the query.
+        headers: of the answer.
+        legacy: leave the commit out, as answers of old did.
+    """
+    if result.row_count <= limits.SERVER_ROWS_AT_ONCE:
+        document = result.to_json()
+        if legacy:
+            document.pop("graph_commit_id")
+        return answered(document, headers=headers)
+    return StreamingResponse(_pieces(result, legacy=legacy), headers=headers, media_type=JSON)
+
+
+def _pieces(result: Result, *, legacy: bool) -> Iterator[bytes]:
+    table = result.to_arrow()
+
+    def part(rows: Any) -> Result:  # noqa: ANN401  (an Arrow table)
+        return Result(rows, query_name=result.query_name, branch=result.branch, commit=result.commit)
+
+    document = part(table.slice(0, 0)).to_json() | {"row_count": result.row_count}
+    commit = document.pop("graph_commit_id")
+    document.pop("rows")
+    yield json_bytes(document)[:-1] + b',"rows":['
+    for start in range(0, table.num_rows, limits.SERVER_ROWS_AT_ONCE):
+        rows = json_bytes(part(table.slice(start, limits.SERVER_ROWS_AT_ONCE)).to_pylist())[1:-1]
+        yield (b"," if start else b"") + rows
+    yield b"]}" if legacy else b'],"graph_commit_id":' + json_bytes(commit) + b"}"

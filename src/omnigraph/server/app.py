@@ -1,0 +1,105 @@
+"""The application: graphs, routes, and the answers to everything that goes wrong."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio.to_thread
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from omnigraph.clock import SystemClock
+from omnigraph.errors import GraphError
+from omnigraph.ids import UlidSource
+from omnigraph.server.admission import Admission
+from omnigraph.server.answers import answered
+from omnigraph.server.errors import Refusal, answer
+from omnigraph.server.gate import Gate
+from omnigraph.server.opening import open_graphs
+from omnigraph.server.routes import ROUTERS
+from omnigraph.server.settings import ServerSettings
+from omnigraph.server.state import ServerState
+from omnigraph.version import VERSION
+
+_CODES = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
+
+
+def create_app(settings: ServerSettings) -> FastAPI:
+    """The application of one process, its graphs open.
+
+    Args:
+        settings (ServerSettings): what to serve, to whom.
+
+    Returns:
+        FastAPI: to be run by any ASGI server; its graphs are closed when it is shut down.
+
+    Raises:
+        InvalidRequestError: the settings contradict each other, or leave open who may come in.
+        GraphError: a graph that must be served cannot be opened.
+    """
+    clock = SystemClock()
+    graphs = open_graphs(settings)
+    state = ServerState(
+        settings=settings,
+        graphs=graphs,
+        admission=Admission(requests_max=settings.actor_requests_max, bytes_max=settings.actor_bytes_max),
+        clock=clock,
+        ids=UlidSource(clock),
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+        yield
+        graphs.close()
+
+    app = FastAPI(
+        title="Omnigraph API",
+        version=VERSION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    app.state.server = state
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(GraphError, _graph_error)
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_middleware(Gate, state=state)
+    return app
+
+
+async def _graph_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, GraphError)
+    status, body = answer(error)
+    return answered(body, status=status)
+
+
+async def _refused(_: Request, refused: Exception) -> Response:
+    assert isinstance(refused, Refusal)
+    return answered(refused.body(), status=refused.status, headers=refused.headers)
+
+
+async def _not_valid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return answered({"error": _told(error.errors()), "code": "bad_request"}, status=400)
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    body = {"error": str(error.detail), "code": _CODES.get(error.status_code, "bad_request")}
+    return answered(body, status=error.status_code, headers=error.headers)
+
+
+def _told(problems: Any) -> str:  # noqa: ANN401  (pydantic's own description)
+    """What is wrong with a request, without repeating what it held."""
+    told = []
+    for each in problems[:3]:
+        where = ".".join(str(part) for part in each["loc"] if part not in ("body", "query", "path", "header"))
+        told.append(f"{where}: {each['msg']}" if where else str(each["msg"]))
+    more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+    return f"invalid request: {'; '.join(told)}{more}"

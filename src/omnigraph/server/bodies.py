@@ -1,0 +1,161 @@
+"""Bodies of requests, read whole before anything begins: bounded in bytes, in depth, and in the time they may take."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from omnigraph import limits
+from omnigraph.server.errors import Refusal
+
+
+class BoundedRequest(Request):
+    """A request whose body has a limit, and is JSON as the standard has it."""
+
+    body_bytes_max = limits.SERVER_BODY_BYTES_MAX
+    body_resource = "request_body_bytes"
+
+    async def body(self) -> bytes:
+        """The whole body.
+
+        Raises:
+            Refusal: it is too large, or comes too slowly.
+        """
+        if not hasattr(self, "_body"):
+            said = self.headers.get("content-length", "")
+            if said.isascii() and said.isdigit() and int(said) > self.body_bytes_max:
+                raise self._too_large(int(said))
+            try:
+                async with asyncio.timeout(limits.SERVER_BODY_S_MAX):
+                    self._body = await self._read()
+            except TimeoutError:
+                raise Refusal(408, f"the body did not come within {limits.SERVER_BODY_S_MAX:g} s") from None
+        return self._body
+
+    async def json(self) -> Any:  # noqa: ANN401  (whatever the body holds)
+        """The body as JSON.
+
+        Raises:
+            Refusal: it is none.
+        """
+        return parsed(await self.body())
+
+    async def _read(self) -> bytes:
+        pieces, size = [], 0
+        async for piece in self.stream():
+            size += len(piece)
+            if size > self.body_bytes_max:
+                raise self._too_large(size)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _too_large(self, actual: int) -> Refusal:
+        limit = {"resource": self.body_resource, "limit": self.body_bytes_max, "actual": actual}
+        return Refusal(
+            413,
+            f"resource limit exceeded for {self.body_resource}: actual {actual}, limit {self.body_bytes_max}",
+            details={"resource_limit": limit},
+        )
+
+
+class LoadRequest(BoundedRequest):
+    """A request with rows in its body."""
+
+    body_bytes_max = limits.SERVER_LOAD_BODY_BYTES_MAX
+
+
+class NdjsonRequest(LoadRequest):
+    """A request whose body is rows."""
+
+    body_resource = "graph_batch_request_bytes"
+
+
+class BoundedRoute(APIRoute):
+    """A route whose requests are bounded."""
+
+    request_class: type[BoundedRequest] = BoundedRequest
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, which gets a bounded request."""
+        handle = super().get_route_handler()
+        takes_json = self.body_field is not None
+
+        async def bounded(request: Request) -> Response:
+            if takes_json and _has_body(request) and not _is_json(request.headers.get("content-type", "")):
+                raise Refusal(415, "expected a request with `Content-Type: application/json`")
+            return await handle(self.request_class(request.scope, request.receive))
+
+        return bounded
+
+
+class LoadRoute(BoundedRoute):
+    """A route that takes rows within JSON."""
+
+    request_class = LoadRequest
+
+
+class NdjsonRoute(BoundedRoute):
+    """A route that takes lines of rows."""
+
+    request_class = NdjsonRequest
+
+
+def parsed(body: bytes) -> Any:  # noqa: ANN401  (whatever the body holds)
+    """JSON as the standard has it: UTF-8, no NaN, no halves of characters, and not too deep.
+
+    Raises:
+        Refusal: it is none.
+    """
+    try:
+        found = json.loads(body.decode(), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as fault:
+        said = "it is nested too deeply" if isinstance(fault, RecursionError) else str(fault)
+        raise Refusal(400, f"the body is not JSON: {said}") from None
+    _check(found, check_texts=b"\\u" in body)
+    return found
+
+
+def _check(value: object, *, check_texts: bool) -> None:
+    level: list[object] = [value]
+    for _ in range(limits.SERVER_JSON_DEPTH_MAX):
+        texts = [each for each in level if isinstance(each, str)] if check_texts else []
+        inner: list[object] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner += each.values()
+                if check_texts:
+                    texts += each
+            elif isinstance(each, list):
+                inner += each
+        for text in texts:
+            if not _is_text(text):
+                raise Refusal(400, "the body is not JSON: half of a surrogate pair stands alone")
+        if not inner:
+            return
+        level = inner
+    raise Refusal(400, f"the body is nested more than {limits.SERVER_JSON_DEPTH_MAX} levels deep")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _has_body(request: Request) -> bool:
+    return request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+
+
+def _is_json(content_type: str) -> bool:
+    media, _, _ = content_type.partition(";")
+    media = media.strip().lower()
+    return media == "application/json" or (media.startswith("application/") and media.endswith("+json"))

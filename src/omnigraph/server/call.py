@@ -1,0 +1,96 @@
+"""One request to one graph: who asks, of which graph, and what it may hold meanwhile."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from omnigraph.api.graph import Graph
+from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.policy.rules import Action
+from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.state import ServerState
+from omnigraph.storage.paths import branch_name
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request.
+
+    Attributes:
+        served: the graph it is about.
+        actor: who asks; None where nobody has a token.
+        server: what all requests share.
+        body_bytes: how large its body is.
+    """
+
+    served: ServedGraph
+    actor: str | None
+    server: ServerState
+    body_bytes: int
+
+    @property
+    def graph(self) -> Graph:
+        """The graph itself."""
+        return self.served.graph
+
+    def authorize(self, action: Action, *, branch: str | None = None, target_branch: str | None = None) -> None:
+        """Refuse what the caller may not do; see `Authority.authorize`.
+
+        Branches are judged by the names they are stored under, however they were spelled.
+        """
+        self.served.authority.authorize(
+            self.actor,
+            action,
+            branch=None if branch is None else branch_name(branch),
+            target_branch=None if target_branch is None else branch_name(target_branch),
+        )
+
+    def reads(self, branch: str | None = None) -> None:
+        """Refuse a read that is not allowed."""
+        self.authorize(Action.READ, branch=branch)
+
+    def reads_at(self, *, branch: str | None = None, commit: str | None = None, tag: str | None = None) -> None:
+        """Refuse a read that is not allowed on the branch that has what is read."""
+        self.reads(self.owner(branch=branch, commit=commit, tag=tag))
+
+    def owner(self, *, branch: str | None = None, commit: str | None = None, tag: str | None = None) -> str:
+        """The branch that has a state, however it is named.
+
+        Raises:
+            NotFoundError: there is no such commit or tag.
+        """
+        if commit is not None:
+            return self.graph.commits.show(commit).branch
+        if tag is not None:
+            return self.graph.tags.read(tag).branch
+        return MAIN_BRANCH if branch is None else branch
+
+    @contextmanager
+    def writing(self, action: Action, *, branch: str | None = None, target_branch: str | None = None) -> Iterator[None]:
+        """Let a write through, and count it while it runs.
+
+        Raises:
+            Refusal: it is not allowed, or the actor has too much under way.
+        """
+        self.authorize(action, branch=branch, target_branch=target_branch)
+        with self.admitted():
+            yield
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Count the call among those of its actor while it runs."""
+        with self.server.admission.admitted(self.actor, self.body_bytes):
+            yield
+
+
+async def _call(request: Request) -> Call:
+    call = request.scope["state"]["call"]
+    assert isinstance(call, Call)
+    return call
+
+
+Served = Annotated[Call, Depends(_call)]
+"""A parameter of a route: the call."""

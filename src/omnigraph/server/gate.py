@@ -1,0 +1,115 @@
+"""The gate before every route: a name for the request, who asks, of which graph; then what came of it."""
+
+import logging
+import re
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from omnigraph import limits
+from omnigraph.server.answers import answered
+from omnigraph.server.call import Call
+from omnigraph.server.errors import Refusal
+from omnigraph.server.logs import log
+from omnigraph.server.state import ServerState
+
+REQUEST_ID = "x-request-id"
+# Whoever comes for these needs no token.
+PUBLIC_PATHS = frozenset({"/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico"})
+PUBLIC_PREFIXES = ("/explorer/",)
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_GRAPH = re.compile(r"/graphs/([^/]*)(?:/.*)?")
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What went out."""
+
+    status: int = 0
+    size: int = 0
+
+
+class Gate:
+    """The outermost part of the application that knows of graphs."""
+
+    def __init__(self, app: ASGIApp, state: ServerState) -> None:
+        self._app = app
+        self._state = state
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = self._state.clock.monotonic()
+        headers = _headers(scope)
+        request_id = self._request_id(headers.get(REQUEST_ID, ""))
+        sent = _Sent()
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent.status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (REQUEST_ID.encode(), request_id.encode())]
+            elif message["type"] == "http.response.body":
+                sent.size += len(message.get("body", b""))
+            await send(message)
+
+        actor: str | None = None
+        self._under_way += 1
+        try:
+            actor = self._enter(scope, headers)
+            await self._app(scope, receive, watched)
+        except Refusal as refused:
+            await answered(refused.body(), status=refused.status, headers=refused.headers)(scope, receive, watched)
+        except Exception as fault:  # noqa: BLE001  (the last place that can answer)
+            log("fault", level=logging.ERROR, error=fault, request_id=request_id, path=scope["path"])
+            if not sent.status:
+                body = {"error": f"internal error (request {request_id})", "code": "internal"}
+                await answered(body, status=500)(scope, receive, watched)
+        finally:
+            self._under_way -= 1
+            self._done(scope, sent, actor, request_id, self._state.clock.monotonic() - began)
+
+    def _enter(self, scope: Scope, headers: dict[str, str]) -> str | None:
+        if self._under_way > limits.SERVER_REQUESTS_MAX:
+            raise Refusal(
+                429,
+                f"server in-flight count cap {limits.SERVER_REQUESTS_MAX} exceeded",
+                code="too_many_requests",
+                headers={"Retry-After": "1"},
+            )
+        path = scope["path"]
+        if path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIXES):
+            return None
+        tokens = self._state.settings.tokens
+        actor = tokens.actor_of(headers.get("authorization")) if tokens else None
+        state = scope.setdefault("state", {})
+        state["actor"] = actor
+        named = _GRAPH.fullmatch(path)
+        if named is not None:
+            said = headers.get("content-length", "")
+            size = int(said) if said.isascii() and said.isdigit() else 0
+            state["call"] = Call(self._state.graphs.named(named[1]), actor, self._state, size)
+        return actor
+
+    def _request_id(self, given: str) -> str:
+        return given if _REQUEST_ID.fullmatch(given) else self._state.ids.new()
+
+    def _done(self, scope: Scope, sent: _Sent, actor: str | None, request_id: str, seconds: float) -> None:
+        route = scope.get("route")
+        log(
+            "request",
+            request_id=request_id,
+            method=scope["method"],
+            path=scope["path"],
+            route=getattr(route, "path", None),
+            status=sent.status,
+            bytes=sent.size,
+            ms=round(seconds * 1_000, 3),
+            actor=actor,
+        )
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

@@ -1,0 +1,54 @@
+"""That the process answers, and which graphs it serves."""
+
+from fastapi import APIRouter, Request, Response
+
+from omnigraph.errors import GraphError
+from omnigraph.policy.rules import Action
+from omnigraph.server.answers import answered
+from omnigraph.server.responses import GraphListResponse, HealthOutput, ReadyOutput
+from omnigraph.server.routing import failing
+from omnigraph.server.state import ServerState
+from omnigraph.version import INTERNAL_SCHEMA, VERSION
+
+router = APIRouter()
+
+
+@router.get("/healthz", operation_id="health", tags=["health"], response_model=HealthOutput)
+async def health() -> Response:
+    """That the process answers."""
+    return answered({"status": "ok", "version": VERSION, "internal_schema_version": INTERNAL_SCHEMA})
+
+
+@router.get(
+    "/readyz",
+    operation_id="ready",
+    tags=["health"],
+    response_model=ReadyOutput,
+    responses={503: {"model": ReadyOutput, "description": "A graph cannot be read now."}},
+)
+def ready(request: Request) -> Response:
+    """Whether every graph that is served can be read."""
+    state: ServerState = request.app.state.server
+    graphs = {}
+    for served in state.graphs:
+        try:
+            served.graph.snapshot()
+            graphs[served.id] = "ready"
+        except GraphError as fault:
+            graphs[served.id] = fault.code
+    is_ready = all(each == "ready" for each in graphs.values())
+    return answered({"status": "ready" if is_ready else "unready", "graphs": graphs}, status=200 if is_ready else 503)
+
+
+@router.get(
+    "/graphs",
+    operation_id="listGraphs",
+    tags=["management"],
+    response_model=GraphListResponse,
+    responses=failing(),
+)
+def list_graphs(request: Request) -> Response:
+    """The graphs that are served, by id."""
+    state: ServerState = request.app.state.server
+    state.graphs.authority.authorize(request.scope["state"]["actor"], Action.GRAPH_LIST)
+    return answered({"graphs": [{"graph_id": each.id, "uri": each.graph.uri} for each in state.graphs]})

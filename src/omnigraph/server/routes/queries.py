@@ -1,0 +1,106 @@
+"""Queries."""
+
+from fastapi import Response
+
+from omnigraph import limits
+from omnigraph.api.result import Result
+from omnigraph.errors import InvalidRequestError
+from omnigraph.execution.engine import QueryLimits
+from omnigraph.language.query import parse
+from omnigraph.language.query.syntax import Mutation
+from omnigraph.server.answers import answered, rows_answered
+from omnigraph.server.call import Served
+from omnigraph.server.requests import ExplainRequest, QueryRequest, ReadRequest
+from omnigraph.server.responses import ExplainOutput, LegacyReadOutput, ReadOutput
+from omnigraph.server.routing import READING, WITH_BODY, failing, graph_router
+
+router = graph_router("queries")
+QUERY_LIMITS = QueryLimits(memory_bytes=limits.SERVER_QUERY_BYTES_MAX)
+
+
+@router.post(
+    "/query",
+    operation_id="cluster_query",
+    response_model=ReadOutput,
+    responses=failing(*READING, *WITH_BODY),
+)
+def query(body: QueryRequest, call: Served) -> Response:
+    """Answer a query. It sees one commit, whatever is written meanwhile."""
+    refuse_two_targets(body.branch, body.snapshot)
+    call.reads_at(branch=body.branch, commit=body.snapshot, tag=body.tag)
+    _refuse_mutation(body.query, body.name)
+    result = call.graph.query(
+        body.query,
+        body.params,
+        name=body.name,
+        branch=body.branch,
+        commit=body.snapshot,
+        tag=body.tag,
+        at=body.at,
+        limits=QUERY_LIMITS,
+    )
+    return rows_answered(result)
+
+
+@router.post(
+    "/read",
+    operation_id="cluster_read",
+    response_model=LegacyReadOutput,
+    deprecated=True,
+    responses=failing(*READING, *WITH_BODY),
+)
+def read(body: ReadRequest, call: Served) -> Response:
+    """Answer a query, in the words of old; see `query`."""
+    refuse_two_targets(body.branch, body.snapshot)
+    call.reads_at(branch=body.branch, commit=body.snapshot)
+    result: Result = call.graph.query(
+        body.query_source,
+        body.params,
+        name=body.query_name,
+        branch=body.branch,
+        commit=body.snapshot,
+        limits=QUERY_LIMITS,
+    )
+    return rows_answered(result, headers=superseded_by("query"), legacy=True)
+
+
+@router.post(
+    "/explain",
+    operation_id="cluster_explain",
+    response_model=ExplainOutput,
+    responses=failing(*READING, *WITH_BODY),
+)
+def explain(body: ExplainRequest, call: Served) -> Response:
+    """How a query or mutation would be carried out. Beyond the contract."""
+    refuse_two_targets(body.branch, body.snapshot)
+    call.reads_at(branch=body.branch, commit=body.snapshot, tag=body.tag)
+    plan = call.graph.explain(
+        body.query, name=body.name, branch=body.branch, commit=body.snapshot, tag=body.tag, at=body.at
+    )
+    return answered({"plan": plan.splitlines()})
+
+
+def refuse_two_targets(branch: str | None, snapshot: str | None) -> None:
+    """Refuse a read that names where in two ways.
+
+    Raises:
+        InvalidRequestError: both are there.
+    """
+    if branch is not None and snapshot is not None:
+        raise InvalidRequestError("request may specify branch or snapshot, not both")
+
+
+def superseded_by(route: str) -> dict[str, str]:
+    """The headers of a route of old."""
+    return {"Deprecation": "true", "Link": f'<{route}>; rel="successor-version"'}
+
+
+def _refuse_mutation(text: str, name: str | None) -> None:
+    """Send whoever wants to write to the route for it; any other mistake is left to the query itself."""
+    if not any(word in text for word in ("insert", "update", "delete")):
+        return
+    chosen = [each for each in parse(text).queries if name in (None, each.name)]
+    if len(chosen) == 1 and isinstance(chosen[0].body, Mutation):
+        raise InvalidRequestError(
+            f"query '{chosen[0].name}' contains mutations (insert/update/delete); use POST /mutate for write queries"
+        )

@@ -1,0 +1,47 @@
+"""What a server is started with."""
+
+from dataclasses import dataclass, field
+
+from omnigraph import limits
+from omnigraph.server.tokens import Tokens
+
+DEFAULT_BIND = "127.0.0.1:8080"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Everything a server is told; it travels to worker processes as it is.
+
+    Attributes:
+        store: the address of the one graph that is served.
+        graph_id: what that graph is called; by default the last part of its address.
+        cluster: the root of a cluster whose graphs are served instead.
+        policy: a file of rules for the one graph.
+        tokens: who may come in.
+        unauthenticated: everybody may, where there are no tokens.
+        require_all_graphs: do not start unless every graph can be opened.
+        read_only: refuse every write.
+        workers: how many processes answer.
+        threads: how many calls run at once in each.
+        actor_requests_max: how many writes and exports one actor may have under way in a process.
+        actor_bytes_max: and how many bytes of bodies.
+        maintain_every_s: seconds between passes of maintenance; None for none.
+        is_worker: this process is one of several, and leaves maintenance to the one that started it.
+        durability: what an acknowledged write survives, on local disk.
+    """
+
+    store: str | None = None
+    graph_id: str | None = None
+    cluster: str | None = None
+    policy: str | None = None
+    tokens: Tokens = field(default_factory=lambda: Tokens({}))
+    unauthenticated: bool = False
+    require_all_graphs: bool = False
+    read_only: bool = False
+    workers: int = 1
+    threads: int = limits.SERVER_THREADS_MAX
+    actor_requests_max: int = limits.SERVER_ACTOR_REQUESTS_MAX
+    actor_bytes_max: int = limits.SERVER_ACTOR_BYTES_MAX
+    maintain_every_s: float | None = None
+    is_worker: bool = False
+    durability: str = "power"

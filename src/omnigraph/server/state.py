@@ -1,0 +1,28 @@
+"""What all requests of a process share."""
+
+from dataclasses import dataclass
+
+from omnigraph.clock import Clock
+from omnigraph.ids import IdSource
+from omnigraph.server.admission import Admission
+from omnigraph.server.graphs import Graphs
+from omnigraph.server.settings import ServerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """What all requests of a process share.
+
+    Attributes:
+        settings: what the server was started with.
+        graphs: what it serves.
+        admission: what each actor has under way.
+        clock: measures how long things take.
+        ids: names requests.
+    """
+
+    settings: ServerSettings
+    graphs: Graphs
+    admission: Admission
+    clock: Clock
+    ids: IdSource

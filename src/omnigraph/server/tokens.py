@@ -1,0 +1,121 @@
+"""Bearer tokens: which actor a request is of. Only their digests are kept."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnigraph.errors import InvalidRequestError
+from omnigraph.server.errors import Refusal
+
+DEFAULT_ACTOR = "default"
+_ONE = "OMNIGRAPH_SERVER_BEARER_TOKEN"
+_FILE = "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"
+_JSON = "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON"
+_SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Who may come in.
+
+    Attributes:
+        actors: for each actor, the SHA-256 digest of its token.
+    """
+
+    actors: Mapping[str, bytes]
+
+    def __bool__(self) -> bool:
+        return bool(self.actors)
+
+    def actor_of(self, authorization: str | None) -> str:
+        """Whose request it is.
+
+        Args:
+            authorization: the header, if there is one.
+
+        Returns:
+            The actor.
+
+        Raises:
+            Refusal: there is no token, or it is nobody's.
+        """
+        scheme, _, token = (authorization or "").strip().partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            raise _unauthorized("missing bearer token")
+        # Headers come as Latin-1; what was typed is UTF-8.
+        digest = _digest_of(token.encode("latin-1", "replace"))
+        found = None
+        for actor, expected in self.actors.items():
+            # All of them, whichever it is: how long it takes tells nothing.
+            if hmac.compare_digest(digest, expected):
+                found = actor
+        if found is None:
+            raise _unauthorized("invalid bearer token")
+        return found
+
+
+def tokens_of(environment: Mapping[str, str]) -> Tokens:
+    """The tokens that the environment names.
+
+    Args:
+        environment: variables by name.
+
+    Returns:
+        Tokens: none where nothing is said.
+
+    Raises:
+        InvalidRequestError: a source cannot be read, or an actor or token is blank or there twice.
+    """
+    if environment.get(_SECRET):
+        raise InvalidRequestError(f"{_SECRET} is set, and this build reads no AWS secrets: use {_FILE} or {_JSON}")
+    pairs: list[tuple[str, str]] = []
+    if environment.get(_ONE) is not None:
+        pairs.append((DEFAULT_ACTOR, environment[_ONE]))
+    if environment.get(_FILE) is not None:
+        pairs += _pairs(_text_of(environment[_FILE]), _FILE)
+    elif environment.get(_JSON) is not None:
+        pairs += _pairs(environment[_JSON], _JSON)
+    actors: dict[str, bytes] = {}
+    for actor, token in ((actor.strip(), token.strip()) for actor, token in pairs):
+        if not actor:
+            raise InvalidRequestError("a bearer token belongs to a blank actor")
+        if not token:
+            raise InvalidRequestError(f"the bearer token of actor '{actor}' is blank")
+        if actor in actors:
+            raise InvalidRequestError(f"actor '{actor}' has two bearer tokens")
+        digest = _digest_of(token.encode())
+        if digest in actors.values():
+            raise InvalidRequestError(f"actor '{actor}' has the bearer token of another actor")
+        actors[actor] = digest
+    return Tokens(actors)
+
+
+def _text_of(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError) as fault:
+        raise InvalidRequestError(f"the bearer tokens in {file} cannot be read: {type(fault).__name__}") from None
+
+
+def _pairs(text: str, source: str) -> list[tuple[str, str]]:
+    wrong = InvalidRequestError(f"{source} must hold a JSON object of actors and their tokens")
+    try:
+        pairs = json.loads(text, object_pairs_hook=list)
+    except ValueError:
+        # Not chained: the fault quotes the text, and the text is secret.
+        raise wrong from None
+    if not isinstance(pairs, list) or not all(isinstance(each, tuple) and isinstance(each[1], str) for each in pairs):
+        raise wrong
+    return pairs
+
+
+def _digest_of(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
+
+
+def _unauthorized(message: str) -> Refusal:
+    return Refusal(401, message, code="unauthorized", headers={"WWW-Authenticate": "Bearer"})
