@@ -30,7 +30,7 @@ demo: setup  ## a tour of the store on a graph of its own, in a temporary folder
 	@$(RUN)/python -m omnigraph.cli.tour
 
 test: setup check  ## everything that must hold, in minutes
-	@$(RUN)/python -m pytest
+	@$(RUN)/python -m pytest -n 2 --dist loadgroup
 
 check: setup  ## format, lint, types, contracts
 	@$(RUN)/ruff format --check src tests benchmarks

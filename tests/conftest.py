@@ -17,6 +17,13 @@ from omnigraph.testing.s3_server import s3_server as running_s3_server
 S3_BUCKET = "omnigraph-tests"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share a run, each file is one process's, and all that asks for Spark is one's alone."""
+    for item in items:
+        file, _, _ = item.nodeid.partition("::")
+        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.nodeid else file))
+
+
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
     """An S3 server with the bucket `omnigraph-tests`."""
