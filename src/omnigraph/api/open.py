@@ -3,6 +3,7 @@
 import os
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.opening import settings_of, store_at
 from omnigraph.api.options import OpenOptions
 from omnigraph.api.schemas import Schemas, store_schema
 from omnigraph.api.verifying import VerifyReport, verified
@@ -13,10 +14,8 @@ from omnigraph.language.schema import accept
 from omnigraph.model.commit import MAIN
 from omnigraph.storage.layout import table_schemas
 from omnigraph.storage.object_store import ObjectStore
-from omnigraph.storage.object_stores.open import open_store
 from omnigraph.transaction import root
 from omnigraph.transaction.log import Log
-from omnigraph.transaction.parts import Settings
 
 _DEFAULTS = OpenOptions()
 
@@ -51,7 +50,7 @@ def init(
     clock = clock or SystemClock()
     ids = ids or UlidSource(clock)
     accepted = accept(schema, ids=ids)
-    store = _store(uri, options, read_only=False)
+    store = store_at(uri, options, read_only=False)
     # The schema must be there before the entry that names it; but not in a graph that is there already, which `init`
     # below refuses.
     is_new = Log(store, clock=clock).head(MAIN) is None
@@ -60,7 +59,7 @@ def init(
         store,
         table_schemas(accepted),
         schema=digest,
-        settings=_settings(options),
+        settings=settings_of(options),
         actor=actor,
         clock=clock,
         ids=ids,
@@ -94,9 +93,9 @@ def open(
         FormatError: it is newer than this release, damaged, or was never finished.
     """
     parts = root.open_root(
-        _store(uri, options, read_only=read_only),
+        store_at(uri, options, read_only=read_only),
         read_only=read_only,
-        settings=_settings(options),
+        settings=settings_of(options),
         clock=clock,
         ids=ids,
     )
@@ -128,31 +127,9 @@ def verify(
     """
     read_only = not quarantine
     parts = root.damaged_root(
-        _store(uri, options, read_only=read_only), read_only=read_only, settings=_settings(options)
+        store_at(uri, options, read_only=read_only), read_only=read_only, settings=settings_of(options)
     )
     if not any(parts.store.list("", limit=1)):
         raise NotFoundError(f"there is no graph at {parts.store.uri}", code="graph_not_found")
     schemas = Schemas(parts)
     return verified(parts, lambda digest: schemas.of(digest).schema, deep=deep, branch=branch, quarantine=quarantine)
-
-
-def _settings(options: OpenOptions) -> Settings:
-    return Settings(
-        durability=options.durability,
-        auto_compact=options.auto_compact,
-        tail_fragments_max=options.tail_fragments_max,
-        protection_s=options.protection_s,
-        external_blobs=options.external_blobs,
-    )
-
-
-def _store(uri: "str | os.PathLike[str] | ObjectStore", options: OpenOptions, *, read_only: bool) -> ObjectStore:
-    if not isinstance(uri, str | os.PathLike):
-        return uri
-    return open_store(
-        os.fspath(uri),
-        read_only=read_only,
-        durability=options.durability,
-        s3=options.s3,
-        external=options.external,
-    )

@@ -17,6 +17,7 @@ from omnigraph.errors import InvalidRequestError
 
 if TYPE_CHECKING:  # Lance takes seconds to import, and a command's help needs no graph
     from omnigraph.api.graph import Graph
+    from omnigraph.api.graph_queries import GraphQueries
 
 # The commands that may do their work on Spark.
 _ON_SPARK = frozenset(
@@ -127,6 +128,20 @@ class Call:
 
         with open_graph(address, read_only=read_only) as graph:
             yield graph
+
+    @contextmanager
+    def asked(self) -> "Iterator[GraphQueries]":
+        """The graph, opened for queries only: a small part of all that can be done with one, and sooner there."""
+        if self.scope.kind != "store":
+            with self.graph() as graph:
+                yield graph
+            return
+        address = self.storage()
+        with quick_imports(without="pandas"):
+            from omnigraph.api.opening import open_for_queries  # noqa: PLC0415  (heavy: only for commands that ask)
+
+        with open_for_queries(address) as asked:
+            yield asked
 
     def echo_target(self) -> None:
         """Say what is about to be written to."""

@@ -15,7 +15,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(call: Call) -> int:
     text = query_text(call.args)
-    with call.graph() as graph:
+    with call.asked() as graph:
         plan = graph.explain(text, name=call.args.name, branch=call.args.branch or "main")
     return call.show({"plan": plan.splitlines()}, plan)
 

@@ -30,7 +30,7 @@ def _run(call: Call) -> int:
     form = "json" if args.json else args.format or call.config.defaults.get("output", "table")
     if form not in render.FORMATS:
         raise InvalidRequestError(f"'{form}' is no output format; there are: {', '.join(render.FORMATS)}")
-    with call.graph() as graph:
+    with call.asked() as graph:
         result = graph.query(text, params, name=args.name, branch=args.branch, commit=args.snapshot)
         lines = render.rendered(
             result.to_json(),

@@ -15,7 +15,7 @@ def _show_arguments(parser: ArgumentParser) -> None:
 
 
 def _show(call: Call) -> int:
-    with call.graph() as graph:
+    with call.asked() as graph:
         text = graph.schema_text(branch=call.args.branch or "main")
     return call.show({"schema_source": text}, text.removesuffix("\n"))
 

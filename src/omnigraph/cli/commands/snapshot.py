@@ -14,9 +14,9 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.api.documents import snapshot_document  # noqa: PLC0415  (heavy)
+    with call.asked() as graph:
+        from omnigraph.api.documents import snapshot_document  # noqa: PLC0415  (heavy)
 
-    with call.graph() as graph:
         document = snapshot_document(graph.snapshot(branch=call.args.branch).record)
     lines = [f"{key}: {document[key]}" for key in ("graph_branch", "graph_manifest_version", "internal_schema_version")]
     lines += [

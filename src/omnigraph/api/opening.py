@@ -1,0 +1,55 @@
+"""From an address to a graph that is open for queries, and nothing else imported."""
+
+import os
+
+from omnigraph.api.graph_queries import GraphQueries
+from omnigraph.api.options import OpenOptions
+from omnigraph.api.schemas import Schemas
+from omnigraph.storage.object_store import ObjectStore
+from omnigraph.storage.object_stores.open import open_store
+from omnigraph.transaction import root
+from omnigraph.transaction.parts import Settings
+
+_DEFAULTS = OpenOptions()
+
+
+def open_for_queries(uri: "str | os.PathLike[str] | ObjectStore", *, options: OpenOptions = _DEFAULTS) -> GraphQueries:
+    """Open a graph in order to ask it something; like `omnigraph.open` with `read_only`, but sooner.
+
+    Args:
+        uri (str | os.PathLike[str] | ObjectStore): where it is.
+        options (OpenOptions): what may be chosen.
+
+    Returns:
+        GraphQueries: open.
+
+    Raises:
+        NotFoundError: there is no graph at `uri`.
+        FormatError: it is newer than this release, damaged, or was never finished.
+    """
+    parts = root.open_root(store_at(uri, options, read_only=True), read_only=True, settings=settings_of(options))
+    return GraphQueries(parts, Schemas(parts), cache_bytes=options.cache_bytes)
+
+
+def settings_of(options: OpenOptions) -> Settings:
+    """What was chosen, for the parts below."""
+    return Settings(
+        durability=options.durability,
+        auto_compact=options.auto_compact,
+        tail_fragments_max=options.tail_fragments_max,
+        protection_s=options.protection_s,
+        external_blobs=options.external_blobs,
+    )
+
+
+def store_at(uri: "str | os.PathLike[str] | ObjectStore", options: OpenOptions, *, read_only: bool) -> ObjectStore:
+    """The store at an address; a store that is given is taken as it is."""
+    if not isinstance(uri, str | os.PathLike):
+        return uri
+    return open_store(
+        os.fspath(uri),
+        read_only=read_only,
+        durability=options.durability,
+        s3=options.s3,
+        external=options.external,
+    )
