@@ -2,6 +2,6 @@
 
 drawing     what is drawn, and the page around it
 schema, pattern, difference, history   what can be drawn
-layout.js, view.js   where nodes go, and how they are seen: one source for both
+layout.js, view.js, hands.js, details.js   where nodes go, how they are seen and moved: one source for both
 page.html, page.css, page.js   the file, put together when it is written
 """

@@ -2,12 +2,15 @@
 
 import html
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
 LABEL_MAX = 36
+# How drawings are seen, each after what it needs.
+MODULES = ("layout.js", "view.js", "hands.js", "details.js")
 # Properties that name a thing to people, the best first.
 _NAMING = ("name", "title", "label", "subject", "slug")
 
@@ -93,14 +96,17 @@ class Drawing:
 
     def page(self) -> str:
         """The whole page, as HTML."""
-        document = {"title": self.title, "subtitle": self.subtitle, "layout": self.layout}
         # Whatever the graph holds, no text of it can end the element it stands in.
-        drawing = json.dumps(document | {"nodes": self.nodes, "links": self.links}, ensure_ascii=False)
+        drawing = json.dumps(self.document(), ensure_ascii=False)
         drawing = drawing.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-        page = _asset("page.html").replace("{{title}}", html.escape(self.title))
-        for name, file in (("style", "page.css"), ("layout", "layout.js"), ("view", "view.js")):
-            page = page.replace(f"{{{{{name}}}}}", _asset(file))
+        page = asset("page.html").replace("{{title}}", html.escape(self.title))
+        page = page.replace("{{style}}", asset("page.css")).replace("{{scripts}}", _scripts())
         return page.replace("{{drawing}}", drawing)
+
+    def document(self) -> dict[str, Any]:
+        """The drawing as a JSON document."""
+        document = {"title": self.title, "subtitle": self.subtitle, "layout": self.layout}
+        return document | {"nodes": self.nodes, "links": self.links}
 
 
 def named(properties: Mapping[str, Any], entity_id: str) -> str:
@@ -112,5 +118,19 @@ def named(properties: Mapping[str, Any], entity_id: str) -> str:
     return entity_id
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """One of the files that a page is made of.
+
+    Args:
+        name (str): of the file.
+
+    Returns:
+        str: its text.
+    """
     return files("omnigraph.drawing").joinpath(name).read_text(encoding="utf-8")
+
+
+def _scripts() -> str:
+    """The modules of the page as one: in their order, without the lines that join them elsewhere."""
+    joined = "\n".join(asset(name) for name in (*MODULES, "page.js"))
+    return re.sub(r"^import [^\n]*\n|^export (?=const|function|class)", "", joined, flags=re.MULTILINE)

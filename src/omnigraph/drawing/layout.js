@@ -1,7 +1,7 @@
-"use strict";
 // Where nodes go: they repel each other (by quadtree, so that thousands cost little), links pull, and it cools down.
-class Layout {
-  constructor(nodes, links) {
+export class Layout {
+  // `starts` says where nodes are already; those it does not name find a place of their own.
+  constructor(nodes, links, starts = []) {
     const n = nodes.length;
     this.n = n;
     this.x = new Float64Array(n);
@@ -17,9 +17,9 @@ class Layout {
     for (let i = 0; i < n; i++) {
       // A sunflower's spiral: everybody has room from the start, and the same drawing comes out every time.
       const turn = i * 2.399963, far = room * Math.sqrt(i + 0.5);
-      const at = nodes[i].at;
-      this.x[i] = at ? at[0] : far * Math.cos(turn);
-      this.y[i] = at ? at[1] : far * Math.sin(turn);
+      const at = nodes[i].at, start = at || starts[i];
+      this.x[i] = start ? start[0] : far * Math.cos(turn);
+      this.y[i] = start ? start[1] : far * Math.sin(turn);
       this.fixed[i] = at ? 1 : 0;
     }
     this.distance = room === 150 ? 260 : 46;

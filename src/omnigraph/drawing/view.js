@@ -1,16 +1,16 @@
-// What is seen: the drawing on a canvas, and what a person can do with it.
-(() => {
-  const drawing = JSON.parse(document.getElementById("drawing").textContent);
-  const { nodes, links } = drawing;
-  const canvas = document.getElementById("canvas"), ctx = canvas.getContext("2d");
-  const panel = document.getElementById("panel");
+import { Layout } from "./layout.js";
+
+// A drawing on a canvas: nodes, links and the labels that fit. It knows of no page around it; `hooks` tell that one
+// what was selected and what was opened. `hands` moves it.
+export function graphView(canvas, hooks = {}) {
+  const ctx = canvas.getContext("2d");
   const PALETTE = ["#4f7cd8", "#e08a3c", "#3f9d78", "#c95a84", "#8a6bd1", "#b8952f", "#3a9db5", "#c25b4a", "#6f8f3b", "#8d7666"];
   const MARKS = { inserted: "#2f9e6b", updated: "#d9932b", deleted: "#d0504a", unchanged: "#8b93a1" };
   const FONT = 12, FAMILY = 'system-ui, "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif';
-  const timeline = drawing.layout === "timeline";
-  const cards = nodes.some((node) => node.lines);
-  const groups = [...new Set(nodes.map((node) => node.group))];
-  const linkGroups = [...new Set(links.map((link) => link.group))];
+  let drawing, nodes = [], links = [], groups = [], layout, near, order = [], timeline = false, cards = false;
+  const hidden = new Set();
+  const view = { x: 0, y: 0, k: 1, hover: -1, selected: -1, found: null, moved: false };
+  let width = 0, height = 0, queued = false, labels = [], frames = 0, spent = 0;
   const colourOf = (thing) => (thing.mark ? MARKS[thing.mark] : PALETTE[groups.indexOf(thing.group) % PALETTE.length]);
   const ink = {};
   const readColours = () => {
@@ -18,18 +18,58 @@
     for (const name of ["paper", "ink", "faint", "line", "card", "edge", "glow"]) ink[name] = style.getPropertyValue(`--${name}`).trim();
   };
 
-  const layout = new Layout(nodes, links);
-  const near = nodes.map(() => new Set());
-  const pairs = new Map();
-  for (const link of links) {
-    near[link.source].add(link.target);
-    near[link.target].add(link.source);
-    const key = Math.min(link.source, link.target) * nodes.length + Math.max(link.source, link.target);
-    link.turn = pairs.get(key) || 0;  // the how-manieth between these two: each takes a wider way
-    pairs.set(key, link.turn + 1);
+  // Show a drawing. With `starts`, nodes begin where those say, and the view stays where it is.
+  function show(shownDrawing, starts) {
+    drawing = shownDrawing;
+    ({ nodes, links } = drawing);
+    timeline = drawing.layout === "timeline";
+    cards = nodes.some((node) => node.lines);
+    // A page that shows several drawings names all groups in advance: then each has one colour everywhere.
+    groups = [...new Set([...(drawing.groups || []), ...nodes.map((node) => node.group)])];
+    layout = new Layout(nodes, links, starts);
+    near = nodes.map(() => new Set());
+    const pairs = new Map();
+    for (const link of links) {
+      near[link.source].add(link.target);
+      near[link.target].add(link.source);
+      const key = Math.min(link.source, link.target) * nodes.length + Math.max(link.source, link.target);
+      link.turn = pairs.get(key) || 0;  // the how-manieth between these two: each takes a wider way
+      pairs.set(key, link.turn + 1);
+    }
+    nodes.forEach(measure);
+    order = nodes.map((_, i) => i).sort((a, b) => nodes[b].r - nodes[a].r || a - b);
+    Object.assign(view, { hover: -1, selected: -1, found: null });
+    if (starts) layout.warm(0.4);
+    else {
+      hidden.clear();
+      view.moved = false;
+      // Most of the way before anything is seen, so that what appears is nearly at rest already.
+      for (let began = performance.now(), k = 0; k < 250 && performance.now() - began < 600; k++) layout.step();
+    }
+    resize();
+    if (hooks.select) hooks.select(null);
   }
-  ctx.font = `${FONT}px ${FAMILY}`;
-  nodes.forEach((node, i) => {
+
+  // Add nodes and links to what is shown; what is there stays where it is.
+  function extend(moreNodes, moreLinks) {
+    const starts = nodes.map((_, i) => [layout.x[i], layout.y[i]]);
+    const selected = view.selected;
+    const all = [...nodes, ...moreNodes], allLinks = [...links, ...moreLinks];
+    const placed = new Map();
+    for (const link of moreLinks) {
+      for (const [from, to] of [[link.source, link.target], [link.target, link.source]]) {
+        if (from < starts.length && to >= starts.length && !placed.has(to)) placed.set(to, from);
+      }
+    }
+    moreNodes.forEach((_, at) => {
+      const i = nodes.length + at, from = placed.get(i), turn = at * 2.399963;
+      if (from !== undefined) starts[i] = [starts[from][0] + 40 * Math.cos(turn), starts[from][1] + 40 * Math.sin(turn)];
+    });
+    show({ ...drawing, nodes: all, links: allLinks }, starts);
+    if (selected >= 0) select(selected);
+  }
+
+  function measure(node, i) {
     node.colour = colourOf(node);
     if (node.lines) {
       ctx.font = `600 ${FONT + 1}px ${FAMILY}`;
@@ -42,12 +82,7 @@
       node.w = ctx.measureText(node.label).width;
     }
     node.r = timeline ? 7 : Math.min(5 + 1.7 * Math.sqrt(layout.degree[i]), 22);
-  });
-  const order = nodes.map((_, i) => i).sort((a, b) => nodes[b].r - nodes[a].r || a - b);
-
-  const hidden = new Set();
-  const view = { x: 0, y: 0, k: 1, hover: -1, selected: -1, found: null, moved: false };
-  let width = 0, height = 0, queued = false, labels = [], frames = 0, spent = 0;
+  }
 
   const shown = (i) => !hidden.has(nodes[i].mark || nodes[i].group);
   const sx = (i) => (layout.x[i] - view.x) * view.k + width / 2;
@@ -62,7 +97,7 @@
       y0 = Math.min(y0, layout.y[i] - h); y1 = Math.max(y1, layout.y[i] + h);
     }
     if (x0 > x1) return;
-    const left = width > 760 ? 310 : 20, wide = width - left - 40, high = height - 80;
+    const left = width > 760 ? hooks.inset ?? 20 : 20, wide = width - left - 40, high = height - 80;
     const k = Math.min(wide / (x1 - x0), high / (y1 - y0), 1.6);
     view.k = timeline ? Math.max(k, 0.55) : Math.max(k, 0.02);
     // A long history shows its newest end.
@@ -270,31 +305,10 @@
     return -1;
   }
 
-  const add = (parent, tag, text, kind) => {
-    const made = document.createElement(tag);
-    if (text !== undefined) made.textContent = text;
-    if (kind) made.className = kind;
-    return parent.appendChild(made);
-  };
-
   function select(i) {
     view.selected = i;
-    panel.replaceChildren();
-    panel.hidden = i < 0;
-    if (i >= 0) {
-      const node = nodes[i];
-      add(panel, "h2", node.label);
-      add(panel, "p", node.mark ? `${node.group}, ${node.mark}` : node.group, "group");
-      const list = add(panel, "dl");
-      for (const [key, value] of Object.entries(node.details || {})) {
-        add(list, "dt", key);
-        const cell = add(list, "dd");
-        if (value && typeof value === "object" && "before" in value) {
-          add(cell, "del", String(value.before)); cell.append(" → "); add(cell, "ins", String(value.after));
-        } else cell.textContent = value === null ? "—" : typeof value === "object" ? JSON.stringify(value) : String(value);
-      }
-    }
     again();
+    if (hooks.select) hooks.select(i < 0 ? null : nodes[i]);
   }
 
   function find(text) {
@@ -303,91 +317,97 @@
     again();
   }
 
-  function centre(i) { view.x = layout.x[i]; view.y = layout.y[i]; view.k = Math.max(view.k, 0.9); view.moved = true; select(i); }
+  function centre(i) { view.x = layout.x[i]; view.y = layout.y[i]; view.k = Math.max(view.k, 0.9); view.moved = true; select(i); again(); }
 
-  // -- legend -------------------------------------------------------------------------------------------------------
-  document.getElementById("title").textContent = drawing.title;
-  document.getElementById("subtitle").textContent = drawing.subtitle;
-  const legend = document.getElementById("legend");
-  const counted = (things, name) => things.reduce((sum, each) => sum + ((each.mark || each.group) === name ? 1 : 0), 0);
-  const entry = (name, colour, count, key, stroke) => {
-    const item = add(legend, "li"), dot = add(item, "i", undefined, stroke ? "stroke" : "");
-    dot.style.background = colour; add(item, "b", name);
-    if (!cards) add(item, "span", count.toLocaleString("en"));
-    item.onclick = () => { hidden.has(key) ? hidden.delete(key) : hidden.add(key); item.classList.toggle("off"); again(); };
-  };
-  const marked = nodes.some((node) => node.mark);
-  for (const name of marked ? Object.keys(MARKS).filter((each) => counted(nodes, each)) : groups)
-    entry(name, marked ? MARKS[name] : PALETTE[groups.indexOf(name) % PALETTE.length], counted(nodes, name), name, false);
-  if (!timeline) for (const name of linkGroups) entry(name, "var(--line)", links.filter((l) => l.group === name).length, `link ${name}`, true);
-
-  // -- hands --------------------------------------------------------------------------------------------------------
-  let grip = null;
-  canvas.onpointerdown = (e) => {
-    canvas.setPointerCapture(e.pointerId);
-    grip = { x: e.clientX, y: e.clientY, i: at(e.clientX, e.clientY), far: 0 };
-    canvas.classList.add("moving");
-  };
-  canvas.onpointermove = (e) => {
-    if (!grip) {
-      const over = at(e.clientX, e.clientY);
-      if (over !== view.hover) { view.hover = over; canvas.classList.toggle("over", over >= 0); again(); }
-      return;
-    }
-    const dx = e.clientX - grip.x, dy = e.clientY - grip.y;
-    grip.far += Math.abs(dx) + Math.abs(dy);
-    grip.x = e.clientX; grip.y = e.clientY;
-    if (grip.i >= 0 && !timeline) {
-      view.dragging = true; view.moved = true;
-      layout.x[grip.i] += dx / view.k; layout.y[grip.i] += dy / view.k; layout.fixed[grip.i] = 1;
-      layout.warm(0.15);
-    } else { view.x -= dx / view.k; view.y -= dy / view.k; view.moved = true; }
-    again();
-  };
-  canvas.onpointerup = () => {
-    if (grip && grip.far < 5) select(grip.i);
-    if (grip && grip.i >= 0 && !timeline) layout.fixed[grip.i] = 0;
-    grip = null; view.dragging = false;
-    canvas.classList.remove("moving");
-    again();
-  };
-  canvas.onpointerleave = () => { if (!grip && view.hover >= 0) { view.hover = -1; again(); } };
-  canvas.addEventListener("wheel", (e) => {
-    e.preventDefault();
-    const by = Math.exp(-e.deltaY * (e.deltaMode ? 0.05 : 0.0015)), k = Math.min(Math.max(view.k * by, 0.02), 8);
-    view.x += (e.clientX - width / 2) * (1 / view.k - 1 / k);
-    view.y += (e.clientY - height / 2) * (1 / view.k - 1 / k);
+  function zoom(by, px = width / 2, py = height / 2) {
+    const k = Math.min(Math.max(view.k * by, 0.02), 8);
+    view.x += (px - width / 2) * (1 / view.k - 1 / k);
+    view.y += (py - height / 2) * (1 / view.k - 1 / k);
     view.k = k; view.moved = true;
     again();
-  }, { passive: false });
-  const search = document.getElementById("search");
-  search.oninput = () => find(search.value);
-  search.onkeydown = (e) => { if (e.key === "Enter" && view.found && view.found.size) centre(order.find((i) => view.found.has(i))); };
-  addEventListener("keydown", (e) => {
-    if (e.key === "Escape") { search.value = ""; search.blur(); find(""); select(-1); }
-    if (document.activeElement === search) return;
-    if (e.key === "/") { e.preventDefault(); search.focus(); }
-    if (e.key === "f") { view.moved = false; fit(); again(); }
-  });
+  }
+
+  function pan(dx, dy) { view.x -= dx / view.k; view.y -= dy / view.k; view.moved = true; again(); }
+
+  function refit() { view.moved = false; fit(); again(); }
+
+  // The node that lies nearest in a direction, from the selected one or from the middle.
+  function towards(dx, dy) {
+    const from = view.selected, x0 = from < 0 ? width / 2 : sx(from), y0 = from < 0 ? height / 2 : sy(from);
+    let best = -1, far = Infinity;
+    for (const i of order) {
+      if (i === from || !shown(i)) continue;
+      const along = (sx(i) - x0) * dx + (sy(i) - y0) * dy, aside = Math.abs((sx(i) - x0) * dy - (sy(i) - y0) * dx);
+      if (from >= 0 && along <= 0) continue;
+      const cost = Math.abs(along) + 2.5 * aside;
+      if (cost < far) { far = cost; best = i; }
+    }
+    if (best < 0) return;
+    select(best);
+    const x = sx(best), y = sy(best);
+    if (x < 60 || y < 60 || x > width - 60 || y > height - 60) { view.x = layout.x[best]; view.y = layout.y[best]; view.moved = true; }
+  }
+
+  function drag(i, dx, dy) {
+    view.dragging = true; view.moved = true;
+    layout.x[i] += dx / view.k; layout.y[i] += dy / view.k; layout.fixed[i] = 1;
+    layout.warm(0.15);
+    again();
+  }
+
+  function drop(i) { if (!timeline) layout.fixed[i] = 0; view.dragging = false; again(); }
+
+  function hover(i) { if (i !== view.hover) { view.hover = i; canvas.classList.toggle("over", i >= 0); again(); } }
 
   function resize() {
-    width = innerWidth; height = innerHeight;
+    const box = canvas.getBoundingClientRect();
+    width = box.width; height = box.height;
     canvas.width = width * devicePixelRatio; canvas.height = height * devicePixelRatio;
+    if (!layout) return;
     if (!view.moved) fit();
     again();
   }
-  addEventListener("resize", resize);
+
+  // What is drawn, by group: for a legend.
+  function legend() {
+    const counted = (things, name) => things.reduce((sum, each) => sum + ((each.mark || each.group) === name ? 1 : 0), 0);
+    const marked = nodes.some((node) => node.mark);
+    const present = marked ? Object.keys(MARKS) : groups;
+    const entries = present.filter((name) => counted(nodes, name)).map((name) => ({
+      name, key: name, count: counted(nodes, name), stroke: false,
+      colour: marked ? MARKS[name] : PALETTE[groups.indexOf(name) % PALETTE.length],
+    }));
+    if (timeline) return entries;
+    const linkGroups = [...new Set(links.map((link) => link.group))];
+    return [...entries, ...linkGroups.map((name) => ({
+      name, key: `link ${name}`, count: links.filter((l) => l.group === name).length, stroke: true, colour: "var(--line)",
+    }))];
+  }
+
+  function toggle(key) { hidden.has(key) ? hidden.delete(key) : hidden.add(key); again(); return hidden.has(key); }
+
+  new ResizeObserver(resize).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); again(); });
   readColours();
-  // Most of the way before anything is seen, so that what appears is nearly at rest already.
-  for (let began = performance.now(), k = 0; k < 250 && performance.now() - began < 600; k++) layout.step();
   resize();
 
-  // For those who look at the drawing with a program.
-  window.omnigraph = {
+  return {
+    show, extend, select, find, centre, zoom, pan, refit, towards, drag, drop, hover, at, legend, toggle,
+    open: (i) => { if (hooks.open && i >= 0) hooks.open(nodes[i]); },
+    repaint: () => { readColours(); again(); },
+    first: () => (view.found && view.found.size ? order.find((i) => view.found.has(i)) : -1),
+    get selected() { return view.selected; },
+    get nodes() { return nodes; },
+    get links() { return links; },
+    get isTimeline() { return timeline; },
+    get hasCards() { return cards; },
+    // For those who look at the drawing with a program.
     state: () => ({ nodes: nodes.length, links: links.length, labels, settled: layout.settled, frames, frame_ms: spent / Math.max(frames, 1),
       selected: view.selected < 0 ? null : nodes[view.selected].label, found: view.found ? view.found.size : null, zoom: view.k }),
-    place: (label) => { const i = nodes.findIndex((node) => node.label === label); return [sx(i), sy(i)]; },
+    place: (label) => {
+      const i = nodes.findIndex((node) => node.label === label), box = canvas.getBoundingClientRect();
+      return [sx(i) + box.left, sy(i) + box.top];
+    },
     settle: () => { while (!layout.settled) layout.step(); if (!view.moved) fit(); draw(); },
   };
-})();
+}
