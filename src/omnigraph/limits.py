@@ -261,8 +261,11 @@ SEARCH_TEXTS_AT_ONCE = 50_000
 # Misspellings of one word that `fuzzy` looks for, where a query does not say, and at most.
 FUZZY_EDITS_DEFAULT = 2
 FUZZY_EDITS_MAX = 8
-# Cells of a vector index that a search looks into.
+# Cells of a vector index that a search looks into: at least so many, and at least this share of them.
 VECTOR_CELLS_LOOKED_INTO = 64
+VECTOR_CELLS_SHARE = 1 / 16
+# Bytes of vectors that are compared at once, where they are more than the memory for columns has room for.
+VECTOR_PIECE_BYTES = 64 * 1024**2
 # The share of the memory for columns that one column of vectors may take; larger ones stay in their index.
 VECTOR_COLUMN_SHARE_MAX = 0.5
 
@@ -324,3 +327,7 @@ SERVER_STREAM_WAIT_S = 0.25
 SERVER_STREAM_STALL_S = 60.0
 # How long a server that stops waits for what is under way.
 SERVER_STOP_S_MAX = 30.0
+# Tries to read or put one of a cluster's own documents while others change them, and states of its ledger that are kept.
+CLUSTER_PUT_ATTEMPTS_MAX = 5
+CLUSTER_REVISIONS_KEPT = 16
+CLUSTER_RECORDS_KEPT = 100

@@ -4,7 +4,7 @@ What is made for one version is never changed for another; versions share what t
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -23,7 +23,8 @@ from omnigraph.execution.search.text_index import TextIndex, indexed
 from omnigraph.execution.search.vectors import Vectors, vectors_of
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
-from omnigraph.storage.tables.fragments import column_numbers
+from omnigraph.storage.tables.fragments import column_numbers, fragment_rows
+from omnigraph.storage.tables.table import BuiltIndex
 from omnigraph.storage.tables.tables import Table, Tables
 
 Made = TypeVar("Made", bound=Sized)
@@ -120,7 +121,40 @@ class Columns:
         """All vectors of a column."""
         return self._versions.vectors(self, name)
 
-    def vector_index(self, name: str, *, searches: int = 1) -> str | None:
+    def is_read_in_pieces(self, name: str) -> bool:
+        """Whether a column of vectors is too large to be in memory as a whole."""
+        return self._versions.is_read_in_pieces(self, name)
+
+    def pieces(self, name: str, ordinals: Ordinals) -> Iterator[tuple[Ordinals, Values]]:
+        """The values of some rows, as many at a time as there is room for.
+
+        Args:
+            name (str): the column.
+            ordinals (Ordinals): which rows, ascending, each once.
+
+        Yields:
+            tuple[Ordinals, Values]: the next rows, and their values.
+        """
+        if not self.is_read_in_pieces(name):
+            yield ordinals, self.take(name, ordinals)
+            return
+        step = max(1, limits.VECTOR_PIECE_BYTES // _width(self.table.schema.field(name).type))
+        if len(ordinals) < self.numbering.size * limits.ID_LOOKUP_ROWS_SHARE_MAX:
+            for start in range(0, len(ordinals), step):
+                some = ordinals[start : start + step]
+                yield some, self._looked_up(name, some, absent=False)
+            return
+        for run in self.numbering.runs:
+            if run.is_there:
+                first = run.first
+                for batch in fragment_rows(self.table, [run.fragment], [name]):
+                    bounds = np.searchsorted(ordinals, [first, first + batch.num_rows])
+                    some = ordinals[bounds[0] : bounds[1]]
+                    if len(some):
+                        yield some, take(batch.column(0), some - first)
+                    first += batch.num_rows
+
+    def vector_index(self, name: str, *, searches: int = 1) -> BuiltIndex | None:
         """The index through which the vectors of a column are searched; None where they are compared in memory."""
         return self._versions.vector_index(self, name, searches)
 
@@ -246,15 +280,24 @@ class Versions:
         """All vectors of a column of a version."""
         return self._made("vectors", columns, name, lambda before: vectors_of(columns.column(name), before))
 
-    def vector_index(self, columns: Columns, name: str, searches: int) -> str | None:
+    def is_read_in_pieces(self, columns: Columns, name: str) -> bool:
+        """Whether a column of vectors is too large to be in memory as a whole."""
+        type_ = columns.table.schema.field(name).type
+        if not pa.types.is_fixed_size_list(type_) or self.column_in_memory(columns, name) is not None:
+            return False
+        return columns.numbering.size * _width(type_) > self._bytes_for(type_)
+
+    def vector_index(self, columns: Columns, name: str, searches: int) -> BuiltIndex | None:
         """The index to search a column of vectors through; None where its vectors are, or should be, in memory.
 
         Small columns are read at once. Large ones are, if they fit, once searches have cost what reading would.
         """
         pin, size, field = columns.pin, columns.numbering.size, columns.numbers[name]
-        if size <= limits.READ_WHOLE_ROWS_MAX or self._cache.peek(("column", pin.table, pin.version, field)):
+        if self._cache.peek(("column", pin.table, pin.version, field)):
             return None
-        found = next((each.name for each in columns.table.indexes() if each.columns == (name,)), None)
+        if size <= limits.READ_WHOLE_ROWS_MAX and not self.is_read_in_pieces(columns, name):
+            return None
+        found = next((each for each in columns.table.indexes() if each.columns == (name,)), None)
         type_ = columns.table.schema.field(name).type
         width = size * _width(type_)
         if found is None or width > self._bytes_for(type_):
@@ -286,6 +329,8 @@ class Versions:
         exceeds the cost of reading the column, the column is read.
         """
         pin, size = columns.pin, columns.numbering.size
+        if self.is_read_in_pieces(columns, name):
+            return False
         if size <= limits.READ_WHOLE_ROWS_MAX or rows > limits.LOOKUP_ROWS_MAX:
             return True
         field = columns.numbers[name]

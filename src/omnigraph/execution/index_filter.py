@@ -12,7 +12,7 @@ from omnigraph.execution.columns import Columns
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression, Value
 from omnigraph.language.plan.walk import conjuncts
-from omnigraph.model.types import INTEGER_SCALARS
+from omnigraph.model.types import INTEGER_SCALARS, Scalar
 from omnigraph.storage.tables.addresses import as_addresses
 from omnigraph.storage.tables.table import ADDRESS, BuiltIndex, quoted
 
@@ -137,6 +137,8 @@ def _text(
             if sign:
                 return f"`{of.name}` {sign} {quoted(given)}"
             return f"contains(`{of.name}`, {quoted(given)})" if len(given) >= _PART_LETTERS else None
+        if of.type.scalar is Scalar.BOOL and isinstance(given, bool) and sign == "=":
+            return f"`{of.name}` = {str(given).lower()}"
         is_small = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < _SMALL
         return f"`{of.name}` {sign} {given}" if of.type.scalar in INTEGER_SCALARS and is_small and sign else None
 

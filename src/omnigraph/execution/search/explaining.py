@@ -7,6 +7,7 @@ from omnigraph.execution.columns import Columns
 from omnigraph.execution.demand import kinds
 from omnigraph.execution.index_filter import chosen_filter, index_filters
 from omnigraph.execution.keys import lookup_for
+from omnigraph.execution.search.stored_vectors import effort_for
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Aggregation, Expression
@@ -72,11 +73,11 @@ def _found(step: steps.Scan | steps.CountNodes, schema: Schema, rows_of: Callabl
         found = chosen_filter(index_filters(step.variable, step.condition), rows)
         if found is not None:
             column, index = found[0].column, found[1]
-            yield f"${step.variable}.{column}: nodes are found through the index {index.name} ({index.kind})"
+            yield f"${step.variable}.{column}: nodes are found through the index {index.name} ({index.kind.upper()})"
         return
     if rows.numbering.size > limits.READ_WHOLE_ROWS_MAX:
         yield from (
-            f"${step.variable} is found by its key through the index {each.name} ({each.kind})"
+            f"${step.variable} is found by its key through the index {each.name} ({each.kind.upper()})"
             for each in rows.table.indexes()
             if each.columns == (ID,)
         )
@@ -84,14 +85,16 @@ def _found(step: steps.Scan | steps.CountNodes, schema: Schema, rows_of: Callabl
 
 def _vectors(score: ex.Nearest, rows: Columns) -> str:
     where = f"${score.target.variable}.{score.target.name}"
-    name = rows.vector_index(score.target.name, searches=0)
-    if name is None:
-        return f"{where}: distances are exact, of vectors in memory ({rows.numbering.count:,} nodes)"
-    index = next(each for each in rows.table.indexes() if each.name == name)
+    index = rows.vector_index(score.target.name, searches=0)
+    kept = "read piece by piece" if rows.is_read_in_pieces(score.target.name) else "in memory"
+    if index is None:
+        return f"{where}: distances are exact, of vectors {kept} ({rows.numbering.count:,} nodes)"
+    effort = effort_for(index)
+    cells = "all its cells" if effort.is_exhaustive else f"{effort.looked_into} of about {effort.cells} cells"
     return (
-        f"{where}: near vectors of all nodes are found through the index {name} ({index.kind}), "
-        f"{limits.VECTOR_CELLS_LOOKED_INTO} cells at most, and put in order by exact distances; "
-        f"{index.rows_missing:,} of {rows.numbering.count:,} nodes are not in it yet and compared one by one"
+        f"{where}: near vectors of all nodes are found through the index {index.name} ({index.kind.upper()}), by looking into "
+        f"{cells}, and put in order by exact distances; {index.rows_missing:,} of {rows.numbering.count:,} nodes are "
+        f"not in it yet and compared one by one; of fewer nodes distances are exact, of vectors {kept}"
     )
 
 

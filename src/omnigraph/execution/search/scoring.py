@@ -14,7 +14,7 @@ from omnigraph.execution.operators.scan import Count
 from omnigraph.execution.run import Run
 from omnigraph.execution.search.asked import as_vector
 from omnigraph.execution.search.bm25 import Scores, bm25
-from omnigraph.execution.search.stored_vectors import stored_nearest
+from omnigraph.execution.search.stored_vectors import nearest_in_pieces, stored_nearest
 from omnigraph.execution.search.vectors import Vector, distances, matrix_of
 from omnigraph.execution.search.words import words_in
 from omnigraph.language.plan import expressions as ex
@@ -133,10 +133,13 @@ class NearestScoring(Scoring):
         if query is None:
             return np.full(len(ordinals), np.nan)
         different = once(ordinals)
-        vectors = columns.take(self._name, different)
-        found = distances(matrix_of(vectors), query)
-        if vectors.null_count:
-            found[numpy(pc.is_null(vectors))] = np.nan
+        pieces = [np.empty(0)]
+        for _, vectors in columns.pieces(self._name, different):
+            far = distances(matrix_of(vectors), query)
+            if vectors.null_count:
+                far[numpy(pc.is_null(vectors))] = np.nan
+            pieces.append(far)
+        found = pieces[1] if len(pieces) == 2 else np.concatenate(pieces)
         if len(different) == len(ordinals) and different is ordinals:
             return found
         return found[np.searchsorted(different, ordinals)]
@@ -146,8 +149,12 @@ class NearestScoring(Scoring):
         query = self._vector(run)
         if query is None or len(ordinals) <= max(_COMPARED_AT_ONCE_MAX, count):
             return ordinals
-        if len(ordinals) == columns.numbering.count and columns.vector_index(self._name) is not None:
-            return stored_nearest(columns, self._name, query, max(count, 1))
+        if len(ordinals) == columns.numbering.count:
+            index = columns.vector_index(self._name)
+            if index is not None:
+                return stored_nearest(columns, index, query, max(count, 1))
+        if columns.is_read_in_pieces(self._name):
+            return nearest_in_pieces(columns, self._name, once(ordinals), query, max(count, 1))
         near: npt.NDArray[np.int32] = columns.vectors(self._name).maybe_nearest(ordinals, query, max(count, 1))
         return near
 

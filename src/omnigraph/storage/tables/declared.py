@@ -12,8 +12,7 @@ from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.tables.indexes import IndexKind, IndexSpec
 
 _FEW_VALUES = frozenset({Scalar.BOOL})
-# One cell, so that the index holds every vector and leaves none out: it never changes which are nearest.
-_VECTOR_OPTIONS: Mapping[str, str | int] = {"metric": "l2", "num_partitions": 1}
+_VECTOR_OPTIONS: Mapping[str, str | int] = {"metric": "l2"}
 
 
 def declared_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:

@@ -263,6 +263,11 @@ def segments_of(handle: Handle, name: str) -> list[Index]:
     ]
 
 
+def cells_for(rows: int) -> int:
+    """How many cells an index over so many vectors has: as many as make a cell a quick read."""
+    return max(1, min(limits.VECTOR_PARTITIONS_MAX, rows // limits.VECTOR_PARTITION_ROWS))
+
+
 def _dead(segments: Sequence[Index], live: set[int]) -> list[Index]:
     """Segments of which no fragment is left."""
     return [segment for segment in segments if live.isdisjoint(segment.fragment_ids)]
@@ -311,9 +316,7 @@ def _vector_options(handle: Handle, spec: IndexSpec, rows: int) -> dict[str, str
     kind = handle.schema.field(spec.column).type
     if not isinstance(kind, pa.FixedSizeListType):
         raise InternalError(f"table {handle.table}: column {spec.column} holds no vectors")
-    chosen: dict[str, str | int | float | bool] = {
-        "num_partitions": max(1, min(limits.VECTOR_PARTITIONS_MAX, rows // limits.VECTOR_PARTITION_ROWS))
-    }
+    chosen: dict[str, str | int | float | bool] = {"num_partitions": cells_for(rows)}
     if spec.kind.is_compressed:
         # One code for eight or so dimensions; a vector has to split evenly.
         chosen["num_sub_vectors"] = next(

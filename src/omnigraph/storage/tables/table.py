@@ -279,6 +279,7 @@ class Table:
         metric: str = "l2",
         exact: bool = False,
         cells: int | None = None,
+        refine: bool = True,
         with_addresses: bool = False,
     ) -> pa.Table:
         """The rows whose vector is nearest to `vector`.
@@ -292,6 +293,8 @@ class Table:
             metric (str): `l2`, `cosine` or `dot`; an index is used if it was built for the same.
             exact (bool): compare with every vector, whatever indexes there are.
             cells (int | None): how many cells of an index to look into; more find more and take longer.
+            refine (bool): read the vectors of what an index found and rank those; an index that keeps them whole has
+                ranked them already.
             with_addresses (bool): add the column `_rowaddr`.
 
         Returns:
@@ -305,7 +308,7 @@ class Table:
             "use_index": not exact,
             "nprobes": cells,
             # Compressed indexes only estimate: take more than asked for and rank those by their true distance.
-            "refine_factor": limits.VECTOR_REFINE_FACTOR,
+            "refine_factor": limits.VECTOR_REFINE_FACTOR if refine else None,
         }
         with mapped(self._pin.table, self._pin.version):
             return self._handle.dataset.scanner(
