@@ -14,12 +14,14 @@ from omnigraph.errors import GraphError
 from omnigraph.ids import UlidSource
 from omnigraph.server.admission import Admission
 from omnigraph.server.answers import answered
+from omnigraph.server.bodies import words_for
 from omnigraph.server.errors import Refusal, answer
 from omnigraph.server.gate import Gate
 from omnigraph.server.opening import open_graphs
 from omnigraph.server.routes import ROUTERS
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState
+from omnigraph.server.streams import StreamSlots
 from omnigraph.version import VERSION
 
 _CODES = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
@@ -44,6 +46,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         settings=settings,
         graphs=graphs,
         admission=Admission(requests_max=settings.actor_requests_max, bytes_max=settings.actor_bytes_max),
+        streams=StreamSlots(),
         clock=clock,
         ids=UlidSource(clock),
     )
@@ -84,9 +87,10 @@ async def _refused(_: Request, refused: Exception) -> Response:
     return answered(refused.body(), status=refused.status, headers=refused.headers)
 
 
-async def _not_valid(_: Request, error: Exception) -> Response:
+async def _not_valid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return answered({"error": _told(error.errors()), "code": "bad_request"}, status=400)
+    message = f"{words_for(request.scope)}: {_told(error.errors())}"
+    return answered({"error": message, "code": "bad_request"}, status=400)
 
 
 async def _http(_: Request, error: Exception) -> Response:
@@ -102,4 +106,4 @@ def _told(problems: Any) -> str:  # noqa: ANN401  (pydantic's own description)
         where = ".".join(str(part) for part in each["loc"] if part not in ("body", "query", "path", "header"))
         told.append(f"{where}: {each['msg']}" if where else str(each["msg"]))
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
-    return f"invalid request: {'; '.join(told)}{more}"
+    return f"{'; '.join(told)}{more}"

@@ -7,9 +7,16 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.types import Scope
 
 from omnigraph import limits
 from omnigraph.server.errors import Refusal
+
+_WORDS = {
+    "cluster_export": "invalid export request",
+    "cluster_invoke_query": "invalid stored-query invocation body",
+    "cluster_invoke_query_if_graph_commit": "invalid stored-query invocation body",
+}
 
 
 class BoundedRequest(Request):
@@ -31,6 +38,7 @@ class BoundedRequest(Request):
             try:
                 async with asyncio.timeout(limits.SERVER_BODY_S_MAX):
                     self._body = await self._read()
+                    self.scope["state"]["body_bytes"] = len(self._body)
             except TimeoutError:
                 raise Refusal(408, f"the body did not come within {limits.SERVER_BODY_S_MAX:g} s") from None
         return self._body
@@ -41,7 +49,9 @@ class BoundedRequest(Request):
         Raises:
             Refusal: it is none.
         """
-        return parsed(await self.body())
+        if not hasattr(self, "_json"):
+            self._json = parsed(await self.body(), what=words_for(self.scope))
+        return self._json
 
     async def _read(self) -> bytes:
         pieces, size = [], 0
@@ -84,9 +94,14 @@ class BoundedRoute(APIRoute):
         takes_json = self.body_field is not None
 
         async def bounded(request: Request) -> Response:
-            if takes_json and _has_body(request) and not _is_json(request.headers.get("content-type", "")):
-                raise Refusal(415, "expected a request with `Content-Type: application/json`")
-            return await handle(self.request_class(request.scope, request.receive))
+            own = self.request_class(request.scope, request.receive)
+            if takes_json and _has_body(own):
+                if not _is_json(own.headers.get("content-type", "")):
+                    raise Refusal(415, "expected a request with `Content-Type: application/json`")
+                # Here and not below, where every fault of a body would be told in the same words.
+                if await own.body():
+                    await own.json()
+            return await handle(own)
 
         return bounded
 
@@ -103,18 +118,31 @@ class NdjsonRoute(BoundedRoute):
     request_class = NdjsonRequest
 
 
-def parsed(body: bytes) -> Any:  # noqa: ANN401  (whatever the body holds)
+def words_for(scope: Scope) -> str:
+    """What a wrong body is called."""
+    return _WORDS.get(getattr(scope.get("route"), "operation_id", None) or "", "invalid request")
+
+
+def parsed(body: bytes, *, what: str = "invalid request") -> Any:  # noqa: ANN401  (whatever the body holds)
     """JSON as the standard has it: UTF-8, no NaN, no halves of characters, and not too deep.
+
+    Args:
+        body (bytes): as it came.
+        what (str): how the message of a refusal begins.
+
+    Returns:
+        Any: the value.
 
     Raises:
         Refusal: it is none.
     """
     try:
         found = json.loads(body.decode(), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as fault:
-        said = "it is nested too deeply" if isinstance(fault, RecursionError) else str(fault)
-        raise Refusal(400, f"the body is not JSON: {said}") from None
-    _check(found, check_texts=b"\\u" in body)
+        _check(found, check_texts=b"\\u" in body)
+    except RecursionError:
+        raise Refusal(400, f"{what}: it is nested too deeply") from None
+    except ValueError as fault:
+        raise Refusal(400, f"{what}: {fault}") from None
     return found
 
 
@@ -132,11 +160,11 @@ def _check(value: object, *, check_texts: bool) -> None:
                 inner += each
         for text in texts:
             if not _is_text(text):
-                raise Refusal(400, "the body is not JSON: half of a surrogate pair stands alone")
+                raise ValueError("half of a surrogate pair stands alone")
         if not inner:
             return
         level = inner
-    raise Refusal(400, f"the body is nested more than {limits.SERVER_JSON_DEPTH_MAX} levels deep")
+    raise ValueError(f"it is nested more than {limits.SERVER_JSON_DEPTH_MAX} levels deep")
 
 
 def _is_text(text: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -23,13 +23,13 @@ class Call:
         served: the graph it is about.
         actor: who asks; None where nobody has a token.
         server: what all requests share.
-        body_bytes: how large its body is.
+        noted: what is known of the request since it was let in.
     """
 
     served: ServedGraph
     actor: str | None
     server: ServerState
-    body_bytes: int
+    noted: dict[str, Any]
 
     @property
     def graph(self) -> Graph:
@@ -82,7 +82,7 @@ class Call:
     @contextmanager
     def admitted(self) -> Iterator[None]:
         """Count the call among those of its actor while it runs."""
-        with self.server.admission.admitted(self.actor, self.body_bytes):
+        with self.server.admission.admitted(self.actor, self.noted["body_bytes"]):
             yield
 
 

@@ -127,6 +127,10 @@ def _limit(error: errors.LimitError) -> Details:
     return {}
 
 
+def _source(error: errors.BlobSourceError) -> Details:
+    return {"external_blob_source": _present(error.details, "uri", "reason")}
+
+
 def _request(error: errors.InvalidRequestError) -> Details:
     if error.code == "blob_range":
         return {"blob_range": _present(error.details, "start", "end", "length")}
@@ -154,6 +158,7 @@ TABLE: tuple[Row, ...] = (
     Row(errors.PermissionDeniedError, 403, "forbidden"),
     Row(errors.OutcomeUnknownError, 503, None),
     Row(errors.UnavailableError, 503, None),
+    Row(errors.BlobSourceError, 424, None, _source),
     Row(errors.GraphError, 500, "internal"),
 )
 """Every error of the product, most special first."""

@@ -88,9 +88,8 @@ class Gate:
         state["actor"] = actor
         named = _GRAPH.fullmatch(path)
         if named is not None:
-            said = headers.get("content-length", "")
-            size = int(said) if said.isascii() and said.isdigit() else 0
-            state["call"] = Call(self._state.graphs.named(named[1]), actor, self._state, size)
+            state["body_bytes"] = 0  # until it was read
+            state["call"] = Call(self._state.graphs.named(named[1]), actor, self._state, state)
         return actor
 
     def _request_id(self, given: str) -> str:

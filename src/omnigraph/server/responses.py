@@ -63,6 +63,8 @@ class CommitOutput(Answer):
     merged_parent_commit_id: str | None
     actor_id: str | None
     created_at: int = Field(description="Microseconds since 1970.")
+    kind: str | None = Field(None, description="Why it was made. Beyond the contract.")
+    message: str | None = Field(None, description="In the writer's words. Beyond the contract.")
 
 
 class Dataset(Answer):

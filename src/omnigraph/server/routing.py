@@ -32,9 +32,9 @@ READING = (410, 413)
 WRITING = (*WITH_BODY, 409, 410, 412)
 
 
-def graph_router(tag: str, *, route_class: type[BoundedRoute] = BoundedRoute) -> APIRouter:
-    """A router for one noun of a graph."""
-    return APIRouter(prefix=GRAPH, tags=[tag], route_class=route_class)
+def graph_router(*tags: str, route_class: type[BoundedRoute] = BoundedRoute) -> APIRouter:
+    """A router for one noun of a graph, its operations under these tags."""
+    return APIRouter(prefix=GRAPH, tags=list(tags), route_class=route_class)
 
 
 def failing(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -7,6 +7,7 @@ from omnigraph.ids import IdSource
 from omnigraph.server.admission import Admission
 from omnigraph.server.graphs import Graphs
 from omnigraph.server.settings import ServerSettings
+from omnigraph.server.streams import StreamSlots
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class ServerState:
         settings: what the server was started with.
         graphs: what it serves.
         admission: what each actor has under way.
+        streams: who may stream.
         clock: measures how long things take.
         ids: names requests.
     """
@@ -24,5 +26,6 @@ class ServerState:
     settings: ServerSettings
     graphs: Graphs
     admission: Admission
+    streams: StreamSlots
     clock: Clock
     ids: IdSource

@@ -1,15 +1,35 @@
 """The routes, one file per noun."""
 
-from omnigraph.server.routes import branches, health, loads, mutations, queries, schemas, snapshots
+from omnigraph.server.routes import (
+    blobs,
+    branches,
+    commits,
+    exports,
+    health,
+    lines,
+    loads,
+    mutations,
+    queries,
+    schemas,
+    snapshots,
+    stored,
+)
 
 ROUTERS = (
     health.router,
     snapshots.router,
+    blobs.router,
     queries.router,
+    exports.router,
     mutations.router,
+    stored.router,
+    schemas.router,
     loads.json_router,
     loads.router,
-    schemas.router,
     branches.router,
+    commits.router,
+    commits.changes_router,
+    lines.router,
+    lines.tags_router,
 )
 """All of them, in the order of the API document."""
