@@ -65,6 +65,7 @@ class CommitOutput(Answer):
     created_at: int = Field(description="Microseconds since 1970.")
     kind: str | None = Field(None, description="Why it was made. Beyond the contract.")
     message: str | None = Field(None, description="In the writer's words. Beyond the contract.")
+    changes: dict[str, "Counts"] | None = Field(None, description="By type key. Beyond the contract.")
 
 
 class Dataset(Answer):
@@ -76,6 +77,7 @@ class Dataset(Answer):
     published_dataset_version: int
     native_dataset_branch: str | None
     entity_count: int
+    bytes: int | None = Field(None, description="Of its data files. Beyond the contract.")
 
 
 class SnapshotOutput(Answer):
@@ -86,6 +88,7 @@ class SnapshotOutput(Answer):
     internal_schema_version: int
     datasets: list[Dataset]
     graph_commit_id: str | None = Field(None, description="Beyond the contract.")
+    entry: CommitOutput | None = Field(None, description="The entry of the log. Beyond the contract.")
 
 
 class ReadTarget(Answer):
@@ -166,6 +169,14 @@ class SchemaOutput(Answer):
     """The accepted schema, as it was written."""
 
     schema_source: str
+
+
+class ResolvedSchemaOutput(Answer):
+    """The types there are."""
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    schema_: dict[str, Any] = Field(alias="schema")
 
 
 class SchemaPlanOutput(Answer):

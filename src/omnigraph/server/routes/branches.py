@@ -5,11 +5,12 @@ from typing import Any
 
 from fastapi import Response
 
-from omnigraph.api.documents import commit_document, merge_conflict_document
+from omnigraph.api.documents import merge_conflict_document
 from omnigraph.api.merging import MergeResult
 from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Call, Served
+from omnigraph.server.documents import commit_told
 from omnigraph.server.errors import Refusal
 from omnigraph.server.requests import BranchCreateRequest, BranchMergeRequest
 from omnigraph.server.responses import BranchCreateOutput, BranchDeleteOutput, BranchListOutput, BranchMergeOutput
@@ -134,7 +135,7 @@ def _merged(call: Call, body: BranchMergeRequest, target: str, *, delete: bool) 
 
 def _beyond(call: Call, done: MergeResult) -> dict[str, Any]:
     """What the contract does not ask for."""
-    commit = None if done.commit is None else commit_document(call.graph.snapshot(commit=done.commit).record)
+    commit = None if done.commit is None else commit_told(call.graph.snapshot(commit=done.commit).record)
     document: dict[str, Any] = {
         "commit": commit,
         "base": done.base,

@@ -7,6 +7,7 @@ from fastapi import Query, Response
 from omnigraph.errors import NotFoundError
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Served
+from omnigraph.server.documents import commit_told
 from omnigraph.server.errors import Refusal
 from omnigraph.server.history_responses import ChangeFeedOutput, CommitChangesOutput, CommitListOutput
 from omnigraph.server.responses import CommitOutput
@@ -42,7 +43,7 @@ def list_commits(
     page = call.graph.commits.list(
         branch, actor=actor, kind=kind, since=since, until=until, limit=limit, page_token=page_token
     )
-    document: dict[str, object] = {"commits": [each.to_dict() for each in page]}
+    document: dict[str, object] = {"commits": [commit_told(each.record) for each in page]}
     if page.next_page_token is not None:
         document["next_page_token"] = page.next_page_token
     return answered(document)
@@ -57,9 +58,7 @@ def list_commits(
 def get_commit(commit_id: str, call: Served) -> Response:
     """One commit, on whichever branch it was made."""
     call.reads()
-    found = call.graph.commits.show(commit_id)
-    beyond = {"kind": found.kind, "message": found.message}
-    return answered({**found.to_dict(), **beyond})
+    return answered(commit_told(call.graph.commits.show(commit_id).record))
 
 
 @router.get(

@@ -8,11 +8,11 @@ from fastapi import Query, Response
 
 from omnigraph import limits
 from omnigraph.api.commits import Commit
-from omnigraph.api.documents import commit_document
 from omnigraph.branch.tags import Tag
 from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Served
+from omnigraph.server.documents import commit_told
 from omnigraph.server.history_responses import (
     BlameOutput,
     CountOutput,
@@ -78,7 +78,7 @@ def history(
         commits |= {each.id: each for each in page}
     tags = {name: call.graph.tags.read(name).commit for name in call.graph.tags}
     ordered = sorted(commits.values(), key=lambda each: (each.created_at_us, each.id), reverse=True)
-    told = [{**each.to_dict(), "kind": each.kind, "message": each.message} for each in ordered]
+    told = [commit_told(each.record) for each in ordered]
     return answered({"branches": heads, "tags": tags, "commits": told})
 
 
@@ -96,7 +96,7 @@ def revert(body: RevertRequest, call: Served, idempotency_key: IdempotencyKey = 
             idempotency_key=idempotency_key,
             prune_previous=body.prune_previous,
         )
-        commit = None if done.commit is None else commit_document(call.graph.snapshot(commit=done.commit).record)
+        commit = None if done.commit is None else commit_told(call.graph.snapshot(commit=done.commit).record)
     changes = {
         key: {"inserted": each.inserted, "updated": each.updated, "deleted": each.deleted}
         for key, each in done.changes.items()
@@ -185,7 +185,7 @@ def entity_log(
         images = {"before": each.before, "after": each.after}
         told.append(
             {
-                "commit": commit_document(each.entry),
+                "commit": commit_told(each.entry),
                 "op": each.op.value,
                 "changed": list(each.changed),
                 **{name: image.to_dict() for name, image in images.items() if image is not None},
@@ -207,9 +207,9 @@ def blame(call: Served, *, type_name: TypeName, id: EntityId, branch: str = "mai
     return answered(
         {
             "entity_id": found.entity_id,
-            "properties": {name: commit_document(record) for name, record in found.properties.items()},
-            "created": None if found.created is None else commit_document(found.created),
-            "last": None if found.last is None else commit_document(found.last),
+            "properties": {name: commit_told(record) for name, record in found.properties.items()},
+            "created": None if found.created is None else commit_told(found.created),
+            "last": None if found.last is None else commit_told(found.last),
         }
     )
 

@@ -11,6 +11,7 @@ from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
 from omnigraph.server.bodies import LoadRoute, NdjsonRoute
 from omnigraph.server.call import Call, Served
+from omnigraph.server.documents import commit_told
 from omnigraph.server.errors import Refusal
 from omnigraph.server.requests import IngestRequest, LoadMode
 from omnigraph.server.responses import GraphBatchLoadOutput, IngestOutput
@@ -128,6 +129,7 @@ def _authorize(call: Call, branch: str, source: str | None) -> None:
 def _document(call: Call, done: LoadResult) -> dict[str, Any]:
     return {
         **done.to_dict(),
+        "commit": None if done.entry is None else commit_told(done.entry),
         "base_branch": done.base_branch,
         "actor_id": call.actor,
         "replayed": done.replayed,

@@ -4,11 +4,12 @@ from typing import Annotated
 
 from fastapi import Header, Request, Response
 
-from omnigraph.api.documents import commit_document
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
+from omnigraph.server import metrics
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Call, Served
+from omnigraph.server.documents import commit_told
 from omnigraph.server.requests import ChangeRequest
 from omnigraph.server.responses import ChangeOutput
 from omnigraph.server.routes.queries import superseded_by
@@ -107,7 +108,8 @@ def run_mutation(
             idempotency_key=idempotency_key,
             prune_previous=prune_previous,
         )
-        commit = None if done.commit is None else commit_document(call.graph.snapshot(commit=done.commit).record)
+        metrics.REDOS.labels(call.served.id).inc(done.attempts - 1)
+        commit = None if done.commit is None else commit_told(call.graph.snapshot(commit=done.commit).record)
     return {
         "branch": done.branch,
         "query_name": done.query_name,

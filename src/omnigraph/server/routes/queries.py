@@ -1,6 +1,8 @@
 """Queries."""
 
-from fastapi import Response
+from typing import Any
+
+from fastapi import Request, Response
 
 from omnigraph import limits
 from omnigraph.api.result import Result
@@ -8,7 +10,7 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.engine import QueryLimits
 from omnigraph.language.query import parse
 from omnigraph.language.query.syntax import Mutation
-from omnigraph.server.answers import answered, rows_answered
+from omnigraph.server.answers import ARROW, answered, arrow_answered, rows_answered
 from omnigraph.server.call import Served
 from omnigraph.server.requests import ExplainRequest, QueryRequest, ReadRequest
 from omnigraph.server.responses import ExplainOutput, LegacyReadOutput, ReadOutput
@@ -16,16 +18,23 @@ from omnigraph.server.routing import READING, WITH_BODY, failing, graph_router
 
 router = graph_router("queries")
 QUERY_LIMITS = QueryLimits(memory_bytes=limits.SERVER_QUERY_BYTES_MAX)
+_ROWS: dict[int | str, dict[str, Any]] = {
+    **failing(*READING, *WITH_BODY),
+    200: {"description": "The rows.", "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}},
+}
 
 
 @router.post(
     "/query",
     operation_id="cluster_query",
     response_model=ReadOutput,
-    responses=failing(*READING, *WITH_BODY),
+    responses=_ROWS,
 )
-def query(body: QueryRequest, call: Served) -> Response:
-    """Answer a query. It sees one commit, whatever is written meanwhile."""
+def query(body: QueryRequest, call: Served, request: Request) -> Response:
+    """Answer a query. It sees one commit, whatever is written meanwhile.
+
+    Beyond the contract: as an Arrow stream, for whoever accepts one.
+    """
     refuse_two_targets(body.branch, body.snapshot)
     call.reads_at(branch=body.branch, commit=body.snapshot, tag=body.tag)
     _refuse_mutation(body.query, body.name)
@@ -39,7 +48,7 @@ def query(body: QueryRequest, call: Served) -> Response:
         at=body.at,
         limits=QUERY_LIMITS,
     )
-    return rows_answered(result)
+    return arrow_answered(result) if ARROW in request.headers.get("accept", "") else rows_answered(result)
 
 
 @router.post(

@@ -5,13 +5,15 @@ from typing import Any
 from fastapi import Response
 
 from omnigraph.model.schema_change_document import plan_document
+from omnigraph.model.schema_document import to_document
 from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Served
 from omnigraph.server.errors import Refusal
 from omnigraph.server.requests import SchemaApplyRequest
-from omnigraph.server.responses import SchemaApplyOutput, SchemaOutput, SchemaPlanOutput
+from omnigraph.server.responses import ResolvedSchemaOutput, SchemaApplyOutput, SchemaOutput, SchemaPlanOutput
 from omnigraph.server.routes.mutations import IdempotencyKey
+from omnigraph.server.routes.snapshots import AtCommit, AtNumber, AtTag, AtTime
 from omnigraph.server.routing import READING, WITH_BODY, WRITING, failing, graph_router
 
 router = graph_router("schema")
@@ -22,6 +24,27 @@ def schema(call: Served, branch: str | None = None) -> Response:
     """The accepted schema, as it was written."""
     call.reads(branch)
     return answered({"schema_source": call.graph.schema_text(branch="main" if branch is None else branch)})
+
+
+@router.get(
+    "/schema/resolved",
+    operation_id="cluster_getResolvedSchema",
+    response_model=ResolvedSchemaOutput,
+    responses=failing(*READING),
+)
+def resolved(
+    call: Served,
+    *,
+    branch: str | None = None,
+    snapshot: AtCommit = None,
+    number: AtNumber = None,
+    tag: AtTag = None,
+    at: AtTime = None,
+) -> Response:
+    """The types there are, with their ids, as a document. Beyond the contract."""
+    call.reads_at(branch=branch, commit=snapshot, tag=tag)
+    found = call.graph.snapshot(branch=branch, commit=snapshot, number=number, tag=tag, at=at)
+    return answered({"schema": to_document(found.schema)})
 
 
 @router.post(
