@@ -67,6 +67,9 @@ class Rounds:
         Raises:
             GraphError: a record breaks a rule, and nothing may be put aside.
         """
+        at_once = self._judged_at_once(snapshot, replaced)
+        if at_once is not None:
+            return at_once, {}
         dropped: dict[str, Places] = {}
         while True:
             before = sum(len(each) for each in dropped.values())
@@ -82,6 +85,20 @@ class Rounds:
             # A row that was put aside replaces nothing: what it would have replaced is there, and counts.
             if sum(len(each) for each in dropped.values()) == before:
                 return whole, dropped
+
+    def _judged_at_once(self, snapshot: Snapshot, replaced: frozenset[str]) -> Verdict | None:
+        """The verdict, where one look at everything finds nothing in the way.
+
+        A merge must know what it replaces before it can tell whether a tuple is taken by something that stays. But with
+        all rows taken for rows that stay there is only more to be found: where nothing is, nothing is in the way. How
+        many edges leave a node is another matter, as fewer may be too few.
+        """
+        rules = self._accepted.rules.types
+        if len(list(self._rounds())) == 1 or any(rules[key].degree is not None for key in self.type_keys):
+            return None
+        judging = Judging(self._accepted.rules, self._request.mode, replaced, {}, self._work.each)
+        verdict = self._round(snapshot, judging, frozenset(_ALL), {})
+        return None if verdict.findings else verdict
 
     def _put_aside(self, findings: list[Finding], dropped: dict[str, Places], problems: list[Problem]) -> None:
         if not findings:
