@@ -131,7 +131,8 @@ def test_a_closed_graph_refuses_calls(graph: Graph) -> None:
 
 
 def test_what_a_graph_is_can_be_seen(graph: Graph) -> None:
-    assert repr(graph) == "<Graph at memory://>"
+    assert repr(graph) == f"<Graph at {graph.uri}>"
+    assert graph.uri.startswith("memory://")
     assert repr(graph.snapshot()).startswith("<Snapshot of main at commit 01")
 
 

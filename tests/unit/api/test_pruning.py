@@ -344,3 +344,18 @@ def test_the_report_of_a_sweep_says_how_much_of_what_and_why(graph: Graph) -> No
     assert done["bytes_removed"] == sum(done["bytes_by_kind"].values()) > 0
     assert done["files_removed"] == sum(done["files_by_kind"].values())
     assert (done["errors"], done["indeterminate"]) == ({}, [])
+
+
+def test_a_sweep_of_a_graph_in_memory_leaves_other_graphs_in_memory_alone() -> None:
+    with (
+        omnigraph.init("memory://", SCHEMA, options=EAGER) as graph,
+        omnigraph.init("memory://", SCHEMA, options=EAGER) as other,
+    ):
+        set_age(other, 36)
+        set_age(graph, 41)
+
+        swept = graph.sweep(older_than=0)
+
+        files = {file.path.split("/")[1] for file in swept.swept.deleted if file.path.startswith("nodes/")}
+        assert files <= {pin.table.split("/")[1] for pin in graph.snapshot().record.tables.values()}
+        assert other.verify().is_whole

@@ -2,11 +2,13 @@
 
 from obstore.store import MemoryStore as ForeignMemoryStore
 
+from omnigraph.ids import IdSource, UlidSource
 from omnigraph.storage.object_stores.obstore_backed import ObstoreStore
 
 
 class MemoryStore(ObstoreStore):
     """Objects in memory."""
 
-    def __init__(self, name: str = "") -> None:
-        super().__init__(ForeignMemoryStore(), uri=f"memory://{name}")
+    def __init__(self, name: str = "", *, ids: IdSource | None = None) -> None:
+        # One without a name gets one: whatever lies elsewhere for it, as tables do, must not be taken for another's.
+        super().__init__(ForeignMemoryStore(), uri=f"memory://{name or (ids or UlidSource()).new()}")
