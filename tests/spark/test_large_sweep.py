@@ -41,7 +41,7 @@ def littered(graph: Graph) -> Graph:
 
 
 def timeless(report: SweepReport) -> list[dict[str, Any]]:
-    """A worklist without entries of logs: those go once they are a minute old, which may come true between two looks."""
+    """A worklist without entries of logs: those go when a minute old, which may happen between two looks."""
     return [each for each in report.worklist if not each["path"].startswith(paths.LOGS)]
 
 
