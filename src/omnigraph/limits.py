@@ -266,6 +266,9 @@ VECTOR_CELLS_LOOKED_INTO = 64
 VECTOR_CELLS_SHARE = 1 / 16
 # Bytes of vectors that are compared at once, where they are more than the memory for columns has room for.
 VECTOR_PIECE_BYTES = 64 * 1024**2
+# Indexes over words kept beside the graph: from how many texts on, and what share of new ones makes it worth writing anew.
+WORDS_FILE_TEXTS_MIN = 20_000
+WORDS_STALE_SHARE = 0.25
 # The share of the memory for columns that one column of vectors may take; larger ones stay in their index.
 VECTOR_COLUMN_SHARE_MAX = 0.5
 
@@ -295,6 +298,11 @@ AGENT_ROWS_MAX = 1_000
 AGENT_BYTES_MAX = 256 * 1024
 # Properties that one search of an agent looks through.
 AGENT_SEARCHED_PROPERTIES_MAX = 64
+# What the explorer asks for: matches or changes in one drawing, commits of a branch, the text before a word, words.
+DRAWING_MAX = 5_000
+DRAWN_COMMITS = 200
+COMPLETED_TEXT_MAX = 100_000
+COMPLETIONS_MAX = 50
 
 assert NEIGHBOURHOOD_NODES_MAX <= ID_FILTER_IDS_MAX
 
@@ -303,6 +311,11 @@ assert NEIGHBOURHOOD_NODES_MAX <= ID_FILTER_IDS_MAX
 # A policy, its tests or a cluster's configuration: characters of the file, and how deep its values lie in each other.
 YAML_CHARACTERS_MAX = 4 * 1024**2
 YAML_DEPTH_MAX = 32
+# Tries to read or put one of a cluster's own documents while others change them.
+CLUSTER_PUT_ATTEMPTS_MAX = 5
+# States of a cluster's ledger that are kept, and in it notes of what was finished after a death.
+CLUSTER_REVISIONS_KEPT = 16
+CLUSTER_RECOVERIES_KEPT = 100
 
 # --- the server -------------------------------------------------------------------------------------------------------
 
@@ -327,7 +340,16 @@ SERVER_STREAM_WAIT_S = 0.25
 SERVER_STREAM_STALL_S = 60.0
 # How long a server that stops waits for what is under way.
 SERVER_STOP_S_MAX = 30.0
-# Tries to read or put one of a cluster's own documents while others change them, and states of its ledger that are kept.
-CLUSTER_PUT_ATTEMPTS_MAX = 5
-CLUSTER_REVISIONS_KEPT = 16
-CLUSTER_RECORDS_KEPT = 100
+
+# --- the client -------------------------------------------------------------------------------------------------------
+
+# How long connecting may take, how long a server may be silent within an answer, how long an idle connection is kept.
+CLIENT_CONNECT_S_MAX = 10.0
+CLIENT_ANSWER_S_MAX = 300.0
+CLIENT_KEEPALIVE_S = 3.0
+# For how long a request is sent again and again, and the pauses between.
+CLIENT_PATIENCE_S = 30.0
+CLIENT_BACKOFF_MS_MIN = 50
+CLIENT_BACKOFF_MS_MAX = 2_000
+# Rows and changes that are asked for at once where many are read.
+CLIENT_PAGE_CHANGES = 1_000

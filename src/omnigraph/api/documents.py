@@ -4,6 +4,7 @@ from typing import Any
 
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.conflict import MergeConflict
+from omnigraph.model.schema import EdgeType, EntityType
 from omnigraph.version import INTERNAL_SCHEMA
 
 
@@ -41,6 +42,16 @@ def snapshot_document(record: Record) -> dict[str, Any]:
         "internal_schema_version": INTERNAL_SCHEMA,
         "datasets": datasets,
     }
+
+
+def type_document(entity: EntityType, count: int) -> dict[str, Any]:
+    """A type with its properties, and how many entities of it there are."""
+    document: dict[str, Any] = {"kind": entity.kind.value, "name": entity.name, "count": count}
+    if isinstance(entity, EdgeType):
+        document |= {"from": entity.from_type.type_name, "to": entity.to_type.type_name}
+    else:
+        document["key"] = [each.name for each in entity.key]
+    return document | {"properties": {each.name: str(each.type) for each in entity.properties}}
 
 
 def merge_conflict_document(conflict: MergeConflict, *, values: bool = False) -> dict[str, Any]:

@@ -55,8 +55,14 @@ def _draw_node(drawing: Drawing, change: EntityChange) -> None:
             before, after = change.before.properties.get(key), change.after.properties.get(key)
             if before != after:
                 details[key] = {"before": before, "after": after}
-    entity = (change.type_name, change.id)
-    drawing.node(entity, named(properties, change.id), change.type_name, details=details, mark=_MARKS[change.op])
+    drawing.node(
+        (change.type_name, change.id),
+        named(properties, change.id),
+        change.type_name,
+        details=details,
+        mark=_MARKS[change.op],
+        entity=change.id,
+    )
 
 
 def _draw_edge(drawing: Drawing, change: EntityChange, schemas: list[Schema]) -> None:
@@ -66,7 +72,7 @@ def _draw_edge(drawing: Drawing, change: EntityChange, schemas: list[Schema]) ->
         return
     ends = []
     for type_name, entity_id in ((edge.from_type.type_name, image.source), (edge.to_type.type_name, image.target)):
-        ends.append(drawing.node((type_name, entity_id), entity_id, type_name, mark="unchanged"))
+        ends.append(drawing.node((type_name, entity_id), entity_id, type_name, mark="unchanged", entity=entity_id))
     drawing.link(ends[0], ends[1], edge.name, mark=_MARKS[change.op])
 
 

@@ -43,6 +43,7 @@ class Drawing:
         mark: str | None = None,
         at: tuple[float, float] | None = None,
         lines: list[str] | None = None,
+        entity: str | None = None,
     ) -> int:
         """Add a node, unless it is there; its place among the nodes.
 
@@ -54,6 +55,7 @@ class Drawing:
             mark (str | None): what became of it: `inserted`, `updated`, `deleted` or `unchanged`.
             at (tuple[float, float] | None): where it is, in a timeline.
             lines (list[str] | None): makes a card of it, with these lines.
+            entity (str | None): the id of the node of the graph that it is; its type is the group.
 
         Returns:
             int: what links name it by.
@@ -62,7 +64,7 @@ class Drawing:
             self._places[key] = len(self.nodes)
             short = label if len(label) <= LABEL_MAX else f"{label[: LABEL_MAX - 1]}…"
             made: dict[str, Any] = {"label": short, "group": group, "details": dict(details or {})}
-            optional = {"mark": mark, "at": at, "lines": lines}
+            optional = {"mark": mark, "at": at, "lines": lines, "id": entity}
             self.nodes.append(made | {name: value for name, value in optional.items() if value is not None})
         return self._places[key]
 

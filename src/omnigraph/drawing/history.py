@@ -1,5 +1,6 @@
 """A graph's history, drawn: commits from left to right, a line for every branch, merges across."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from omnigraph.api.commits import Commit
@@ -9,20 +10,21 @@ from omnigraph.drawing.drawing import Drawing
 _STEP, _LANE = 96, 90
 
 
-def drawn(graph: Graph, *, limit: int) -> Drawing:
-    """The commits of all branches.
+def drawn(graph: Graph, *, limit: int, branches: Iterable[str] | None = None) -> Drawing:
+    """The commits of branches.
 
     Args:
         graph (Graph): whose.
         limit (int): commits of a branch to draw at most, the newest.
+        branches (Iterable[str] | None): which; all by default.
 
     Returns:
         Drawing: of them.
     """
     found: dict[str, Commit] = {}
     heads: dict[str, list[str]] = {}
-    branches = list(graph.branches)
-    for branch in branches:
+    chosen = list(graph.branches if branches is None else branches)
+    for branch in chosen:
         commits = graph.commits.list(branch, limit=limit)
         found |= {commit.id: commit for commit in commits}
         if commits:
@@ -30,7 +32,7 @@ def drawn(graph: Graph, *, limit: int) -> Drawing:
     tags: dict[str, list[str]] = {}
     for tag in graph.tags:
         tags.setdefault(graph.tags.read(tag).commit, []).append(tag)
-    drawing = Drawing("History", f"{len(found):,} commits on {len(branches)} branches", "timeline")
+    drawing = Drawing("History", f"{len(found):,} commits on {len(chosen)} branches", "timeline")
     lanes: dict[str, int] = {}
     for step, commit in enumerate(sorted(found.values(), key=lambda commit: (commit.created_at_us, commit.id))):
         lane = lanes.setdefault(commit.branch, len(lanes))
@@ -45,7 +47,7 @@ def drawn(graph: Graph, *, limit: int) -> Drawing:
             **{key: f"+{each.inserted} ~{each.updated} -{each.deleted}" for key, each in commit.changes.items()},
         }
         at = (step * _STEP, lane * _LANE)
-        drawing.node(commit.id, label, commit.branch, details=details, at=at)
+        drawing.node(commit.id, label, commit.branch, details=details, at=at, entity=commit.id)
     for commit in found.values():
         for parent, how in ((commit.parent, "parent"), (commit.merged_parent, "merge")):
             if parent is not None and parent in drawing:

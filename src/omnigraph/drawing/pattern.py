@@ -161,7 +161,7 @@ def _draw(drawing: Drawing, row: Mapping[str, Any], types: Mapping[str, str], wa
         start = f"{variable}__"
         properties = {key.removeprefix(start): value for key, value in row.items() if key.startswith(start)}
         label = named(properties, entity_id)
-        places[variable] = drawing.node((type_name, entity_id), label, type_name, details=properties)
+        places[variable] = drawing.node((type_name, entity_id), label, type_name, details=properties, entity=entity_id)
     for way in ways:
         if way.source in places and way.target in places:
             source, target = places[way.source], places[way.target]

@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph import limits
+from omnigraph.api.documents import type_document
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.errors import InvalidRequestError, PermissionDeniedError
 from omnigraph.mcp.answers import asked_for, fitted
 from omnigraph.mcp.searching import searched
-from omnigraph.model.schema import EdgeType, EntityType
 from omnigraph.storage import paths
 
 # Of an answer in two parts, what each may take.
@@ -44,7 +44,7 @@ class Tools:
     def schema(self, branch: str | None) -> dict[str, Any]:
         """The types there are, how many entities of each, and the schema as it was written."""
         with self._graph.snapshot(branch=branch) as at:
-            found = (_type_document(each, at.count(each.type_key)) for each in at.schema.entities)
+            found = (type_document(each, at.count(each.type_key)) for each in at.schema.entities)
             types = fitted(found, limits.AGENT_ROWS_MAX, bytes_max=_HALF)
             text = self._graph.schema_text(branch=at.branch)
             fits = len(text.encode()) <= _HALF
@@ -173,12 +173,3 @@ class Tools:
     def _refuse_unless_writing(self) -> None:
         if not self._permissions.writes:
             raise PermissionDeniedError("this graph is read-only from here", code="read_only")
-
-
-def _type_document(entity: EntityType, count: int) -> dict[str, Any]:
-    document: dict[str, Any] = {"kind": entity.kind.value, "name": entity.name, "count": count}
-    if isinstance(entity, EdgeType):
-        document |= {"from": entity.from_type.type_name, "to": entity.to_type.type_name}
-    else:
-        document["key"] = [each.name for each in entity.key]
-    return document | {"properties": {each.name: str(each.type) for each in entity.properties}}
