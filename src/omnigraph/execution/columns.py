@@ -21,6 +21,7 @@ from omnigraph.execution.numbering import Numbering, number
 from omnigraph.execution.search.bm25 import Collection, collection
 from omnigraph.execution.search.text_index import TextIndex, indexed
 from omnigraph.execution.search.vectors import Vectors, vectors_of
+from omnigraph.execution.search.word_files import WordFiles
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
 from omnigraph.storage.tables.fragments import column_numbers, fragment_rows
@@ -112,6 +113,12 @@ class Columns:
     def has_word_index(self, name: str, *, rows: int) -> bool:
         """Whether the words of a column are indexed, or are worth it for the sake of some rows."""
         return self._versions.has_word_index(self, name, rows)
+
+    def words_come_from(self, name: str) -> str:
+        """Where the index over the words of a column comes from, in words."""
+        if self._versions.words_in_memory(self, name):
+            return "in memory"
+        return "kept beside the graph" if self._versions.words_are_kept(self, name) else "made from the texts"
 
     def collection(self, name: str, index: TextIndex) -> Collection:
         """The texts of a column that are there."""
@@ -225,8 +232,9 @@ class Columns:
 class Versions:
     """Every version of every table of a graph that queries have asked for. Safe to use from several threads."""
 
-    def __init__(self, tables: Tables, cache: ByteCache) -> None:
+    def __init__(self, tables: Tables, cache: ByteCache, word_files: WordFiles | None = None) -> None:
         self._tables = tables
+        self._word_files = word_files
         self._cache = cache
         self._lock = threading.Lock()
         # What the version asked for last has, as a start for the next one.
@@ -261,13 +269,33 @@ class Versions:
 
     def word_index(self, columns: Columns, name: str) -> TextIndex:
         """The index over the words of a column of a version."""
-        return self._made("words", columns, name, lambda before: indexed(columns.column(name), before))
+        return self._made("words", columns, name, lambda before: self._words(columns, name, before))
+
+    def words_are_kept(self, columns: Columns, name: str) -> bool:
+        """Whether an index over the words of a column is in a file that can be read instead of the texts."""
+        if self._word_files is None:
+            return False
+        return self._word_files.has(columns.pin, columns.numbers[name])
+
+    def words_in_memory(self, columns: Columns, name: str) -> bool:
+        """Whether the words of a column are indexed."""
+        pin = columns.pin
+        return self._cache.peek(("words", pin.table, pin.version, columns.numbers[name])) is not None
+
+    def _words(self, columns: Columns, name: str, before: TextIndex | None) -> TextIndex:
+        field = columns.numbers[name]
+        if before is None and self._word_files is not None:
+            before = self._word_files.load(columns.pin, field, columns.numbering)
+        if before is not None and before.serves(columns.numbering):
+            return before
+        made = indexed(columns.column(name), before)
+        if self._word_files is not None:
+            self._word_files.keep(columns.pin, field, made)
+        return made
 
     def has_word_index(self, columns: Columns, name: str, rows: int) -> bool:
         """Whether the words of a column are indexed, or are worth it for the sake of some rows."""
-        pin = columns.pin
-        known = self._cache.peek(("words", pin.table, pin.version, columns.numbers[name])) is not None
-        return known or self.is_worth_reading(columns, name, rows)
+        return self.words_in_memory(columns, name) or self.is_worth_reading(columns, name, rows)
 
     def collection(self, columns: Columns, name: str, index: TextIndex) -> Collection:
         """The texts of a column of a version, of all that an index covers."""

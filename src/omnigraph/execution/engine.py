@@ -26,6 +26,7 @@ from omnigraph.execution.results import Results
 from omnigraph.execution.run import Run
 from omnigraph.execution.search.asked import Embedder
 from omnigraph.execution.search.explaining import search_notes
+from omnigraph.execution.search.word_files import WordFiles
 from omnigraph.execution.walks import BoundWalk, Walk, bind_walk
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
@@ -89,7 +90,8 @@ class QueryEngine:
 
         Args:
             tables (Tables): the graph's tables.
-            store (ObjectStore | None): the graph's store, where adjacency is kept for other processes; None keeps none.
+            store (ObjectStore | None): the graph's store, where adjacency and indexes over words are kept for other
+                processes; None keeps none.
             read_only (bool): whether nothing may be written there.
             clock (Clock | None): the source of time.
             cache_bytes (int): how much may be kept in memory.
@@ -101,7 +103,8 @@ class QueryEngine:
         self._bound: dict[int, tuple[Lowered, Record, BoundWalk]] = {}
         self._walks = 0
         self._cache = ByteCache(cache_bytes, evicted=self._bound.clear)
-        self._versions = Versions(tables, self._cache)
+        word_files = None if store is None else WordFiles(store, read_only=read_only)
+        self._versions = Versions(tables, self._cache, word_files)
         self.finder = RowFinder(self._versions, bytes_max=int(cache_bytes * _FINDER_SHARE))
         files = None if store is None else AdjacencyFiles(store, read_only=read_only)
         self._adjacencies = Adjacencies(self._cache, self._versions, files, form=form)

@@ -8,6 +8,9 @@ from omnigraph.storage import paths
 
 DERIVED = "__derived/"
 ADJACENCY = f"{DERIVED}adjacency/"
+WORDS = f"{DERIVED}words/"
+# Adjacency is made from edges, indexes over words from nodes.
+_TABLES = {ADJACENCY: paths.EDGES, WORDS: paths.NODES}
 
 
 def adjacency_of(table: str) -> str:
@@ -20,6 +23,16 @@ def adjacency_folder(table: str, version: int) -> str:
     return f"{adjacency_of(table)}{version}/"
 
 
+def words_of(table: str) -> str:
+    """The folder of all indexes over words of a node table, whose own folder is `table`."""
+    return f"{WORDS}{table.removeprefix(paths.NODES)}/"
+
+
+def words_file(table: str, version: int, column: int) -> str:
+    """The index over the words of a column of one version of a node table."""
+    return f"{words_of(table)}{version}/{column}"
+
+
 def version_of(path: str) -> tuple[str, int] | None:
     """The table and version that a path belongs to; None for a path that is none of these.
 
@@ -29,8 +42,11 @@ def version_of(path: str) -> tuple[str, int] | None:
     Returns:
         The table's folder, as pins name it, and the version.
     """
-    table, _, rest = path.removeprefix(ADJACENCY).partition("/")
-    version, _, file = rest.partition("/")
-    if not path.startswith(ADJACENCY) or not table or not file or not (version.isascii() and version.isdigit()):
+    folder = next((each for each in _TABLES if path.startswith(each)), None)
+    if folder is None:
         return None
-    return f"{paths.EDGES}{table}", int(version)
+    table, _, rest = path.removeprefix(folder).partition("/")
+    version, _, file = rest.partition("/")
+    if not table or not file or not (version.isascii() and version.isdigit()):
+        return None
+    return f"{_TABLES[folder]}{table}", int(version)

@@ -14,7 +14,7 @@ from omnigraph.transaction.parts import Parts
 # What a sweep has nothing to do with, and what may stay whatever is kept.
 _NEVER_SWEPT = re.compile(
     rf"{paths.STAMP}|{paths.SCHEMAS}|{paths.TAGS}|{paths.MIGRATIONS}|{paths.KEYS}|{paths.LOGS}[^/]*/{paths.HINT}\Z|"
-    rf"{paths.LOGS}[^/]*\.[^/]*/|__derived/(?!adjacency)"
+    rf"{paths.LOGS}[^/]*\.[^/]*/|__derived/(?!adjacency|words)"
 )
 
 

@@ -171,7 +171,7 @@ def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:
             if any(lease.lease.id == each.owner for lease in facts.held.leases):
                 return True, "a lease that is good"
             return False, "a lease that has run out"
-        case FileKind.ADJACENCY:
+        case FileKind.ADJACENCY | FileKind.WORDS:
             version = derived.version_of(each.path)
             if version in facts.reached.pins:
                 return True, "made for a version that is kept"

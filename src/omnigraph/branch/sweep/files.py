@@ -25,6 +25,7 @@ class FileKind(StrEnum):
     INTENT = "intent"
     LEASE = "lease"
     ADJACENCY = "adjacency"
+    WORDS = "words"
     DIGESTS = "digests"
     TEMPORARY = "temporary"
     SPILL = "spill"
@@ -111,5 +112,6 @@ def _kind(path: str) -> tuple[FileKind, str]:
             return kind, segments[-1].partition(".")[0]
     version = derived.version_of(path)
     if version is not None:
-        return FileKind.ADJACENCY, f"{version[0]}@{version[1]}"
+        kind = FileKind.WORDS if path.startswith(derived.WORDS) else FileKind.ADJACENCY
+        return kind, f"{version[0]}@{version[1]}"
     return FileKind.OTHER, ""

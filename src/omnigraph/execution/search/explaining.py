@@ -32,6 +32,9 @@ def search_notes(pipeline: Iterable[Step], schema: Schema, rows_of: Callable[[st
     types: dict[str, str] = {}
     for step in everything:
         types |= kinds([step])
+        if isinstance(step, steps.CountNodes):
+            # What is only counted is bound to nothing, but searched all the same.
+            types[step.variable] = f"node:{step.type_name}"
     notes: dict[str, None] = {}
     for step in everything:
         if isinstance(step, steps.Scan | steps.CountNodes):
@@ -92,12 +95,14 @@ def _vectors(score: ex.Nearest, rows: Columns) -> str:
     effort = effort_for(index)
     cells = "all its cells" if effort.is_exhaustive else f"{effort.looked_into} of about {effort.cells} cells"
     return (
-        f"{where}: near vectors of all nodes are found through the index {index.name} ({index.kind.upper()}), by looking into "
-        f"{cells}, and put in order by exact distances; {index.rows_missing:,} of {rows.numbering.count:,} nodes are "
-        f"not in it yet and compared one by one; of fewer nodes distances are exact, of vectors {kept}"
+        f"{where}: near vectors of all nodes are found through the index {index.name} ({index.kind.upper()}), "
+        f"by looking into {cells}, and put in order by exact distances; {index.rows_missing:,} of "
+        f"{rows.numbering.count:,} nodes are not in it yet and compared one by one; "
+        f"of fewer nodes distances are exact, of vectors {kept}"
     )
 
 
 def _words(search: ex.Bm25 | ex.TextMatch, rows: Columns) -> str:
     where = f"${search.target.variable}.{search.target.name}"
-    return f"{where}: words are found through an index in memory over all texts ({rows.numbering.count:,} nodes)"
+    comes_from = rows.words_come_from(search.target.name)
+    return f"{where}: words are found through an index {comes_from}, over all texts ({rows.numbering.count:,} nodes)"

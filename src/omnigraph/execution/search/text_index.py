@@ -15,6 +15,7 @@ import numpy.typing as npt
 from omnigraph.execution.arrays import NO_ORDINALS, Mask, Ordinals, Positions, Values, numpy, pc
 from omnigraph.execution.column import Column, Firsts
 from omnigraph.execution.id_index import IdIndex, index_ids
+from omnigraph.execution.numbering import Numbering
 from omnigraph.execution.search.misspelled import within_edits
 from omnigraph.execution.search.words import words_of
 
@@ -24,7 +25,7 @@ _PLACE_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """The words of the texts of some ordinals.
 
     Attributes:
@@ -49,6 +50,7 @@ class _Part:
 
     @property
     def nbytes(self) -> int:
+        """How many bytes it takes."""
         arrays = (self.starts, self.texts, self.place_starts, self.places)
         return self.words.nbytes + self.lookup.nbytes + sum(each.nbytes for each in arrays)
 
@@ -88,7 +90,7 @@ class TextIndex:
         firsts: what the column was read from.
     """
 
-    parts: tuple[_Part, ...]
+    parts: tuple[Part, ...]
     lengths: Lengths
     has_text: Mask
     firsts: Firsts
@@ -102,6 +104,18 @@ class TextIndex:
     def nbytes(self) -> int:
         """How many bytes it takes."""
         return self.lengths.nbytes + self.has_text.nbytes + sum(part.nbytes for part in self.parts)
+
+    def serves(self, numbering: Numbering) -> bool:
+        """Whether it covers all these rows, and a place for every ordinal."""
+        return self.size >= numbering.size and self.begins(numbering)
+
+    def begins(self, numbering: Numbering) -> bool:
+        """Whether it covers all these rows but those behind its end."""
+        return all(
+            run.first >= self.size or self.firsts.get(run.fragment.key) == run.first
+            for run in numbering.runs
+            if run.is_there
+        )
 
     def occurrences(self, word: str) -> tuple[Ordinals, Lengths]:
         """The texts with a word, ascending, and how often it is in each."""
@@ -174,7 +188,7 @@ def _has_text(texts: Values) -> Mask:
     return numpy(pc.is_valid(texts)).astype(np.bool_, copy=False)
 
 
-def _part(texts: Values, first: int) -> tuple[_Part, Lengths]:
+def _part(texts: Values, first: int) -> tuple[Part, Lengths]:
     found = words_of(texts)
     encoded: Any = found.words.dictionary_encode()
     words: Values = encoded.dictionary
@@ -189,7 +203,7 @@ def _part(texts: Values, first: int) -> tuple[_Part, Lengths]:
     is_new[1:] = (codes[1:] != codes[:-1]) | (owners[1:] != owners[:-1])
     heads = np.flatnonzero(is_new)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(codes[heads], minlength=len(words)))])
-    part = _Part(
+    part = Part(
         first,
         len(texts),
         words,
