@@ -4,10 +4,14 @@ Everything that reads a clock or sleeps takes a `Clock`, so that tests decide wh
 """
 
 import random  # noqa: TID251  (this module is where chance in waiting comes from)
+import re
 import time
 from typing import Protocol
 
 from omnigraph import limits
+
+_DURATION = re.compile(r"([0-9]+)([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 class Clock(Protocol):
@@ -51,3 +55,15 @@ def backoff_s(
     """
     ceiling_ms = min(most_ms, first_ms * 2 ** (attempt - 1))
     return random.uniform(ceiling_ms / 2, ceiling_ms) / 1_000
+
+
+def duration_s(text: str) -> int:
+    """Seconds of a duration like `30m` or `7d`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"'{text}' is no duration: an integer and one of s, m, h, d, w, like 7d")
+    return int(found[1]) * _SECONDS[found[2]]

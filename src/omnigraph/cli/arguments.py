@@ -1,14 +1,11 @@
 """Arguments that several commands share."""
 
 import json
-import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
+from omnigraph import clock
 from omnigraph.errors import InvalidRequestError
-
-_DURATION = re.compile(r"(\d+)([smhdw])")
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -117,7 +114,7 @@ def read_text(path: str, what: str) -> str:
 
 def duration_s(text: str) -> int:
     """Seconds of a duration like `30m` or `7d`."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise ArgumentTypeError(f"'{text}' is no duration: an integer and one of s, m, h, d, w, like 7d")
-    return int(found[1]) * _SECONDS[found[2]]
+    try:
+        return clock.duration_s(text)
+    except ValueError as wrong:
+        raise ArgumentTypeError(str(wrong)) from None

@@ -9,19 +9,25 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from omnigraph.api.maintaining import Maintenance
 from omnigraph.clock import SystemClock
 from omnigraph.errors import GraphError
 from omnigraph.ids import UlidSource
+from omnigraph.server import metrics
 from omnigraph.server.admission import Admission
 from omnigraph.server.answers import answered
 from omnigraph.server.bodies import words_for
 from omnigraph.server.errors import Refusal, answer
+from omnigraph.server.explorer import files
+from omnigraph.server.explorer import routes as explorer
 from omnigraph.server.gate import Gate
+from omnigraph.server.graphs import Graphs
 from omnigraph.server.opening import open_graphs
 from omnigraph.server.routes import ROUTERS
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState
 from omnigraph.server.streams import StreamSlots
+from omnigraph.server.upkeep import Upkeep
 from omnigraph.version import VERSION
 
 _CODES = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
@@ -54,7 +60,10 @@ def create_app(settings: ServerSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+        upkeep = upkeep_of(settings, graphs)
+        upkeep.start()
         yield
+        await anyio.to_thread.run_sync(upkeep.stop)
         graphs.close()
 
     app = FastAPI(
@@ -66,7 +75,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.server = state
-    for router in ROUTERS:
+    for router in (*ROUTERS, explorer.router, files.router):
         app.include_router(router)
     app.add_exception_handler(GraphError, _graph_error)
     app.add_exception_handler(Refusal, _refused)
@@ -76,9 +85,19 @@ def create_app(settings: ServerSettings) -> FastAPI:
     return app
 
 
-async def _graph_error(_: Request, error: Exception) -> Response:
+def upkeep_of(settings: ServerSettings, graphs: Graphs) -> Upkeep:
+    """The maintenance of what is served; none where nothing was said, or another process does it."""
+    if settings.maintain_every_s is None or settings.is_worker:
+        graphs = Graphs({}, authority=graphs.authority)
+    policy = Maintenance(keep=settings.maintain_keep, older_than=settings.maintain_older_than_s)
+    return Upkeep(graphs, every_s=settings.maintain_every_s or 0.0, policy=policy)
+
+
+async def _graph_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, GraphError)
     status, body = answer(error)
+    if status == 409:
+        metrics.CONFLICTS.labels(request.path_params.get("graph_id", ""), error.code).inc()
     return answered(body, status=status)
 
 

@@ -4,9 +4,11 @@ import logging
 import re
 from dataclasses import dataclass
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omnigraph import limits
+from omnigraph.server import metrics
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Call
 from omnigraph.server.errors import Refusal
@@ -57,11 +59,14 @@ class Gate:
 
         actor: str | None = None
         self._under_way += 1
+        metrics.UNDER_WAY.inc()
         try:
             actor = self._enter(scope, headers)
             await self._app(scope, receive, watched)
         except Refusal as refused:
             await answered(refused.body(), status=refused.status, headers=refused.headers)(scope, receive, watched)
+        except (ClientDisconnect, TimeoutError):
+            log("client left", request_id=request_id, path=scope["path"])
         except Exception as fault:  # noqa: BLE001  (the last place that can answer)
             log("fault", level=logging.ERROR, error=fault, request_id=request_id, path=scope["path"])
             if not sent.status:
@@ -69,6 +74,7 @@ class Gate:
                 await answered(body, status=500)(scope, receive, watched)
         finally:
             self._under_way -= 1
+            metrics.UNDER_WAY.dec()
             self._done(scope, sent, actor, request_id, self._state.clock.monotonic() - began)
 
     def _enter(self, scope: Scope, headers: dict[str, str]) -> str | None:
@@ -96,13 +102,16 @@ class Gate:
         return given if _REQUEST_ID.fullmatch(given) else self._state.ids.new()
 
     def _done(self, scope: Scope, sent: _Sent, actor: str | None, request_id: str, seconds: float) -> None:
-        route = scope.get("route")
+        # By the route's pattern, never the path: names of graphs and branches would make endless series.
+        route = getattr(scope.get("route"), "path", None) or "unknown"
+        metrics.REQUESTS.labels(scope["method"] if route != "unknown" else "other", route, str(sent.status)).inc()
+        metrics.REQUEST_SECONDS.labels(route).observe(seconds)
         log(
             "request",
             request_id=request_id,
             method=scope["method"],
             path=scope["path"],
-            route=getattr(route, "path", None),
+            route=route,
             status=sent.status,
             bytes=sent.size,
             ms=round(seconds * 1_000, 3),

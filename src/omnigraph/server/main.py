@@ -1,35 +1,21 @@
-"""`omnigraph-server`: what is typed, and the process that follows from it."""
+"""`omnigraph-server`: what is typed, and what follows from it."""
 
 import os
-import signal
-import socket
 import sys
+import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-
-import uvicorn
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from omnigraph import limits
+from omnigraph.clock import duration_s
 from omnigraph.errors import GraphError, InvalidRequestError
-from omnigraph.server.app import create_app
-from omnigraph.server.logs import log, log_to_stderr
+from omnigraph.server.logs import log_to_stderr
 from omnigraph.server.settings import DEFAULT_BIND, ServerSettings
 from omnigraph.server.tokens import tokens_of
 from omnigraph.version import VERSION
 
-LISTEN_LINE = "OMNIGRAPH_LISTEN_ADDR"
-_BACKLOG = 2_048
-
-
-class _Server(uvicorn.Server):
-    """Says where it listens once it does."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if not self.should_exit:
-            for each in sockets or ():
-                _announce(each)
+_SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 def parser() -> ArgumentParser:
@@ -52,7 +38,15 @@ def parser() -> ArgumentParser:
     made.add_argument("--unauthenticated", action="store_true", help="without tokens: let everybody do everything")
     made.add_argument("--require-all-graphs", action="store_true", help="do not start unless every graph opens")
     made.add_argument("--read-only", action="store_true", help="refuse every write")
-    made.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+    upkeep = made.add_argument_group("maintenance")
+    upkeep.add_argument(
+        "--maintain-every", metavar="TIME", help="optimize and sweep so often, like 10m; not if not said"
+    )
+    upkeep.add_argument("--maintain-keep", metavar="N", type=int, help="and prune all but the newest N commits")
+    upkeep.add_argument("--maintain-older-than", metavar="TIME", help="and prune commits older than this, like 30d")
+    made.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="info by default"
+    )
     made.add_argument("-v", "--version", action="version", version=f"omnigraph-server {VERSION}")
     return made
 
@@ -63,8 +57,9 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
     Raises:
         InvalidRequestError: they are wrong.
     """
-    if args.workers < 1 or args.threads < 1:
-        raise InvalidRequestError("--workers and --threads are at least 1")
+    for flag, number in (("workers", args.workers), ("threads", args.threads), ("maintain-keep", args.maintain_keep)):
+        if number is not None and number < 1:
+            raise InvalidRequestError(f"--{flag} is at least 1, not {number}")
     return ServerSettings(
         store=args.store,
         graph_id=args.graph_id,
@@ -78,6 +73,10 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         threads=args.threads,
         actor_requests_max=_number(environment, "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX", limits.SERVER_ACTOR_REQUESTS_MAX),
         actor_bytes_max=_number(environment, "OMNIGRAPH_PER_ACTOR_BYTES_MAX", limits.SERVER_ACTOR_BYTES_MAX),
+        maintain_every_s=_seconds("--maintain-every", args.maintain_every),
+        maintain_keep=args.maintain_keep,
+        maintain_older_than_s=_seconds("--maintain-older-than", args.maintain_older_than),
+        log_level=args.log_level,
     )
 
 
@@ -96,47 +95,14 @@ def main(words: Sequence[str], *, environment: Mapping[str, str]) -> int:
     os.environ.setdefault("LANCE_LOG", "error")
     try:
         settings = settings_of(args, environment)
-        app = create_app(settings)
-        listener = listening(args.bind)
+        with _sharing_numbers(settings):
+            # Help needs none of it; and that workers share their numbers must be known before this import.
+            from omnigraph.server.serving import serve  # noqa: PLC0415  (see above)
+
+            return serve(settings, args.bind)
     except GraphError as refused:
         sys.stderr.write(f"error: {refused}\n")
         return 1
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        backlog=_BACKLOG,
-        timeout_graceful_shutdown=int(limits.SERVER_STOP_S_MAX),
-        lifespan="on",
-    )
-    signal.signal(signal.SIGTERM, _leave)
-    # Asked for, and done: uvicorn hands the signal on when everything is finished.
-    with suppress(KeyboardInterrupt):
-        _Server(config).run(sockets=[listener])
-    log("stopped")
-    return 0
-
-
-def listening(bind: str) -> socket.socket:
-    """A socket at an address, not yet taking connections.
-
-    Raises:
-        InvalidRequestError: it cannot be had.
-    """
-    host, colon, port = bind.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65_535:
-        raise InvalidRequestError(f"--bind takes HOST:PORT, not '{bind}'")
-    host = host.strip("[]")
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((host or "0.0.0.0", int(port)))
-    except OSError as fault:
-        made.close()
-        raise InvalidRequestError(f"cannot listen at {bind}: {fault.strerror or fault}") from None
-    made.set_inheritable(True)
-    return made
 
 
 def run() -> None:
@@ -144,14 +110,18 @@ def run() -> None:
     sys.exit(main(sys.argv[1:], environment=os.environ))
 
 
-def _announce(listener: socket.socket) -> None:
-    host, port, *_ = listener.getsockname()
-    sys.stdout.write(f"{LISTEN_LINE}={f'[{host}]' if ':' in host else host}:{port}\n")
-    sys.stdout.flush()
-
-
-def _leave(*_: object) -> None:
-    sys.exit(0)
+@contextmanager
+def _sharing_numbers(settings: ServerSettings) -> Iterator[None]:
+    """A folder in which workers keep their numbers, where there are several workers."""
+    if settings.workers == 1 or _SHARED_FOLDER in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="omnigraph-numbers-", ignore_cleanup_errors=True) as folder:
+        os.environ[_SHARED_FOLDER] = folder
+        try:
+            yield
+        finally:
+            del os.environ[_SHARED_FOLDER]
 
 
 def _is_on(environment: Mapping[str, str], name: str) -> bool:
@@ -162,9 +132,19 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
     said = environment.get(name, "").strip()
     if not said:
         return default
-    if not said.isdigit() or int(said) < 1:
+    if not (said.isascii() and said.isdigit()) or int(said) < 1:
         raise InvalidRequestError(f"{name} must be a number of at least 1, not '{said}'")
     return int(said)
+
+
+def _seconds(flag: str, said: str | None) -> float | None:
+    try:
+        seconds = None if said is None else duration_s(said)
+    except ValueError as wrong:
+        raise InvalidRequestError(f"{flag}: {wrong}") from None
+    if seconds == 0:
+        raise InvalidRequestError(f"{flag} is at least 1s")
+    return seconds
 
 
 if __name__ == "__main__":

@@ -2,14 +2,18 @@
 
 from pathlib import Path
 
+from omnigraph.api.graph import Graph
 from omnigraph.api.open import open as open_graph
 from omnigraph.api.options import OpenOptions
+from omnigraph.clock import SystemClock
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.policy import Policy
 from omnigraph.policy.rules import Kind
 from omnigraph.server.authorize import Authority
 from omnigraph.server.graphs import Graphs, ServedGraph, checked_id, id_from
+from omnigraph.server.metered_store import MeteredStore
 from omnigraph.server.settings import ServerSettings
+from omnigraph.storage.object_stores.open import open_store
 
 
 def open_graphs(settings: ServerSettings) -> Graphs:
@@ -29,9 +33,16 @@ def _one_graph(settings: ServerSettings, store: str) -> Graphs:
     refuse_ambiguity(settings, has_policy=policy is not None)
     is_open = not settings.tokens
     graph_id = checked_id(settings.graph_id) if settings.graph_id is not None else id_from(store)
-    graph = open_graph(store, read_only=settings.read_only, options=OpenOptions(durability=settings.durability))
+    graph = _opened(store, graph_id, settings, OpenOptions(durability=settings.durability))
     served = ServedGraph(graph_id, graph, Authority(is_open, policy, graph_id))
     return Graphs({graph_id: served}, authority=Authority(is_open))
+
+
+def _opened(address: str, graph_id: str, settings: ServerSettings, options: OpenOptions) -> Graph:
+    """A graph, its store counted."""
+    store = open_store(address, read_only=settings.read_only, durability=options.durability)
+    metered = MeteredStore(store, graph_id, SystemClock())
+    return open_graph(metered, read_only=settings.read_only, options=options)
 
 
 def refuse_ambiguity(settings: ServerSettings, *, has_policy: bool) -> None:

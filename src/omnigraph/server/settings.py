@@ -26,7 +26,10 @@ class ServerSettings:
         actor_requests_max: how many writes and exports one actor may have under way in a process.
         actor_bytes_max: and how many bytes of bodies.
         maintain_every_s: seconds between passes of maintenance; None for none.
+        maintain_keep: of each branch, prune all but so many of the newest commits.
+        maintain_older_than_s: prune commits older than this.
         is_worker: this process is one of several, and leaves maintenance to the one that started it.
+        log_level: how serious something must be to be logged.
         durability: what an acknowledged write survives, on local disk.
     """
 
@@ -43,5 +46,8 @@ class ServerSettings:
     actor_requests_max: int = limits.SERVER_ACTOR_REQUESTS_MAX
     actor_bytes_max: int = limits.SERVER_ACTOR_BYTES_MAX
     maintain_every_s: float | None = None
+    maintain_keep: int | None = None
+    maintain_older_than_s: float | None = None
     is_worker: bool = False
+    log_level: str = "info"
     durability: str = "power"

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from omnigraph.errors import GraphError
 from omnigraph.policy.rules import Action
+from omnigraph.server import metrics
 from omnigraph.server.answers import answered
 from omnigraph.server.responses import GraphListResponse, HealthOutput, ReadyOutput
 from omnigraph.server.routing import failing
@@ -52,3 +53,19 @@ def list_graphs(request: Request) -> Response:
     state: ServerState = request.app.state.server
     state.graphs.authority.authorize(request.scope["state"]["actor"], Action.GRAPH_LIST)
     return answered({"graphs": [{"graph_id": each.id, "uri": each.graph.uri} for each in state.graphs]})
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    tags=["health"],
+    response_class=Response,
+    responses={
+        **failing(),
+        200: {"description": "Numbers for Prometheus.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+    },
+)
+def numbers(request: Request) -> Response:
+    """Requests, latencies, commits, conflicts, rebases, caches, store requests, intents and sweeps, as numbers."""
+    state: ServerState = request.app.state.server
+    return Response(metrics.exposition(state.graphs), media_type=metrics.CONTENT_TYPE)
