@@ -9,8 +9,6 @@ from omnigraph import limits
 from omnigraph.api.documents import type_document
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.drawing import difference, history, pattern, schema, surroundings
-from omnigraph.errors import NotFoundError
-from omnigraph.ids import is_ulid
 from omnigraph.language.query.completing import suggestions, typed
 from omnigraph.policy.rules import SERVER_ACTIONS, TARGET_ACTIONS, Action
 from omnigraph.server.answers import answered
@@ -66,15 +64,6 @@ class DrawingOutput(Answer):
     links: list[dict[str, Any]]
 
 
-class NeighbourhoodOutput(Answer):
-    """What surrounds a node."""
-
-    nodes: list[dict[str, Any]]
-    edges: list[dict[str, Any]]
-    is_cut: bool
-    graph_commit_id: str
-
-
 class TypesOutput(Answer):
     """The types of a state."""
 
@@ -112,28 +101,6 @@ def permissions(call: Served, branch: Branch = None) -> Response:
             "actions": {each.value: _may(call, each, where) for each in Action if each not in SERVER_ACTIONS},
         }
     )
-
-
-@router.get(
-    "/neighbourhood",
-    operation_id="cluster_getNeighbourhood",
-    response_model=NeighbourhoodOutput,
-    responses=failing(*READING),
-)
-def neighbourhood(
-    call: Served,
-    type: Annotated[str, Query(description="The type of a node.")],
-    id: Annotated[str, Query(description="Its id.")],
-    *,
-    edges: Edges = [],  # noqa: B006  (fastapi copies it)
-    depth: Depth = 1,
-    nodes: Nodes = limits.NEIGHBOURHOOD_NODES,
-    branch: Branch = None,
-    commit: Commit = None,
-) -> Response:
-    """A node, the nodes around it, and the edges between them."""
-    found = _at(call, branch, commit).neighbourhood(type, id, edges=edges, depth=depth, limit=nodes)
-    return answered(found.to_dict())
 
 
 @router.post(
@@ -202,10 +169,16 @@ def draw_neighbourhood(
 @router.get(
     "/drawings/diff", operation_id="cluster_drawDiff", response_model=DrawingOutput, responses=failing(*READING)
 )
-def draw_diff(call: Served, older: str, newer: str, most: Drawn = limits.DRAWING_MAX) -> Response:
+def draw_diff(
+    call: Served,
+    older: Annotated[str, Query(alias="from", description="A branch, a tag or a commit.")],
+    newer: Annotated[str, Query(alias="to", description="Another.")],
+    most: Drawn = limits.DRAWING_MAX,
+) -> Response:
     """What lies between two states, drawn."""
-    for state in (older, newer):
-        call.reads(_owner(call, state))
+    states = call.graph.diff(older, newer, engine="local")
+    for each in (states.older, states.newer):
+        call.reads(each.branch)
     return answered(difference.drawn(call.graph, older, newer, limit=most).document())
 
 
@@ -235,13 +208,3 @@ def _may(call: Call, action: Action, branch: str) -> bool:
     except Refusal:
         return False
     return True
-
-
-def _owner(call: Call, state: str) -> str:
-    """The branch that has a state: a branch, a tag or a commit by name."""
-    if is_ulid(state):
-        try:
-            return call.owner(commit=state)
-        except NotFoundError:
-            pass  # a branch or tag that is called like that
-    return state if state in call.graph.branches else call.owner(tag=state)

@@ -1,0 +1,32 @@
+import { el, number, text } from "./dom.js";
+
+// Changes of entities, as rows: what happened to what, and which properties differ.
+export function changeRows(changes) {
+  return el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": "Changes" }, el("table", {},
+    el("thead", {}, el("tr", {}, ["", "Type", "Entity", "What differs"].map((each) => el("th", { scope: "col" }, each)))),
+    el("tbody", {}, changes.map((each) => el("tr", {},
+      el("td", {}, el("span", { class: `op ${each.op}` }, each.op)),
+      el("td", {}, each.type.name),
+      el("td", {}, each.id),
+      el("td", {}, differing(each)))))));
+}
+
+export function values(image) {
+  return image ? { ...(image.endpoints || {}), ...(image.properties || {}) } : {};
+}
+
+function differing({ before, after }) {
+  const was = values(before), is = values(after);
+  const names = [...new Set([...Object.keys(is), ...Object.keys(was)])];
+  const shown = names.filter((name) => (before && after ? text(was[name]) !== text(is[name]) : text((after ? is : was)[name]) !== "—"));
+  return shown.map((name) => el("div", {}, el("span", { class: "faint" }, `${name}  `),
+    before && name in was ? el("del", {}, text(was[name])) : null, before && after ? " → " : null, after && name in is ? el("ins", {}, text(is[name])) : null));
+}
+
+// How much of which type.
+export function counts(stats) {
+  const told = Object.entries(stats);
+  if (!told.length) return el("p", { class: "notice" }, "Nothing differs.");
+  return el("div", { class: "bar" }, told.map(([key, each]) => el("span", { class: "card bar" }, el("b", {}, key.replace(/^\w+:/, "")),
+    ["inserted", "updated", "deleted"].filter((what) => each[what]).map((what) => el("span", { class: `op ${what}` }, `${number(each[what])} ${what}`)))));
+}
