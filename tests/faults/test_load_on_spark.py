@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import omnigraph
 from omnigraph import Graph, LoadResult, limits
-from omnigraph.errors import InvalidRequestError, LimitError, UnavailableError
+from omnigraph.errors import ConstraintError, InvalidRequestError, LimitError, UnavailableError
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.model.commit import RECOVERY_ACTOR
 from omnigraph.pipeline.load.jobs import spark_fault
@@ -201,6 +201,23 @@ def test_one_bad_record_at_the_end_of_many_refuses_them_all(
     assert (kept.nodes, len(kept.rejects)) == ({"Person": PEOPLE}, 1)
 
 
+@pytest.mark.torture
+def test_one_bad_record_at_the_end_of_five_million_refuses_them_all(
+    graph: Graph, spark: SparkSession, tmp_path: Path
+) -> None:
+    before, many, some = head(graph), 5_000_000, 100_000
+    file = tmp_path / "people.jsonl"
+    with file.open("w") as out:
+        for first in range(0, many, some):
+            out.write(lines(first, some))
+        out.write(lines(0, 1))  # of a key that is there, five million lines before
+    with pytest.raises(ConstraintError) as refused:
+        graph.load(file, mode="append", spark=spark)
+    assert f"line {many + 1}:" in str(refused.value)
+    assert (head(graph), intents(graph)) == (before, [])
+    assert len(list((Path(graph.uri) / "nodes").rglob("*.lance"))) == 1, "what was written is taken away again"
+
+
 def test_two_loads_at_once_both_land_on_one_branch_and_on_two(graph: Graph, spark: SparkSession) -> None:
     graph.branches.create("other")
 
@@ -335,6 +352,42 @@ def test_a_file_system_that_takes_no_more_leaves_nothing(graph: Graph, tmp_path:
     assert ended.stdout.startswith("refused"), ended.stderr
     with omnigraph.open(graph.uri) as reopened:
         assert reopened.count("Person") == 1
+        assert reopened.load(data, mode="append", engine="local").total_entities == 20_000
+
+
+ON_A_FULL_DISK = """
+import resource, sys
+import omnigraph
+from omnigraph import limits
+from omnigraph.errors import GraphError
+from omnigraph.pipeline import session
+from omnigraph.pipeline.settings import SparkSettings
+limits.LOAD_NEAR_BYTES = -1
+uri, data, where = sys.argv[1:]
+spark = session.spark_session(SparkSettings(master="local[2]", driver_memory="1g"))
+java = session._ours.gateway.process_id
+resource.prlimit(java, resource.RLIMIT_FSIZE, (65536, 65536))
+try:
+    omnigraph.open(uri).load(data, mode="append", spark=spark, dry_run=where == "Spark")
+except GraphError as fault:
+    print(fault.code, str(fault))
+"""
+
+
+# Where nothing is to be written to the graph, Spark's own files are what there is no room for.
+@pytest.mark.parametrize("where", ["graph", pytest.param("Spark", marks=pytest.mark.torture)])
+def test_a_disk_that_is_full_for_workers_leaves_nothing_and_says_what_to_do(
+    graph: Graph, tmp_path: Path, where: str
+) -> None:
+    """A real refusal of the system: no file of Spark and its workers may grow beyond some kilobytes."""
+    before = head(graph)
+    data = tmp_path / "data.jsonl"
+    data.write_text(lines(0, 20_000))
+    command = [sys.executable, "-c", ON_A_FULL_DISK, graph.uri, str(data), where]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert ended.stdout.startswith("disk_full the disk is full, so nothing was loaded: make room"), ended
+    assert (head(graph), intents(graph)) == (before, [])
+    with omnigraph.open(graph.uri) as reopened:
         assert reopened.load(data, mode="append", engine="local").total_entities == 20_000
 
 
