@@ -1,0 +1,257 @@
+"""Making a cluster what its configuration says, so that a death at any step is made up for by the next apply.
+
+What is done to a graph is noted first, then done, then written into the ledger in one put with everything else, and
+only then is the note deleted. Texts of queries and policies are stored under their digests before the ledger names
+them. So a server that starts at any moment finds a state that was whole.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from omnigraph.cluster import addresses, layout, moments
+from omnigraph.cluster.addresses import Kind
+from omnigraph.cluster.approvals import Approval
+from omnigraph.cluster.changes import Change, Disposition, Operation, held_up
+from omnigraph.cluster.desired import Desired, Resource
+from omnigraph.cluster.diagnostics import Diagnostics, StoppedError
+from omnigraph.cluster.draft import Draft
+from omnigraph.cluster.graphs import Seen
+from omnigraph.cluster.ledger import Written
+from omnigraph.cluster.outcome import Outcome
+from omnigraph.cluster.planning import planned
+from omnigraph.cluster.recovery import recover
+from omnigraph.cluster.sidecars import Sidecar, SidecarKind
+from omnigraph.cluster.site import Means, Site, payload_path, usual_means
+from omnigraph.cluster.state import Status
+from omnigraph.errors import GraphError
+
+
+def apply(folder: Path, *, actor: str | None = None, means: Means | None = None) -> Outcome:
+    """Make a cluster what its configuration says.
+
+    Args:
+        folder: of the configuration.
+        actor: who does it.
+        means: what to work with; real stores by default.
+
+    Returns:
+        What was done, what was not, and whether anything is left to do.
+    """
+    said = Diagnostics()
+    run: _Apply | None = None
+    site: Site | None = None
+    try:
+        site = Site(folder, means or usual_means(), said=said)
+        desired = site.usable.desired
+        with site.locked("apply"):
+            run = _Apply(site, desired, site.require(), actor)
+            run.carry_out()
+    except StoppedError:
+        pass
+    return _outcome(folder, site, run, said, actor=actor)
+
+
+class _Apply:
+    def __init__(self, site: Site, desired: Desired, base: Written, actor: str | None) -> None:
+        self.site = site
+        self.desired = desired
+        self.actor = actor
+        self.changes: list[Change] = []
+        self.is_written = False
+        self.draft = Draft(base.state)
+        self._base = base
+        self._created: set[str] = set()
+        self._settled: list[Sidecar] = []
+        self._used: list[Approval] = []
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether nothing is left to do."""
+        settled = (Disposition.APPLIED, Disposition.DERIVED)
+        return self.site.said.is_ok and all(each.disposition in settled for each in self.changes)
+
+    def carry_out(self) -> None:
+        """Do what is to be done, write it down, and clear away."""
+        recovered = recover(self.site, self.draft)
+        self._settled += recovered.done
+        self._used += recovered.approvals
+        plan = planned(self.site, self.desired, self.draft.so_far())
+        self.changes = plan.changes
+        for at in range(len(self.changes)):
+            self._one(at, plan.approvals)
+        self._write_down()
+        self._clear_away()
+
+    def _one(self, at: int, approvals: Mapping[str, Approval]) -> None:
+        change = self.changes[at]
+        address = str(change.address)
+        resource = self.desired.resources.get(address)
+        match change.disposition:
+            case Disposition.DERIVED:
+                if resource is not None:  # else it goes with its graph
+                    self.draft.keep(address, resource.entry())
+            case Disposition.DEFERRED:
+                self.draft.mark(address, Status.PENDING, change.reason)
+            case Disposition.BLOCKED:
+                self.draft.mark(address, Status.BLOCKED, change.reason)
+            case Disposition.APPLIED:
+                try:
+                    self._do(change, resource, approvals)
+                except (StoppedError, GraphError) as fault:
+                    self._failed(at, fault)
+
+    def _failed(self, at: int, fault: StoppedError | GraphError) -> None:
+        change = self.changes[at]
+        address = str(change.address)
+        if isinstance(fault, GraphError):
+            self.site.said.error(_failure(change), address, str(fault))
+        if change.address.kind is Kind.POLICY:
+            # Never a ledger with a graph in it and not the policy that was to guard it.
+            raise StoppedError from fault
+        self.draft.mark(address, Status.ERROR, str(fault) or None)
+        self.changes[at] = change.blocked(_failure(change))
+        self.changes = held_up(self.changes, self.desired, [address])
+
+    def _do(self, change: Change, resource: Resource | None, approvals: Mapping[str, Approval]) -> None:
+        address, kind, graph = str(change.address), change.address.kind, change.address.graph
+        if resource is None:
+            if kind is Kind.GRAPH:
+                self._delete_graph(graph, approvals[graph])
+            self.draft.drop(address)
+            return
+        if kind is Kind.GRAPH and change.operation is Operation.CREATE:
+            self._create_graph(graph)
+        if kind is Kind.SCHEMA and graph not in self._created:
+            self._apply_schema(graph, resource)
+        path = payload_path(address, resource.digest)
+        if path is not None:
+            self.site.store.put(path, resource.body)
+        self.draft.keep(address, resource.entry())
+
+    # -- graphs -------------------------------------------------------------------------------------------------------
+
+    def _create_graph(self, graph: str) -> None:
+        schema = self.desired.resources[str(addresses.schema(graph))]
+        self._settled.append(self._note(SidecarKind.GRAPH_CREATE, graph, schema.digest))
+        seen = self.site.graphs.create(graph, schema.body.decode(), actor=self.actor)
+        self._take_in(graph, seen, "graph_create_incomplete")
+        self._created.add(graph)
+
+    def _apply_schema(self, graph: str, schema: Resource) -> None:
+        before = self.site.graphs.look(graph)
+        self._settled.append(self._note(SidecarKind.SCHEMA_APPLY, graph, schema.digest, number=before.number))
+        seen = self.site.graphs.apply_schema(graph, schema.body.decode(), actor=self.actor)
+        self._take_in(graph, seen, "graph_observation_error")
+
+    def _delete_graph(self, graph: str, approval: Approval) -> None:
+        note = self._note(SidecarKind.GRAPH_DELETE, graph, "", approval=approval.approval_id)
+        if not self.site.graphs.delete(graph):
+            address = str(addresses.graph(graph))
+            self.site.said.error("graph_delete_incomplete", address, "something of the graph is still there")
+            raise StoppedError
+        self.draft.drop_graph(graph)
+        # Only now: a deletion that failed half way stays noted, so that the next apply carries it through.
+        self._settled.append(note)
+        self._used.append(approval)
+
+    def _take_in(self, graph: str, seen: Seen, code: str) -> None:
+        if seen.fault is not None or not seen.is_there:
+            self.site.said.error(code, str(addresses.graph(graph)), seen.fault or "the graph is not there")
+            raise StoppedError
+        self.draft.saw(graph, seen)
+
+    def _note(
+        self, kind: SidecarKind, graph: str, digest: str, *, number: int | None = None, approval: str | None = None
+    ) -> Sidecar:
+        sidecar = Sidecar(
+            self.site.means.ids.new(),
+            moments.now(self.site.means.clock),
+            kind,
+            graph,
+            self.site.graphs.uri(graph),
+            digest,
+            self.actor,
+            observed_manifest_version=number,
+            expected_manifest_version=None if number is None else number + 1,
+            state_cas_base=self._base.cas,
+            approval_id=approval,
+        )
+        try:
+            self.site.sidecars.put(sidecar)
+        except GraphError as fault:
+            self.site.said.error("recovery_sidecar_write_error", str(addresses.graph(graph)), str(fault))
+            raise StoppedError from None
+        return sidecar
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def _write_down(self) -> None:
+        at, operation = moments.now(self.site.means.clock), self.site.means.ids.new()
+        self._used = [each.consumed(at, operation) for each in self._used]
+        for each in self._used:
+            self.draft.used(each)
+        self.draft.tidy(str(each.address) for each in self.changes)
+        state = self.draft.finished(self.desired if self.is_converged else None)
+        if state is not None:
+            self.site.write(self._base, state)  # if that fails the notes stay, for whoever comes next
+            self.is_written = True
+
+    def _clear_away(self) -> None:
+        """What is left here is cleared by the next apply; nothing depends on it."""
+        for each in self._used:
+            try:
+                self.site.approvals.put(each)
+            except GraphError as fault:
+                self.site.said.warning("approval_write_error", each.resource, str(fault))
+        for note in self._settled:
+            try:
+                self.site.sidecars.delete(note)
+            except GraphError as fault:
+                path = layout.recovery(note.operation_id)
+                self.site.said.warning("recovery_sidecar_cleanup_failed", path, str(fault))
+
+
+def _failure(change: Change) -> str:
+    match change.address.kind, change.operation:
+        case Kind.GRAPH, Operation.DELETE:
+            return "graph_delete_failed"
+        case Kind.GRAPH, Operation.CREATE:
+            return "graph_create_failed"
+        case Kind.SCHEMA, _:
+            return "schema_apply_failed"
+        case _:
+            return "resource_payload_write_error"
+
+
+def _outcome(folder: Path, site: Site | None, run: _Apply | None, said: Diagnostics, *, actor: str | None) -> Outcome:
+    changes = [] if run is None else run.changes
+    done = sum(each.disposition is Disposition.APPLIED for each in changes)
+    left = sum(each.disposition in (Disposition.DEFERRED, Disposition.BLOCKED) for each in changes)
+    converged = run is not None and run.is_converged
+    is_written = run is not None and run.is_written
+    configuration = None if site is None else site.configuration
+    document: dict[str, Any] = {"ok": said.is_ok, "config_dir": str(folder)}
+    if actor is not None:
+        document["actor"] = actor
+    observations = {} if site is None else site.observations()
+    document |= {
+        "desired_revision": {} if configuration is None else {"config_digest": configuration.desired.config_digest},
+        "state_observations": observations,
+        "changes": [each.to_json() for each in changes],
+        "applied_count": done,
+        "deferred_count": left,
+        "converged": converged,
+        "state_written": is_written,
+        "resource_statuses": {} if run is None else dict(run.draft.so_far().statuses),
+        "diagnostics": said.to_json(),
+    }
+    if run is None:
+        return Outcome(document, ("cluster apply failed",), tuple(said))
+    summary = (
+        f"cluster apply: {done} applied, {left} deferred/blocked",
+        *(each.applied_line() for each in changes),
+        f"  state: revision {observations['state_revision']}, converged: {str(converged).lower()}, "
+        f"written: {str(is_written).lower()}",
+    )
+    return Outcome(document, summary, tuple(said))

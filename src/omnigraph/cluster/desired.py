@@ -1,0 +1,225 @@
+"""What a cluster should be: the configuration with the files it names, as resources with digests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omnigraph.clock import SystemClock
+from omnigraph.cluster import addresses, digests, layout
+from omnigraph.cluster.addresses import Address, Kind
+from omnigraph.cluster.config import read_config
+from omnigraph.cluster.declared import Declared, DeclaredGraph
+from omnigraph.cluster.diagnostics import Diagnostics
+from omnigraph.cluster.files import read_file
+from omnigraph.cluster.stored_queries import check_queries, found_queries
+from omnigraph.errors import GraphError, ParseError
+from omnigraph.ids import UlidSource
+from omnigraph.language.schema import accept
+from omnigraph.model.schema import Schema
+from omnigraph.policy import rules
+from omnigraph.policy.read import PolicyError, read_rules
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One thing that should be there.
+
+    Attributes:
+        address: its name.
+        digest: of its content.
+        file: where that comes from, in the folder of the configuration.
+        body: the content of the file.
+        applies_to: what a policy is for.
+        embedding_provider: of a graph.
+        embedding_profile: what a provider is.
+        external_blob_policy: of a graph.
+    """
+
+    address: Address
+    digest: str
+    file: str | None = None
+    body: bytes = field(default=b"", repr=False)
+    applies_to: tuple[str, ...] | None = None
+    embedding_provider: str | None = None
+    embedding_profile: Mapping[str, str] | None = None
+    external_blob_policy: Mapping[str, Any] | None = None
+
+    def entry(self) -> dict[str, Any]:
+        """As the ledger keeps it."""
+        found: dict[str, Any] = {"digest": self.digest}
+        if self.applies_to is not None:
+            found["applies_to"] = list(self.applies_to)
+        for key in ("embedding_provider", "embedding_profile", "external_blob_policy"):
+            if getattr(self, key) is not None:
+                found[key] = getattr(self, key)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """The wire form."""
+        found = {"address": str(self.address), "kind": self.address.kind.value, "digest": self.digest}
+        return found if self.file is None else {**found, "path": self.file}
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """Everything that should be there.
+
+    Attributes:
+        resources: by address, in the order in which they come about.
+        dependencies: who depends on whom.
+        schemas: of the graphs, resolved, where that worked.
+    """
+
+    resources: Mapping[str, Resource]
+    dependencies: tuple[tuple[str, str], ...]
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """The digest of each resource."""
+        return {address: each.digest for address, each in self.resources.items()}
+
+    @property
+    def config_digest(self) -> str:
+        """The digest of it all: the same for the same content, however the configuration spells it."""
+        return digests.of_values({address: each.entry() for address, each in self.resources.items()})
+
+    def dependencies_json(self) -> list[dict[str, str]]:
+        """The wire form of who depends on whom."""
+        return [{"from": source, "to": target} for source, target in self.dependencies]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A folder with a cluster.yaml, read.
+
+    Attributes:
+        folder: the folder.
+        declared: what the file says.
+        desired: that with the files it names.
+    """
+
+    folder: Path
+    declared: Declared
+    desired: Desired
+
+    @property
+    def storage(self) -> str:
+        """Where the cluster lies."""
+        return storage_of(self.folder, self.declared)
+
+
+def read_configuration(folder: Path, said: Diagnostics) -> Configuration | None:
+    """The configuration in a folder, and everything it names.
+
+    Args:
+        folder: the folder.
+        said: gets everything that is wrong.
+
+    Returns:
+        As much as could be read; None where there is no configuration at all. Whoever changes anything by it must see
+        first that nothing is wrong.
+    """
+    declared = read_config(folder, said)
+    return None if declared is None else Configuration(folder, declared, _desired(folder, declared, said))
+
+
+def _desired(folder: Path, declared: Declared, said: Diagnostics) -> Desired:
+    resources: list[Resource] = []
+    edges: list[tuple[Address, Address]] = []
+    schemas: dict[str, Schema] = {}
+    for name, profile in declared.providers.items():
+        document = profile.to_document()
+        resources.append(Resource(addresses.provider(name), digests.of_values(document), embedding_profile=document))
+    for graph_id, graph in declared.graphs.items():
+        found, schema = _graph(folder, graph_id, graph, said)
+        resources += found
+        if schema is not None:
+            schemas[graph_id] = schema
+        edges.append((addresses.schema(graph_id), addresses.graph(graph_id)))
+        edges += [(each.address, addresses.schema(graph_id)) for each in found if each.address.kind is Kind.QUERY]
+        if graph.embedding_provider is not None:
+            edges.append((addresses.graph(graph_id), addresses.provider(graph.embedding_provider)))
+    for name, policy in declared.policies.items():
+        kind = rules.Kind.SERVER if policy.is_for_cluster else rules.Kind.GRAPH
+        path = f"policies.{name}.file"
+        body = read_file(folder, policy.file, code="policy_file_missing", path=path, said=said)
+        if body is None:
+            continue
+        try:
+            read_rules(body.decode(), kind=kind)
+        except PolicyError as mistake:
+            said.error("policy_invalid", path, f"{policy.file}: {mistake}")
+            continue
+        resources.append(
+            Resource(addresses.policy(name), digests.of_bytes(body), policy.file, body, applies_to=policy.applies_to)
+        )
+        if not policy.is_for_cluster:
+            edges += [(addresses.policy(name), addresses.graph(each)) for each in policy.applies_to]
+    resources.sort(key=lambda each: each.address.order)
+    edges.sort(key=lambda edge: (edge[0].order, edge[1].order))
+    return Desired(
+        {str(each.address): each for each in resources},
+        tuple((str(source), str(target)) for source, target in edges),
+        schemas,
+    )
+
+
+def _graph(
+    folder: Path, graph_id: str, declared: DeclaredGraph, said: Diagnostics
+) -> tuple[list[Resource], Schema | None]:
+    path = f"graphs.{graph_id}"
+    queries = found_queries(folder, declared.queries, path=f"{path}.queries", said=said)
+    schema_body = read_file(folder, declared.schema, code="schema_file_missing", path=f"{path}.schema", said=said)
+    schema = None if schema_body is None else _schema(schema_body, declared.schema, f"{path}.schema", said)
+    check_queries(queries, schema, graph=graph_id, said=said)
+    blobs = declared.external_blobs
+    if blobs is not None and not blobs["allow"]:
+        message = "no place is allowed, so no blob may lie outside"
+        said.warning("external_blob_ingress_default_deny", f"{path}.external_blobs", message)
+    found = [
+        Resource(addresses.query(graph_id, each.name), digests.of_bytes(each.body), each.file, each.body)
+        for each in queries.values()
+    ]
+    if schema_body is not None:
+        own = Resource(addresses.schema(graph_id), digests.of_bytes(schema_body), declared.schema, schema_body)
+        found.append(own)
+        found.append(
+            Resource(
+                addresses.graph(graph_id),
+                digests.of_graph(
+                    schema=own.digest,
+                    queries={each.address.name: each.digest for each in found if each.address.kind is Kind.QUERY},
+                    provider=declared.embedding_provider,
+                    external_blobs=blobs,
+                ),
+                embedding_provider=declared.embedding_provider,
+                external_blob_policy=blobs,
+            )
+        )
+    return found, schema
+
+
+def _schema(body: bytes, file: str, path: str, said: Diagnostics) -> Schema | None:
+    try:
+        return accept(body.decode(), ids=UlidSource(SystemClock()))
+    except ParseError as mistake:
+        code = "schema_parse_error" if mistake.stage == "parse" else "schema_catalog_error"
+        said.error(code, path, f"{file}: {mistake}")
+    except GraphError as mistake:
+        said.error("schema_catalog_error", path, f"{file}: {mistake}")
+    return None
+
+
+def storage_of(folder: Path, declared: Declared) -> str:
+    """Where a cluster lies: where its configuration says, or beside it."""
+    chosen = declared.storage
+    if chosen is None:
+        return str(folder.resolve())
+    return chosen if "://" in chosen else str((folder / Path(chosen).expanduser()).resolve())
+
+
+def is_config_folder(root: str) -> bool:
+    """Whether an address names a folder with a cluster.yaml."""
+    return "://" not in root and (Path(root).expanduser() / layout.CONFIG_FILE).is_file()

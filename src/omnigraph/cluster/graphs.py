@@ -1,0 +1,103 @@
+"""The graphs of a cluster themselves: looking at them, making, changing and deleting them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from omnigraph.api.graph import Graph
+from omnigraph.api.open import init
+from omnigraph.api.open import open as open_graph
+from omnigraph.clock import Clock
+from omnigraph.cluster import digests, layout
+from omnigraph.errors import AlreadyExistsError, GraphError
+from omnigraph.ids import IdSource
+from omnigraph.model.schema_change import SchemaPlan
+from omnigraph.storage.object_store import ObjectStore
+
+# From an address to a store.
+Stores = Callable[[str], ObjectStore]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of a graph.
+
+    Attributes:
+        is_there: whether there is one.
+        schema_digest: of the text of its schema.
+        number: of its newest commit on main.
+        fault: why it could not be looked at; None where it could.
+    """
+
+    is_there: bool
+    schema_digest: str = ""
+    number: int = 0
+    fault: str | None = None
+
+
+class ClusterGraphs:
+    """The graphs below one root."""
+
+    def __init__(self, root: str, stores: Stores, *, clock: Clock, ids: IdSource) -> None:
+        self._root = root
+        self._stores = stores
+        self._clock = clock
+        self._ids = ids
+
+    def uri(self, graph: str) -> str:
+        """Where a graph lies."""
+        return layout.graph_uri(self._root, graph)
+
+    def look(self, graph: str) -> Seen:
+        """Look at a graph; nothing of it changes."""
+        try:
+            with self._open(graph, read_only=True) as opened:
+                text = opened.schema_text()
+                number = opened.snapshot().record.number
+        except GraphError as fault:
+            # Whoever was making one and died leaves half of it; making it again finishes it.
+            absent = fault.code in ("graph_not_found", "init_unfinished")
+            return Seen(is_there=not absent, fault=None if absent else str(fault))
+        return Seen(is_there=True, schema_digest=digests.of_bytes(text.encode()), number=number)
+
+    def create(self, graph: str, schema: str, *, actor: str | None) -> Seen:
+        """Make a graph; one that is there already with that very schema will do.
+
+        Raises:
+            GraphError: it cannot be made, or there is one with another schema.
+        """
+        try:
+            init(self._stores(self.uri(graph)), schema, actor=actor, clock=self._clock, ids=self._ids).close()
+        except AlreadyExistsError:
+            seen = self.look(graph)
+            if seen.schema_digest != digests.of_bytes(schema.encode()):
+                raise
+            return seen
+        return self.look(graph)
+
+    def preview(self, graph: str, schema: str) -> SchemaPlan:
+        """What giving a graph a schema would do.
+
+        Raises:
+            GraphError: it cannot be told.
+        """
+        with self._open(graph, read_only=True) as opened:
+            return opened.schema_plan(schema)
+
+    def apply_schema(self, graph: str, schema: str, *, actor: str | None) -> Seen:
+        """Give a graph a schema; what is dropped stays readable in older commits.
+
+        Raises:
+            GraphError: it cannot be done.
+        """
+        with self._open(graph, read_only=False) as opened:
+            opened.schema_apply(schema, actor=actor)
+        return self.look(graph)
+
+    def delete(self, graph: str) -> bool:
+        """Delete a graph and everything in it; True where nothing is left."""
+        store = self._stores(self.uri(graph))
+        store.delete_prefix("")
+        return next(iter(store.list("", limit=1)), None) is None
+
+    def _open(self, graph: str, *, read_only: bool) -> Graph:
+        return open_graph(self._stores(self.uri(graph)), read_only=read_only, clock=self._clock, ids=self._ids)

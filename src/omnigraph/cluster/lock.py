@@ -1,0 +1,141 @@
+"""Who is at work on a cluster: it keeps people out of each other's way. What keeps the ledger right is a fence."""
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from omnigraph import limits
+from omnigraph.clock import Clock
+from omnigraph.cluster import layout, moments, records
+from omnigraph.cluster.diagnostics import Diagnostics
+from omnigraph.errors import GraphError
+from omnigraph.ids import IdSource
+from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore, OutcomeUnknown
+
+_VERSION = 1
+_REQUIRED = {"version": int, "lock_id": str, "operation": str, "created_at": str, "pid": int}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lock somebody holds."""
+
+    lock_id: str
+    operation: str
+    created_at: str
+    pid: int
+
+    def to_bytes(self) -> bytes:
+        """As it is stored."""
+        return records.to_bytes({"version": _VERSION, **asdict(self)})
+
+
+class LockFaultError(Exception):
+    """The lock cannot be read or is no lock; the code is that of a diagnostic."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Lock:
+    """The lock of one cluster."""
+
+    def __init__(self, store: ObjectStore, *, clock: Clock, ids: IdSource) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+
+    def read(self) -> Held | None:
+        """Who holds it.
+
+        Raises:
+            LockFaultError: it cannot be read.
+        """
+        try:
+            body = self._store.get(layout.LOCK)
+        except ObjectNotFound:
+            return None
+        except GraphError as fault:
+            raise LockFaultError("state_lock_read_error", f"the lock cannot be read: {fault}") from fault
+        try:
+            found = records.read(body, required=_REQUIRED, optional={})
+        except records.RecordFaultError as fault:
+            message = f"the lock is damaged: {fault}; see that nobody is at work, then delete {self.path}"
+            raise LockFaultError("invalid_state_lock", message) from None
+        if found.pop("version") != _VERSION:
+            raise LockFaultError("unsupported_state_lock_version", "the lock was taken by a newer release")
+        return Held(**found)
+
+    @property
+    def path(self) -> str:
+        """Where it lies."""
+        return layout.storage_path(self._store.uri, layout.LOCK)
+
+    def take(self, operation: str) -> Held:
+        """Take it.
+
+        Raises:
+            LockFaultError: somebody holds it, or the store refuses.
+        """
+        own = Held(self._ids.new(), operation, moments.now(self._clock), os.getpid())
+        for _ in range(limits.CLUSTER_PUT_ATTEMPTS_MAX):
+            try:
+                self._store.put_if_absent(layout.LOCK, own.to_bytes())
+            except ObjectExists:
+                there = self.read()
+                if there is None:
+                    continue  # it was given back this moment
+                if there != own:  # else our own, from a try whose answer was lost
+                    raise LockFaultError("state_lock_held", self.told(there)) from None
+            except OutcomeUnknown:
+                continue
+            except GraphError as fault:
+                raise LockFaultError("state_lock_error", f"the lock cannot be taken: {fault}") from fault
+            return own
+        raise LockFaultError("state_lock_error", "the lock cannot be taken: the store gives no answer")
+
+    def give_back(self, own: Held, said: Diagnostics) -> None:
+        """Give it back, if it is still ours."""
+        try:
+            if self.read() == own:
+                self._store.delete(layout.LOCK)
+        except (LockFaultError, GraphError) as fault:
+            message = f"the lock {own.lock_id} could not be given back: {fault}; run: omnigraph cluster force-unlock "
+            said.warning("state_lock_error", layout.LOCK, message + own.lock_id)
+
+    def break_open(self, lock_id: str) -> None:
+        """Take it away from whoever holds it.
+
+        Raises:
+            LockFaultError: there is none, another one, or the store refuses.
+        """
+        there = self.read()
+        if there is None:
+            raise LockFaultError("state_lock_missing", "nobody holds the lock")
+        if there.lock_id != lock_id:
+            raise LockFaultError("state_lock_id_mismatch", f"the lock that is held is {there.lock_id}")
+        try:
+            self._store.delete(layout.LOCK)
+        except GraphError as fault:
+            raise LockFaultError("state_lock_error", f"the lock cannot be removed: {fault}") from fault
+
+    def told(self, there: Held) -> str:
+        """Who holds it, for people, and what to do."""
+        age = moments.age_s(self._clock, there.created_at)
+        since = "" if age is None else f", {age} s ago"
+        return (
+            f"cluster {there.operation} of process {there.pid} holds the lock {there.lock_id} since {there.created_at}"
+            f"{since}; if it is dead, run: omnigraph cluster force-unlock {there.lock_id}"
+        )
+
+    def observed(self, there: Held) -> dict[str, Any]:
+        """Who holds it, for programs."""
+        found: dict[str, Any] = {
+            "lock_id": there.lock_id,
+            "lock_operation": there.operation,
+            "lock_created_at": there.created_at,
+            "lock_pid": there.pid,
+        }
+        age = moments.age_s(self._clock, there.created_at)
+        return found if age is None else {**found, "lock_age_seconds": age}

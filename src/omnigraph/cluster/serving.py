@@ -1,0 +1,272 @@
+"""What a server takes from a cluster: the applied revision, and of that only what is whole.
+
+A graph of which something is missing, damaged or under way is put aside with the reason, rather than served without its
+policy or with half its queries.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from omnigraph.cluster import addresses, digests, layout
+from omnigraph.cluster.addresses import Kind
+from omnigraph.cluster.config import read_config
+from omnigraph.cluster.declared import DeclaredProvider
+from omnigraph.cluster.desired import is_config_folder, storage_of
+from omnigraph.cluster.diagnostics import Diagnostics
+from omnigraph.cluster.ledger import Ledger
+from omnigraph.cluster.sidecars import Sidecars
+from omnigraph.cluster.state import Entry, LedgerFaultError, State, graph_digest
+from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, UnavailableError
+from omnigraph.policy import rules
+from omnigraph.policy.policy import Policy
+from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, ExternalBlobPolicy
+from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
+from omnigraph.storage.object_stores.open import open_store
+
+_NOT_INSTALLED = "not_installed"
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ServedGraph:
+    """One graph of the applied revision.
+
+    Attributes:
+        id: what it is called.
+        uri: where it lies.
+        quarantine: why it must not be served; None where it may.
+        queries: by name, the text of the file each stored query is in.
+        policy: who may do what; None where nobody said.
+        provider: by what texts in queries become vectors; None for what the environment says.
+        external_blobs: places outside that its blobs may lie at.
+    """
+
+    id: str
+    uri: str
+    quarantine: str | None = None
+    queries: Mapping[str, str] = field(default_factory=dict)
+    policy: Policy | None = None
+    provider: DeclaredProvider | None = None
+    external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The applied revision of a cluster.
+
+    Attributes:
+        root: where it lies.
+        revision: the number of the ledger's state.
+        config_digest: of the configuration that was applied wholly; None where none was yet.
+        graphs: all of them, in order, those put aside too.
+        policy: who may do what with the cluster itself; None where nobody said.
+    """
+
+    root: str
+    revision: int
+    config_digest: str | None
+    graphs: tuple[ServedGraph, ...]
+    policy: Policy | None = None
+
+
+class _Damaged(Exception):  # noqa: N818  (a reason to put a graph aside, not an error anybody meets)
+    """Something of a graph is not as it should be."""
+
+
+def applied(root: str | os.PathLike[str], *, require_all: bool = False) -> Applied:
+    """What a server serves.
+
+    Args:
+        root (str | os.PathLike[str]): the cluster's storage, or the folder of its configuration.
+        require_all (bool): refuse where a graph would be put aside.
+
+    Returns:
+        Applied: the graphs, their queries and policies.
+
+    Raises:
+        NotFoundError: there is no ledger (`cluster_state_missing`).
+        InvalidRequestError: nothing can be served: no graph (`cluster_empty`), none that is whole
+            (`cluster_no_healthy_graphs`), or the cluster's own policy is damaged.
+        UnavailableError: the ledger cannot be read.
+    """
+    store = open_store(storage_root(root), read_only=True)
+    state = ledger_state(store)
+    pending = _under_way(store)
+    graphs = tuple(_graph(store, state, each, pending.get(each)) for each in state.graphs())
+    if not graphs:
+        raise InvalidRequestError(
+            f"the cluster at {store.uri} has no graphs; declare some, then run: omnigraph cluster apply",
+            code="cluster_empty",
+        )
+    aside = [f"{each.id}: {each.quarantine}" for each in graphs if each.quarantine is not None]
+    if len(aside) == len(graphs) or (aside and require_all):
+        raise InvalidRequestError(
+            f"the cluster at {store.uri} cannot be served: {'; '.join(aside)}", code="cluster_no_healthy_graphs"
+        )
+    try:
+        own = _policy(store, state, layout.CLUSTER_SCOPE, rules.Kind.SERVER)
+    except _Damaged as damage:
+        raise InvalidRequestError(f"the cluster's own policy cannot be used: {damage}", code="policy_invalid") from None
+    return Applied(store.uri, state.revision, state.config_digest, graphs, own)
+
+
+def storage_root(root: str | os.PathLike[str]) -> str:
+    """Where a cluster lies: what the cluster.yaml of a folder says, else the address itself.
+
+    Raises:
+        InvalidRequestError: that file cannot be read.
+    """
+    address = os.fspath(root)
+    if not is_config_folder(address):
+        return address
+    said = Diagnostics()
+    folder = Path(address).expanduser()
+    declared = read_config(folder, said)
+    if declared is None:
+        raise InvalidRequestError("; ".join(map(str, said)), code="invalid_cluster_yaml")
+    return storage_of(folder, declared)
+
+
+def ledger_state(store: ObjectStore) -> State:
+    """The newest state of a cluster's ledger.
+
+    Raises:
+        NotFoundError: there is none.
+        UnavailableError: it cannot be read.
+    """
+    try:
+        written = Ledger(store).read()
+    except LedgerFaultError as fault:
+        raise UnavailableError(str(fault), code=fault.code) from fault
+    if not written.is_there:
+        raise NotFoundError(
+            f"there is no cluster at {store.uri}: it has no ledger; run: omnigraph cluster import",
+            code="cluster_state_missing",
+        )
+    return written.state
+
+
+def environment(provider: DeclaredProvider, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A provider as the variables that choose one say it.
+
+    Args:
+        provider: what the cluster declares.
+        variables: where the key is looked up; those of the process by default.
+
+    Returns:
+        The variables.
+
+    Raises:
+        InvalidRequestError: the variable of the key is not set (`embedding_api_key_required`).
+    """
+    given = dict(os.environ if variables is None else variables)
+    chosen = {key: value for key, value in given.items() if not key.startswith("OMNIGRAPH_EMBED")}
+    chosen["OMNIGRAPH_EMBED_PROVIDER"] = provider.kind
+    for key, value in (("BASE_URL", provider.base_url), ("MODEL", provider.model)):
+        if value is not None:
+            chosen[f"OMNIGRAPH_EMBED_{key}"] = value
+    named = None if provider.api_key is None else _VARIABLE.fullmatch(provider.api_key)
+    if named is not None:
+        secret = given.get(named[1])
+        if not secret:
+            raise InvalidRequestError(
+                f"{named[1]} is required for the {provider.kind} embedding provider", code="embedding_api_key_required"
+            )
+        for each in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+            chosen[each] = secret
+    return chosen
+
+
+def _under_way(store: ObjectStore) -> dict[str, str]:
+    try:
+        pending, faults = Sidecars(store).left_behind()
+    except GraphError as fault:
+        raise UnavailableError(
+            f"what is under way cannot be read: {fault}", code="recovery_sidecar_read_error"
+        ) from fault
+    if faults:
+        path, reason = faults[0]
+        raise UnavailableError(f"{path} cannot be read: {reason}", code="recovery_sidecar_read_error")
+    return {each.graph_id: f"{each.kind} of {each.started_at} was not finished" for each in pending}
+
+
+def _graph(store: ObjectStore, state: State, graph: str, under_way: str | None) -> ServedGraph:
+    uri = layout.graph_uri(store.uri, graph)
+    if under_way is not None:
+        return ServedGraph(graph, uri, quarantine=f"cluster_recovery_pending: {under_way}")
+    try:
+        entry = _entry(state, graph)
+        return ServedGraph(
+            graph,
+            uri,
+            queries={
+                name: _payload(store, layout.query_payload(graph, name, digest), digest)
+                for name, digest in state.queries(graph).items()
+            },
+            policy=_policy(store, state, graph, rules.Kind.GRAPH),
+            provider=_provider(state, entry.get("embedding_provider")),
+            external_blobs=ExternalBlobPolicy.from_document(entry.get("external_blob_policy", {})),
+        )
+    except (_Damaged, InvalidRequestError) as damage:
+        if getattr(damage, "code", None) == _NOT_INSTALLED:
+            raise  # nothing is wrong with the graph
+        return ServedGraph(graph, uri, quarantine=str(damage))
+
+
+def _entry(state: State, graph: str) -> Entry:
+    entry = state.resources[str(addresses.graph(graph))]
+    if entry["digest"] != graph_digest(state.resources, graph):
+        raise _Damaged("external_blob_policy_digest_mismatch: the ledger does not agree with itself")
+    return entry
+
+
+def _payload(store: ObjectStore, path: str, digest: str) -> str:
+    try:
+        body = store.get(path)
+    except ObjectNotFound:
+        raise _Damaged(f"catalog_payload_missing: there is nothing at {path}") from None
+    except GraphError as fault:
+        raise _Damaged(f"catalog_payload_read_error: {fault}") from None
+    if digests.of_bytes(body) != digest:
+        raise _Damaged(f"catalog_payload_digest_mismatch: {path} is not what was applied")
+    return body.decode()
+
+
+def _policy(store: ObjectStore, state: State, scope: str, kind: rules.Kind) -> Policy | None:
+    bound = []
+    for address, entry in sorted(state.resources.items()):
+        parsed = addresses.parse(address)
+        if parsed is None or parsed.kind is not Kind.POLICY:
+            continue
+        if "applies_to" not in entry:
+            raise _Damaged(f"policy_bindings_missing: the ledger does not say what {address} is for")
+        if scope in entry["applies_to"]:
+            bound.append((parsed.name, str(entry["digest"])))
+    if len(bound) > 1:
+        raise _Damaged(f"duplicate_policy_binding: {' and '.join(name for name, _ in bound)} are for the same")
+    if not bound:
+        return None
+    name, digest = bound[0]
+    try:
+        return Policy.parse(_payload(store, layout.policy_payload(name, digest), digest), kind=kind)
+    except InvalidRequestError as fault:
+        if fault.code == _NOT_INSTALLED:
+            raise
+        raise _Damaged(f"policy_invalid: policy.{name}: {fault}") from None
+
+
+def _provider(state: State, name: str | None) -> DeclaredProvider | None:
+    if name is None:
+        return None
+    entry = state.resources.get(str(addresses.provider(name)))
+    if entry is None:
+        raise _Damaged(f"embedding_provider_missing: there is no embedding provider '{name}'")
+    profile = entry.get("embedding_profile")
+    if not isinstance(profile, dict) or "kind" not in profile:
+        raise _Damaged(f"embedding_provider_profile_missing: the ledger does not say what provider '{name}' is")
+    if digests.of_values(profile) != entry["digest"]:
+        raise _Damaged(f"embedding_provider_digest_mismatch: provider '{name}' is not what was applied")
+    return DeclaredProvider.from_document(profile)
