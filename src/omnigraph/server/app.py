@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 import anyio.to_thread
@@ -22,6 +23,7 @@ from omnigraph.server.explorer import files
 from omnigraph.server.explorer import routes as explorer
 from omnigraph.server.gate import Gate
 from omnigraph.server.graphs import Graphs
+from omnigraph.server.openapi import api_document
 from omnigraph.server.opening import open_graphs
 from omnigraph.server.routes import ROUTERS
 from omnigraph.server.settings import ServerSettings
@@ -77,6 +79,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.state.server = state
     for router in (*ROUTERS, explorer.router, files.router):
         app.include_router(router)
+    app.openapi = cache(lambda: api_document(app, has_tokens=bool(settings.tokens)))  # type: ignore[method-assign]  # as FastAPI says to
     app.add_exception_handler(GraphError, _graph_error)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
