@@ -28,9 +28,8 @@ def rendered(document: Mapping[str, Any], form: str, *, width: int = WIDTH, wrap
             yield json.dumps(document, indent=2, ensure_ascii=False)
         case "jsonl":
             about = {"kind": "metadata", **{key: document[key] for key in ("query_name", "target", "row_count")}}
-            yield json.dumps(about, ensure_ascii=False)
-            for row in rows:
-                yield json.dumps(row, ensure_ascii=False)
+            for each in (about, *rows):
+                yield json.dumps(each, ensure_ascii=False, separators=(",", ":"))
         case "csv":
             yield from _csv(columns, rows)
         case "kv":

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from omnigraph.cli import table
 from omnigraph.cli.command import Command
+from omnigraph.version import version_lines
 
 _WITH_VALUE = {"--as", "--server", "--graph", "--profile", "--store", "--cluster"}
 _WITHOUT_VALUE = {"--yes", "--quiet", "--debug"}
@@ -45,6 +46,13 @@ class Typed:
     command: Command
     arguments: argparse.Namespace
     warnings: tuple[str, ...]
+
+
+class _Version(argparse.Action):
+    """Says the version, whatever else was typed."""
+
+    def __call__(self, *_: object) -> NoReturn:
+        raise HelpAsked(version_lines())
 
 
 class _Parser(argparse.ArgumentParser):
@@ -115,6 +123,7 @@ def parser_of(entry: table.Entry, command: Command) -> argparse.ArgumentParser:
     flags.add_argument("--yes", dest="global_yes", action="store_true", help="do not ask before destructive work")
     flags.add_argument("--quiet", dest="global_quiet", action="store_true", help="do not say what is written to")
     flags.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    flags.add_argument("-v", "--version", action=_Version, nargs=0, help="show the version")
     flags.add_argument("-h", "--help", action="help", help="show this help")
     return parser
 

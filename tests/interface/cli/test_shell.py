@@ -178,7 +178,7 @@ def test_the_prompt_goes_to_branches_and_to_earlier_states(run: Run, library: st
 def test_the_past_cannot_be_written(run: Run, library: str, type_in: Type) -> None:
     run("tag", "create", "empty", "--store", library)
     ended = type_in('\\at empty\ninsert Author { name: "Butler" }\n')
-    assert (ended.code, ended.out) == (1, "error: what was cannot be changed; go back with \\at head\n")
+    assert (ended.code, ended.err) == (1, "error: what was cannot be changed; go back with \\at head\n")
 
 
 def test_plans_types_times_and_formats_are_a_word_away(type_in: Type, schema_text: str) -> None:
@@ -210,7 +210,20 @@ def test_plans_types_times_and_formats_are_a_word_away(type_in: Type, schema_tex
 def test_a_mistake_is_told_and_ends_a_run_without_a_terminal(type_in: Type, line: str, message: str) -> None:
     ended = type_in(f"{line}\n")
     assert ended.code == 1
-    assert message in ended.out
+    assert message in ended.err
+
+
+def test_a_mistake_is_shown_in_the_line_in_which_it_was_typed(type_in: Type) -> None:
+    ended = type_in("match {\n  $a: Nobody\n} return { $a.name }\n")
+    assert " --> 2:3\n" in ended.err
+    assert "2 |   $a: Nobody\n" in ended.err
+
+
+def test_an_order_may_stand_in_the_next_line_of_a_file(type_in: Type) -> None:
+    ended = type_in("match { $a: Author } return { $a.name as name }\norder { name }\nlimit 3\n\\types\n")
+    assert ended.code == 0
+    assert "0 rows from branch main via shell" in ended.out
+    assert "node | Author | 0" in ended.out
 
 
 def test_a_table_fits_the_window_and_becomes_lines_where_it_cannot(library: str) -> None:

@@ -14,7 +14,6 @@ _EXAMPLES = """\
 
 
 def _arguments(parser: ArgumentParser) -> None:
-
     add_positional_uri(parser)
     add_branch(parser)
     parser.add_argument("--commit", metavar="ID", help="at this commit instead")
@@ -39,8 +38,8 @@ def _run(call: Call) -> int:
             graph.export(call.answers_to.buffer, format=args.format, types=args.type, **where)
             return 0
         done = graph.export(args.out, format=args.format, types=args.type, **where)
-    document = asdict(done)
-    return call.show(document, *(f"{key}: {value}" for key, value in document.items()))
+    lines = [f"{key}: {count} entities" for key, count in done.rows.items()]
+    return call.show(asdict(done), *lines, *(f"wrote {file}" for file in done.files), f"at commit {done.commit}")
 
 
 COMMANDS = {"": Command(_run, _arguments, _EXAMPLES)}

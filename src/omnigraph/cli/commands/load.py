@@ -108,7 +108,7 @@ def _run(call: Call) -> int:
         lines.append(f"branch {done.branch} created from {done.base_branch}")
     if done.rejects:
         lines.append(f"{len(done.rejects)} bad records put aside in {done.rejects_file}")
-    return call.show(done.to_dict(), *lines)
+    return call.show({**done.to_dict(), "base_branch": done.base_branch, "actor_id": call.actor}, *lines)
 
 
 COMMANDS = {"": Command(_run, _arguments, _EXAMPLES)}

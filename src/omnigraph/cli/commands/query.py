@@ -2,12 +2,10 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli import render
 from omnigraph.cli.arguments import add_branch, add_query, query_params, query_text
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
-from omnigraph.cli.config import TABLE_WIDTH
-from omnigraph.errors import InvalidRequestError
+from omnigraph.cli.results import add_form, form_of, show_result
 
 _EXAMPLES = """\
   omnigraph query --store ./library -e 'query q() { match { $b: Book } return { $b.title } limit 5 }'
@@ -19,27 +17,16 @@ def _arguments(parser: ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     add_branch(where)  # type: ignore[arg-type]  # a group takes arguments as a parser does
     where.add_argument("--snapshot", metavar="COMMIT", help="read at this commit instead")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--format", choices=render.FORMATS, help="how to print the rows; table by default")
-    form.add_argument("--json", action="store_true", help="the same as --format json")
+    add_form(parser)
 
 
 def _run(call: Call) -> int:
     args = call.args
     text, params = query_text(args), query_params(args)
-    form = "json" if args.json else args.format or call.config.defaults.get("output", "table")
-    if form not in render.FORMATS:
-        raise InvalidRequestError(f"'{form}' is no output format; there are: {', '.join(render.FORMATS)}")
+    form = form_of(call)
     with call.asked() as graph:
         result = graph.query(text, params, name=args.name, branch=args.branch, commit=args.snapshot)
-        lines = render.rendered(
-            result.to_json(),
-            form,
-            width=int(call.config.defaults.get("table_max_column_width", TABLE_WIDTH)),
-            wrap=call.config.defaults.get("table_cell_layout") == "wrap",
-        )
-        for line in lines:
-            call.say(line)
+        show_result(call, result.to_json(), form)
     return 0
 
 

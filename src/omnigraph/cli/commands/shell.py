@@ -29,30 +29,30 @@ def _run(call: Call) -> int:
     with call.graph(read_only=call.args.read_only) as graph:
         from omnigraph.cli.shell.session import Session  # noqa: PLC0415  (heavy)
 
+        is_terminal = sys.stdin.isatty() and call.answers_to.isatty()
         session = Session(
             graph,
             branch=call.args.branch or "main",
             actor=call.actor,
             say=call.say,
+            complain=call.say if is_terminal else call.note,
             width=lambda: shutil.get_terminal_size().columns,
         )
         graph.snapshot(branch=session.view.branch)  # a branch that is not there is told now
-        if sys.stdin.isatty() and call.answers_to.isatty():
+        if is_terminal:
             from omnigraph.cli.shell.prompt import Terminal  # noqa: PLC0415  (only for a terminal)
 
             call.say(f"{graph.uri}: \\help tells what can be typed, Ctrl-D leaves")
             Terminal(session, history=home() / "shell_history", colours=call.colours).run()
             return 0
-        from omnigraph.cli.shell.statement import is_whole  # noqa: PLC0415  (heavy)
+        from omnigraph.cli.shell.statement import statements  # noqa: PLC0415  (heavy)
 
-        text = ""
-        for line in sys.stdin:
-            text += line
-            if is_whole(text):
-                if not session.take(text) or session.is_over:
-                    return 0 if session.is_over else 1
-                text = ""
-        return 0 if session.take(text) else 1
+        for text in statements(sys.stdin):
+            if not session.take(text):
+                return 1
+            if session.is_over:
+                break
+        return 0
 
 
 COMMANDS = {"": Command(_run, _arguments, _EXAMPLES, _DESCRIPTION)}

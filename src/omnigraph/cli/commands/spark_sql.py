@@ -1,5 +1,6 @@
 """`omnigraph spark-sql`."""
 
+import logging
 from argparse import ArgumentParser
 
 from omnigraph.cli import render
@@ -24,12 +25,15 @@ def _run(call: Call) -> int:
     with call.graph() as graph:
         session = graph.spark.session(spark_settings(call))
         graph.spark.views(branch=args.branch)
+        if not args.debug:
+            # It would print the traceback of a wrong statement.
+            logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         try:
             table = session.sql(args.sql).limit(args.limit).toArrow()
         except Exception as fault:
             if not type(fault).__module__.startswith("pyspark."):
                 raise
-            raise InvalidRequestError(f"Spark refused the statement: {fault}") from None
+            raise InvalidRequestError(f"Spark refused the statement: {str(fault).splitlines()[0]}") from None
     from omnigraph.storage.json_values import to_json  # noqa: PLC0415  (heavy)
 
     columns = [to_json(column) for column in table.columns]

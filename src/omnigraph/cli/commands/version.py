@@ -2,12 +2,11 @@
 
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
-from omnigraph.version import INTERNAL_SCHEMA, VERSION
+from omnigraph.version import version_lines
 
 
 def _run(call: Call) -> int:
-    call.say(f"omnigraph {VERSION}")
-    call.say(f"internal-schema {INTERNAL_SCHEMA}")
+    call.say(version_lines())
     return 0
 
 

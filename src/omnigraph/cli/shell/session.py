@@ -10,8 +10,8 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.cli import render
 from omnigraph.cli.report import report
-from omnigraph.cli.shell.statement import as_query, is_command
-from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError
+from omnigraph.cli.shell.statement import as_query, as_typed, is_command
+from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, ParseError
 from omnigraph.ids import is_ulid
 from omnigraph.model.schema import Schema
 
@@ -43,7 +43,14 @@ class Session:
     """A conversation with one graph."""
 
     def __init__(
-        self, graph: Graph, *, branch: str, actor: str | None, say: Callable[[str], None], width: Callable[[], int]
+        self,
+        graph: Graph,
+        *,
+        branch: str,
+        actor: str | None,
+        say: Callable[[str], None],
+        width: Callable[[], int],
+        complain: Callable[[str], None] | None = None,
     ) -> None:
         """Begin a conversation.
 
@@ -53,10 +60,12 @@ class Session:
             actor (str | None): who writes.
             say (Callable[[str], None]): shows a line.
             width (Callable[[], int]): how wide the window is now.
+            complain (Callable[[str], None] | None): shows an error; `say` by default.
         """
         self._graph = graph
         self._actor = actor
         self._say = say
+        self._complain = complain or say
         self._width = width
         self.view = View(branch)
         self.is_over = False
@@ -92,7 +101,9 @@ class Session:
         try:
             self._command(text.strip()) if is_command(text) else self._statement(text)
         except GraphError as error:
-            self._say(report(error, where=None))
+            if isinstance(error, ParseError) and as_query(text) != text:
+                error.report = as_typed(error.report)
+            self._complain(report(error, where=None))
             return False
         if self.view.timing:
             self._say(f"took {(time.perf_counter() - began) * 1e3:,.1f} ms")

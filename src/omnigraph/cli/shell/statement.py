@@ -1,5 +1,8 @@
 """Statements as they are typed at a prompt: where one ends, and the query that it stands for."""
 
+import re
+from collections.abc import Iterable, Iterator
+
 from omnigraph.language import lexer
 from omnigraph.language.text import Source
 
@@ -9,6 +12,9 @@ QUERY_NAME = "shell"
 _ENDS_AFTER = {"query": "{", "insert": "{", "match": "return", "update": "where", "delete": "where"}
 # A condition is at least a property, an operator and a value.
 _CONDITION_TOKENS = 3
+# What can only go on with a statement that could be over already.
+_GOES_ON = ("order", "limit", "offset")
+_LINE_NUMBER = re.compile(r"^( *--> |)(\d+)(?=:| \|)", re.MULTILINE)
 
 
 def is_command(text: str) -> bool:
@@ -49,6 +55,28 @@ def is_whole(text: str) -> bool:
     if needed == "return":
         return "}" in after
     return needed != "where" or len(after) >= _CONDITION_TOKENS
+
+
+def goes_on(line: str) -> bool:
+    """Whether a line belongs to the statement before it, although that could be over."""
+    return line.lstrip().startswith(_GOES_ON)
+
+
+def statements(lines: Iterable[str]) -> Iterator[str]:
+    """The statements of a text; what is missing at the end of the last one is not waited for."""
+    text = ""
+    for line in lines:
+        if text.strip() and is_whole(text) and not (goes_on(line) and not is_command(text)):
+            yield text
+            text = ""
+        text += line
+    if text.strip():
+        yield text
+
+
+def as_typed(report: str) -> str:
+    """The report of a mistake in `as_query`, with the lines counted as they were typed."""
+    return _LINE_NUMBER.sub(lambda found: f"{found[1]}{int(found[2]) - 1:>{len(found[2])}}", report)
 
 
 def as_query(text: str) -> str:
