@@ -113,8 +113,9 @@ def test_a_process_killed_at_any_of_its_requests_leaves_the_state_before_or_afte
     after = seen[-1]
     assert after != before
     assert all(state in (before, after) for state in seen)
-    assert before in seen
-    assert len(seen) >= 4
+    # Some writes are one put: killed once that is answered, they are there.
+    assert seen[0] == before if cut is Cut.BEFORE else len(seen) >= 2
+    assert len(seen) >= (4 if (name, noted) in OFTEN else 2)
     if noted:
         # Killed at its entry it was finished by the next open; killed at one of three deletes it was there already.
         assert seen.count(after) >= 5
