@@ -29,6 +29,9 @@ def main(words: Sequence[str] | None = None, *, out: TextIO | None = None, err: 
     out, err = out or sys.stdout, err or sys.stderr
     try:
         return _run(words, out, err)
+    except KeyboardInterrupt:
+        err.write("\ninterrupted: nothing that was not acknowledged is visible\n")
+        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the answer has seen enough. What is left in the buffer must not fail at exit a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -56,9 +59,6 @@ def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
         out.flush()
     except BrokenPipeError:
         raise
-    except KeyboardInterrupt:
-        err.write("\ninterrupted: nothing that was not acknowledged is visible\n")
-        return INTERRUPTED
     except UsageError as wrong:
         err.write(f"{wrong.usage}error: {wrong}\n")
         return USAGE
