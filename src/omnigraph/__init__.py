@@ -2,6 +2,7 @@
 
     graph = omnigraph.init("library", schema_text)
     with omnigraph.open("library") as graph: ...
+    with omnigraph.connect("https://host", graph="library") as graph: ...
 
 Names are imported when they are first used: importing the package costs next to nothing.
 """
@@ -12,6 +13,7 @@ _WHERE = {
     "init": "omnigraph.api.open",
     "open": "omnigraph.api.open",
     "verify": "omnigraph.api.open",
+    "connect": "omnigraph.client.connect",
     "Branches": "omnigraph.api.branches",
     "EngineStats": "omnigraph.execution.engine",
     "Commit": "omnigraph.api.commits",
@@ -42,6 +44,7 @@ _WHERE = {
     "Result": "omnigraph.api.result",
     "ResultStream": "omnigraph.api.result",
     "RevertResult": "omnigraph.api.reverting",
+    "RemoteGraph": "omnigraph.client.graph",
     "RevertConflict": "omnigraph.model.conflict",
     "Snapshot": "omnigraph.api.snapshot",
     "Tag": "omnigraph.branch.tags",

@@ -27,6 +27,8 @@ from omnigraph.branch.entity_log import EntityEvent as EntityEvent
 from omnigraph.branch.feed import FeedPage as FeedPage
 from omnigraph.branch.points import Point as Point
 from omnigraph.branch.tags import Tag as Tag
+from omnigraph.client.connect import connect as connect
+from omnigraph.client.graph import RemoteGraph as RemoteGraph
 from omnigraph.errors import AlreadyExistsError as AlreadyExistsError
 from omnigraph.errors import BlobSourceError as BlobSourceError
 from omnigraph.errors import ChangeGapError as ChangeGapError

@@ -203,6 +203,11 @@ FRAGMENT_NUMBER_MAX = 2**31
 
 # Differences: of a fragment that loses a greater share of its rows, all are read instead of one after the other.
 TAKEN_ROWS_SHARE_MAX = 0.05
+# Rows read by address, on average further apart than this: threads that read them, and how many rows make one of them
+# worth while.
+TAKEN_ROWS_APART = 512
+TAKE_THREADS_MAX = 2
+TAKE_ROWS_PER_THREAD = 25
 # A longer deletion vector is told by a scan of the rows that are left.
 DELETIONS_READ_MAX = 100_000
 # Merge: entries of a log read at once while a common ancestor is looked for; resolutions a commit lists by name.

@@ -1,7 +1,7 @@
 """The changes of a graph: those of one commit, and the feed of a branch."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
@@ -146,14 +146,8 @@ class ChangeFeed:
         """
         feed = Feed(self._parts, paths.branch_name(branch), change_filter(kinds, types, ops))
         bounds = page_bounds(limit, None, None)
-        page = feed.poll(cursor=cursor, start=start, bounds=bounds)
-        blocks: list[Block] = list(page.blocks)
-        while page.next_page_token is not None:
-            page = feed.poll(page_token=page.next_page_token, bounds=bounds)
-            rest, *others = page.blocks
-            blocks[-1] = replace(blocks[-1], changes=[*blocks[-1].changes, *rest.changes])
-            blocks += others
-        return replace(page, blocks=blocks)
+        first = feed.poll(cursor=cursor, start=start, bounds=bounds)
+        return whole_commits(first, lambda token: feed.poll(page_token=token, bounds=bounds))
 
     def baseline(
         self,
@@ -182,6 +176,25 @@ class ChangeFeed:
         head = self._parts.log.live_head(name)
         cursor = Feed(self._parts, name, wanted).cursor_at(head)
         return Baseline(Snapshot(self._reading, head, head_of=name), cursor, self._parts, wanted)
+
+
+def whole_commits(page: FeedPage, following: Callable[[str], FeedPage]) -> FeedPage:
+    """A page and as many that follow it as it takes to end after a commit; a commit's changes are put together.
+
+    Args:
+        page (FeedPage): the first.
+        following (Callable[[str], FeedPage]): the page that a token names.
+
+    Returns:
+        FeedPage: with a cursor.
+    """
+    blocks: list[Block] = list(page.blocks)
+    while page.next_page_token is not None:
+        page = following(page.next_page_token)
+        rest, *others = page.blocks
+        blocks[-1] = replace(blocks[-1], changes=[*blocks[-1].changes, *rest.changes])
+        blocks += others
+    return replace(page, blocks=blocks)
 
 
 def commit_changes(

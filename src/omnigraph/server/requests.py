@@ -101,6 +101,7 @@ class SchemaApplyRequest(Body):
     validated: bool = Field(default=False, description="Changes too that the data must allow. Beyond the contract.")
     prune_previous: bool = Field(default=False, description="Beyond the contract; see mutate.")
     message: str | None = Field(None, description="Why. Beyond the contract.")
+    if_commit: str | None = Field(None, description="Only at this head commit. Beyond the contract.")
 
 
 class BranchCreateRequest(Body):

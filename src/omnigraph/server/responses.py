@@ -193,6 +193,8 @@ class SchemaApplyOutput(SchemaPlanOutput):
 
     applied: bool
     graph_manifest_version: int
+    branch: str | None = Field(None, description="Beyond the contract.")
+    graph_commit_id: str | None = Field(None, description="Of the commit, if one was made. Beyond the contract.")
 
 
 class BranchListOutput(Answer):

@@ -85,7 +85,9 @@ def apply(body: SchemaApplyRequest, call: Served, idempotency_key: IdempotencyKe
             validated=body.validated,
             actor=call.actor,
             message=body.message,
+            if_commit=body.if_commit,
             idempotency_key=idempotency_key,
             prune_previous=body.prune_previous,
         )
-    return answered({"uri": call.graph.uri, **done.to_dict()})
+    beyond = {"branch": done.branch, "graph_commit_id": done.commit}
+    return answered({"uri": call.graph.uri, **done.to_dict(), **beyond})

@@ -1,0 +1,55 @@
+"""What every part of a graph on a server has: the way to it, and its end."""
+
+from typing import Self
+
+from omnigraph.client.wire import Wire
+from omnigraph.errors import InvalidRequestError
+
+
+class RemoteBase:
+    """A graph on a server: where it is, and how it ends. What can be done with it is in the classes made from this."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._closed = False
+
+    @property
+    def uri(self) -> str:
+        """Where it is."""
+        return self._wire.base
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are refused; whether they are allowed is the server's matter."""
+        return False
+
+    def close(self) -> None:
+        """Refuse further calls, and end all connections."""
+        self._closed = True
+        self._wire.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Graph at {self.uri}>"
+
+    def _open(self) -> Wire:
+        if self._closed:
+            raise InvalidRequestError("the graph was closed", code="closed")
+        return self._wire
+
+
+def refuse_actor(actor: str | None) -> None:
+    """Stop whoever wants to write as somebody.
+
+    Raises:
+        InvalidRequestError: an actor was named.
+    """
+    if actor is not None:
+        raise InvalidRequestError(
+            "a served graph takes no actor: the bearer token decides who writes", code="actor_of_token"
+        )

@@ -1,0 +1,113 @@
+"""From the address of a server to a graph on it."""
+
+from urllib.parse import unquote, urlsplit
+
+from omnigraph import limits
+from omnigraph.client.graph import RemoteGraph
+from omnigraph.client.wire import Wire, http_client, segment
+from omnigraph.clock import Clock, SystemClock
+from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, PermissionDeniedError
+from omnigraph.ids import IdSource, UlidSource
+
+_GRAPHS = "/graphs"
+
+
+def connect(
+    url: str,
+    *,
+    graph: str | None = None,
+    token: str | None = None,
+    timeout_s: float = limits.CLIENT_ANSWER_S_MAX,
+    patience_s: float = limits.CLIENT_PATIENCE_S,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> RemoteGraph:
+    """A graph that a server has, with the interface of one that is open in this process.
+
+    Args:
+        url (str): the server, like `https://host:8080`; or one graph of it, like `https://host/graphs/library`.
+        graph (str | None): which graph; may be left out where the server has one only.
+        token (str | None): a bearer token: who asks.
+        timeout_s (float): how long the server may be silent within one answer.
+        patience_s (float): for how long a request is sent again when the server does not answer, or says to come later.
+        clock (Clock | None): the source of time.
+        ids (IdSource | None): the source of idempotency keys.
+
+    Returns:
+        RemoteGraph: nothing is held open for it on the server; close it to end its connections.
+
+    Raises:
+        InvalidRequestError: the address is none, or the server has several graphs and none was named.
+        NotFoundError: the server has no graph.
+        UnavailableError: nobody answers there.
+    """
+    clock = clock or SystemClock()
+    server, named = server_and_graph(url)
+    if graph is not None and named is not None and graph != named:
+        raise InvalidRequestError(f"the address names the graph '{named}', and `graph` says '{graph}'")
+    wire = Wire(
+        http_client(token, timeout_s=timeout_s),
+        server,
+        clock=clock,
+        ids=ids or UlidSource(clock),
+        patience_s=patience_s,
+    )
+    try:
+        chosen = graph or named or _only_graph(wire)
+    except GraphError:
+        wire.close()
+        raise
+    wire.base = f"{server}{_GRAPHS}/{segment(chosen)}"
+    return RemoteGraph(wire)
+
+
+def server_and_graph(url: str) -> tuple[str, str | None]:
+    """The address of a server, and the graph that the address names.
+
+    Raises:
+        InvalidRequestError: it is no address of a server.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise InvalidRequestError(f"'{url}' is no address of a server: it is like https://host:8080")
+    server, found, rest = url.rstrip("/").rpartition(f"{_GRAPHS}/")
+    if found and rest and "/" not in rest:
+        return server, unquote(rest)
+    return url.rstrip("/"), None
+
+
+def graphs_at(url: str, *, token: str | None = None, patience_s: float = limits.CLIENT_PATIENCE_S) -> list[str]:
+    """The ids of the graphs that a server lists.
+
+    Args:
+        url (str): the server.
+        token (str | None): who asks.
+        patience_s (float): for how long to ask again when it does not answer.
+
+    Returns:
+        list[str]: in order.
+
+    Raises:
+        PermissionDeniedError: whoever asks may not see them.
+    """
+    clock = SystemClock()
+    client = http_client(token, timeout_s=limits.CLIENT_ANSWER_S_MAX)
+    with Wire(client, url.rstrip("/"), clock=clock, ids=UlidSource(clock), patience_s=patience_s) as wire:
+        return _listed(wire)
+
+
+def _only_graph(wire: Wire) -> str:
+    try:
+        found = _listed(wire)
+    except PermissionDeniedError:
+        # Listing is for few; which graphs are ready, a server tells everybody.
+        found = sorted(wire.get("readyz")["graphs"])
+    if not found:
+        raise NotFoundError(f"the server at {wire.base} has no graph", code="graph_not_found")
+    if len(found) > 1:
+        raise InvalidRequestError(f"the server at {wire.base} has several graphs, name one: {', '.join(found)}")
+    return found[0]
+
+
+def _listed(wire: Wire) -> list[str]:
+    return [str(each["graph_id"]) for each in wire.get("graphs")["graphs"]]

@@ -1,0 +1,386 @@
+"""A graph on a server, with the interface of one that is open in this process.
+
+What is left out needs the storage itself: Spark, Lance tables, Arrow exports, and upkeep.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+
+import pyarrow as pa
+
+from omnigraph.api.merging import MergeResult, Resolutions, choices_of
+from omnigraph.api.neighbourhood import Neighbourhood
+from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.reverting import RevertResult
+from omnigraph.branch.blame import Blame
+from omnigraph.branch.entity_log import EntityEvent
+from omnigraph.branch.points import Instant, Point
+from omnigraph.client import values
+from omnigraph.client.base import refuse_actor
+from omnigraph.client.blobs import RemoteBlob, blob_of
+from omnigraph.client.diff import RemoteDiff, diff_of
+from omnigraph.client.history import RemoteChangeFeed, RemoteCommits
+from omnigraph.client.names import RemoteBranches, RemoteTags
+from omnigraph.client.queries import RemoteQueries
+from omnigraph.client.snapshot import RemoteSnapshot
+from omnigraph.client.wire import Ask, present
+from omnigraph.client.writes import RemoteWrites
+from omnigraph.errors import InvalidRequestError
+from omnigraph.limits import NEIGHBOURHOOD_NODES
+from omnigraph.pipeline.export.destination import file_or_stream
+from omnigraph.pipeline.export.run import Destination, Exported, ExportFormat, as_format, chosen_entities
+
+RemoteState = str | Point | RemoteSnapshot
+
+
+class RemoteGraph(RemoteQueries, RemoteWrites):
+    """A graph on a server. Safe to share between threads; made by `omnigraph.connect`.
+
+    Every read sees one commit. Every write becomes visible whole, as one commit, or leaves no trace; when an answer is
+    lost, it is sent again under its idempotency key and done once.
+    """
+
+    @property
+    def branches(self) -> RemoteBranches:
+        """Its branches."""
+        return RemoteBranches(self._open())
+
+    @property
+    def commits(self) -> RemoteCommits:
+        """The states it went through."""
+        return RemoteCommits(self._open())
+
+    @property
+    def changes(self) -> RemoteChangeFeed:
+        """What happened on its branches, for whoever follows them."""
+        return RemoteChangeFeed(self._open())
+
+    @property
+    def tags(self) -> RemoteTags:
+        """Its tags."""
+        return RemoteTags(self._open())
+
+    def neighbourhood(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        edges: Iterable[str] = (),
+        depth: int = 1,
+        limit: int = NEIGHBOURHOOD_NODES,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Neighbourhood:
+        """What surrounds a node; see `omnigraph.Graph.neighbourhood`.
+
+        Args:
+            type_name (str): its type.
+            entity_id (str): its id.
+            edges (Iterable[str]): only edges of these types, in either direction; all by default.
+            depth (int): how many steps outwards.
+            limit (int): nodes at most, the one in the middle included.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            Neighbourhood: nodes with their properties, and the edges between them.
+        """
+        return values.neighbourhood(
+            self._open().get(
+                "neighbourhood",
+                type=type_name,
+                id=entity_id,
+                edge=tuple(edges),
+                depth=depth,
+                limit=limit,
+                branch=branch,
+                snapshot=commit,
+                tag=tag,
+                at=values.instant(at),
+            )
+        )
+
+    def blob(
+        self,
+        entity: str,
+        type_name: str,
+        id: str,
+        property: str,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> RemoteBlob:
+        """A blob of one entity; see `omnigraph.Graph.blob`.
+
+        Args:
+            entity (str): `node` or `edge`.
+            type_name (str): of which type.
+            id (str): which entity.
+            property (str): which of its properties.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            RemoteBlob: its size and tag, and what reads it.
+        """
+        if tag is not None or at is not None:
+            branch, commit = None, self.snapshot(branch=branch, commit=commit, tag=tag, at=at).commit
+        return blob_of(
+            self._open(), entity=entity, type_name=type_name, id=id, property=property, branch=branch, commit=commit
+        )
+
+    # -- export -------------------------------------------------------------------------------------------------------
+
+    def export(
+        self,
+        to: Destination,
+        *,
+        format: str = "jsonl",
+        types: Iterable[str] | None = None,
+        files: int | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Exported:
+        """Write entities of one commit to a file or a stream, as JSON lines; see `omnigraph.Graph.export`.
+
+        Args:
+            to (str | Path | IO[bytes]): a path, where the file appears when it is whole, or a stream of bytes.
+            format (str): `jsonl`; the others are made at the graph's storage.
+            types (Iterable[str] | None): names of types; all by default.
+            files (int | None): not for a served graph.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            Exported: how many entities of which types, in which file, at which commit.
+        """
+        if as_format(format) is not ExportFormat.JSONL or files is not None:
+            raise InvalidRequestError(
+                "a server exports JSON lines, as one file; other formats are made at the graph's storage",
+                code="json_lines_only",
+            )
+        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        chosen = None if types is None else [types] if isinstance(types, str) else list(types)
+        entities = chosen_entities(snapshot.schema, chosen)
+        with file_or_stream(to) as stream:
+            for piece in self.export_lines(types=chosen, commit=snapshot.commit):
+                stream.write(piece)
+        rows = {entity.type_key: snapshot.count(entity.type_key) for entity in entities}
+        return Exported(snapshot.commit, format, rows, (str(to),) if isinstance(to, str | Path) else ())
+
+    def export_lines(
+        self,
+        *,
+        types: Iterable[str] | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Iterator[pa.Buffer]:
+        """Entities of one commit as JSON lines, as they come; see `omnigraph.Graph.export_lines`.
+
+        Args:
+            types (Iterable[str] | None): names of types; all by default.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            Iterator[pa.Buffer]: bytes; all of them, or an error at the end.
+        """
+        body = present(
+            {
+                "type_names": None if types is None else [types] if isinstance(types, str) else list(types),
+                "branch": branch,
+                "snapshot": commit,
+                "tag": tag,
+                "at": values.instant(at),
+            }
+        )
+        return self._exported(Ask("POST", "export", json=body))
+
+    def _exported(self, ask: Ask) -> Iterator[pa.Buffer]:
+        with self._open().streamed(ask) as answer:
+            for piece in answer.iter_bytes():
+                yield pa.py_buffer(piece)
+
+    # -- lines of history ---------------------------------------------------------------------------------------------
+
+    def diff(
+        self,
+        older: RemoteState,
+        newer: RemoteState,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+        engine: str = "auto",  # noqa: ARG002  (the server decides; here so that calls are the same)
+    ) -> RemoteDiff:
+        """What lies between any two states; see `omnigraph.Graph.diff`.
+
+        Args:
+            older (RemoteState): a branch, a tag or a commit by name, a `Point`, or a snapshot.
+            newer (RemoteState): likewise.
+            kinds (Iterable[str]): only `node` or `edge`; all by default.
+            types (Iterable[str]): only types of these names; all by default.
+            ops (Iterable[str]): only `insert`, `update` or `delete`; all by default.
+            engine (str): the server's matter; passed over.
+
+        Returns:
+            RemoteDiff: the changes, fetched as they are asked for.
+        """
+        states = [self._state(each) for each in (older, newer)]
+        return diff_of(self._open(), *states, kinds=kinds, types=types, ops=ops)
+
+    def _state(self, state: RemoteState) -> str:
+        if isinstance(state, str):
+            return state
+        if isinstance(state, Point):
+            state = self.snapshot(
+                branch=state.branch, commit=state.commit, number=state.number, tag=state.tag, at=state.at
+            )
+        return state.commit
+
+    def merge(
+        self,
+        source: str,
+        *,
+        into: str = MAIN_BRANCH,
+        by: str = "row",
+        prefer: str | None = None,
+        resolutions: Resolutions | None = None,
+        preview: bool = False,
+        delete_branch: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+        prune_previous: bool = False,
+    ) -> MergeResult:
+        """Bring what one branch did into another, as one commit; see `omnigraph.Graph.merge`.
+
+        Args:
+            source (str): the branch brought in; it does not change.
+            into (str): the branch changed.
+            by (str): `row` or `property`: what must differ to conflict.
+            prefer (str | None): `source` or `target`: whose row to take where both changed it.
+            resolutions (Resolutions | None): by type and id, `"source"`, `"target"`, a row, or None to delete; or a
+                JSON file that says so.
+            preview (bool): work it out and write nothing; conflicts are returned.
+            delete_branch (bool): delete the source afterwards.
+            actor (str | None): not to be named: the token decides.
+            message (str | None): why.
+            prune_previous (bool): in the same step, show earlier commits of the target no more.
+
+        Returns:
+            MergeResult: the outcome and the commit.
+
+        Raises:
+            MergeConflictError: the branches did what cannot both stand; `conflicts` lists all of it.
+            OutcomeUnknownError: the answer was lost; merging again does nothing if it was done.
+        """
+        refuse_actor(actor)
+        choices_of(by, prefer, resolutions)  # refused here as an open graph refuses it
+        body = {
+            "source": source,
+            "target": into,
+            "by": by,
+            "prefer": prefer,
+            "resolve": _said(resolutions),
+            "preview": preview,
+            "delete_branch": delete_branch,
+            "message": message,
+            "prune_previous": prune_previous,
+        }
+        wire = self._open()
+        if preview:
+            return values.merge_result(wire.post("branches/merge", body))
+        return values.merge_result(wire.act("POST", "branches/merge", body))
+
+    def revert(
+        self,
+        commit: str | tuple[str, str],
+        *,
+        branch: str = MAIN_BRANCH,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        prune_previous: bool = False,
+    ) -> RevertResult:
+        """Undo what a commit, or a range of commits, did to entities, as a new commit; see `omnigraph.Graph.revert`.
+
+        Args:
+            commit (str | tuple[str, str]): a commit by its id; or the first and the last of a range, both included.
+            branch (str): where.
+            actor (str | None): not to be named: the token decides.
+            message (str | None): why.
+            if_commit (str | None): only if this is the head commit of the branch.
+            idempotency_key (str | None): the same key again does nothing and returns the first commit.
+            prune_previous (bool): in the same step, show earlier commits of the branch no more.
+
+        Returns:
+            RevertResult: the commit; none where everything is as before already.
+        """
+        refuse_actor(actor)
+        first, last = (commit, None) if isinstance(commit, str) else commit
+        body = {
+            "commit": first,
+            "last": last,
+            "branch": branch,
+            "message": message,
+            "if_commit": if_commit,
+            "prune_previous": prune_previous,
+        }
+        return values.revert_result(self._open().write("revert", body, idempotency_key))
+
+    def log_of(
+        self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH, limit: int | None = None
+    ) -> list[EntityEvent]:
+        """What happened to one entity, newest first; see `omnigraph.Graph.log_of`.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
+            entity_id (str): its id.
+            branch (str): on whose line; a merge tells what it brought in.
+            limit (int | None): at most so many; all by default.
+
+        Returns:
+            list[EntityEvent]: commits with what they did to it; empty where there never was such an entity.
+        """
+        found = self._open().get("entity/log", type=type_name, id=entity_id, branch=branch, limit=limit)
+        return [values.entity_event(each) for each in found["events"]]
+
+    def blame(self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH) -> Blame:
+        """Which commit last set each property of an entity; see `omnigraph.Graph.blame`.
+
+        Args:
+            type_name (str): a node type, else an edge type; or a type key.
+            entity_id (str): its id.
+            branch (str): at whose head.
+
+        Returns:
+            Blame: a commit for every property, the one that made the entity, and the one that changed it last.
+        """
+        return values.blame(self._open().get("entity/blame", type=type_name, id=entity_id, branch=branch))
+
+
+def _said(resolutions: Resolutions | None) -> Mapping[str, Mapping[str, object]] | None:
+    """Resolutions as they are sent; a file is read here."""
+    if isinstance(resolutions, str | PathLike):
+        found: Mapping[str, Mapping[str, object]] = json.loads(Path(resolutions).read_bytes())
+        return found
+    return resolutions

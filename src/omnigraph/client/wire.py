@@ -1,0 +1,230 @@
+"""Requests to one graph of a server, and what is sent again when an answer does not come.
+
+Reads are sent again. So are writes that carry an idempotency key: done twice, they are done once. Anything else is sent
+again only where it surely did not arrive; if an answer is lost then, nobody knows, and the caller is told so.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from omnigraph import limits
+from omnigraph.client.failures import failure
+from omnigraph.clock import Clock, backoff_s
+from omnigraph.errors import GraphError, OutcomeUnknownError, UnavailableError
+from omnigraph.ids import IdSource
+from omnigraph.version import VERSION
+
+Params = Mapping[str, str | int | bool | Sequence[str] | None]
+KEY = "Idempotency-Key"
+# The request did not leave: whatever it asks for, it may be sent again.
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+_PASSING = frozenset({502, 503, 504})
+_TOO_MANY = 429
+
+
+class Again(Enum):
+    """When a request may be sent again."""
+
+    SAFELY = "it reads, or carries a key"
+    UNSENT = "only if it did not arrive"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request.
+
+    Attributes:
+        method: of HTTP.
+        path: below the graph's address.
+        params: of the address; those that are None are left out.
+        json: the body, as a document.
+        content: the body, as bytes.
+        headers: besides those of every request.
+        again: when it may be sent again.
+        is_stream: the body of the answer is read as it comes, and what is lost of it is not asked for again.
+    """
+
+    method: str
+    path: str
+    params: Params | None = None
+    json: object = None
+    content: bytes | None = None
+    headers: Mapping[str, str] | None = None
+    again: Again = Again.SAFELY
+    is_stream: bool = False
+
+
+class Wire:
+    """The way to one graph. Safe to share between threads."""
+
+    def __init__(
+        self,
+        client: httpx.Client,
+        base: str,
+        *,
+        clock: Clock,
+        ids: IdSource,
+        patience_s: float = limits.CLIENT_PATIENCE_S,
+    ) -> None:
+        self._client = client
+        self.base = base
+        self._clock = clock
+        self.ids = ids
+        self._patience_s = patience_s
+
+    # -- asking -------------------------------------------------------------------------------------------------------
+
+    def get(self, path: str, **params: str | int | bool | Sequence[str] | None) -> Any:  # noqa: ANN401  (a document)
+        """The document of a read."""
+        return self.document(Ask("GET", path, params=params))
+
+    def post(self, path: str, body: Mapping[str, object]) -> Any:  # noqa: ANN401  (a document)
+        """The document of a read that needs a body."""
+        return self.document(Ask("POST", path, json=present(body)))
+
+    def write(self, path: str, body: Mapping[str, object], key: str | None, headers: Mapping[str, str] = {}) -> Any:  # noqa: ANN401  (a document; never changed)
+        """The document of a write under a key: the caller's, or one of our own."""
+        return self.document(Ask("POST", path, json=present(body), headers={**headers, KEY: key or self.ids.new()}))
+
+    def act(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401  (a document)
+        """The document of a write that no key can be given to."""
+        return self.document(Ask(method, path, json=None if body is None else present(body), again=Again.UNSENT))
+
+    def document(self, ask: Ask) -> Any:  # noqa: ANN401  (a document)
+        """The document of any request.
+
+        Raises:
+            GraphError: what the server answered with, or that it did not answer.
+        """
+        answer = self.whole(ask)
+        try:
+            return answer.json()
+        except ValueError:
+            raise failure(answer.status_code, answer.content) from None
+
+    def whole(self, ask: Ask) -> httpx.Response:
+        """An answer with all of its body.
+
+        Raises:
+            GraphError: what the server answered with, or that it did not answer.
+        """
+        deadline = self._clock.monotonic() + self._patience_s
+        attempt = 1
+        while True:
+            answer, wait_s = self._tried(ask, attempt)
+            if isinstance(answer, httpx.Response):
+                return answer
+            if wait_s is None or self._clock.monotonic() + wait_s > deadline:
+                raise answer
+            self._clock.sleep(wait_s)
+            attempt += 1
+
+    @contextmanager
+    def streamed(self, ask: Ask) -> Iterator[httpx.Response]:
+        """An answer that began well; its body is still to be read, and must be thrown away if it breaks off.
+
+        Raises:
+            GraphError: what the server answered with, or that it did not answer, or not to the end.
+        """
+        answer = self.whole(replace(ask, is_stream=True))
+        try:
+            yield answer
+        except httpx.TransportError as lost:
+            raise self._lost(ask, lost) from lost
+        finally:
+            answer.close()
+
+    # -- again and again ----------------------------------------------------------------------------------------------
+
+    def _tried(self, ask: Ask, attempt: int) -> tuple[httpx.Response | GraphError, float | None]:
+        """The answer; or the error, and after how long to try again, None for never."""
+        pause_s = backoff_s(attempt, first_ms=limits.CLIENT_BACKOFF_MS_MIN, most_ms=limits.CLIENT_BACKOFF_MS_MAX)
+        try:
+            answer = self._client.send(self._request(ask), stream=True)
+            if answer.status_code < 400 and ask.is_stream:
+                return answer, None
+            content = answer.read()
+        except _UNSENT as down:
+            return UnavailableError(f"there is no answer at {self.base}: {down}", code="no_answer"), pause_s
+        except httpx.TransportError as lost:
+            return self._lost(ask, lost), pause_s if ask.again is Again.SAFELY else None
+        if answer.status_code < 400:
+            return answer, None
+        refused = failure(answer.status_code, content)
+        if answer.status_code == _TOO_MANY:
+            said = answer.headers.get("Retry-After", "")
+            return refused, float(said) if said.isdigit() else pause_s
+        return refused, pause_s if answer.status_code in _PASSING and ask.again is Again.SAFELY else None
+
+    def _lost(self, ask: Ask, lost: httpx.TransportError) -> GraphError:
+        if ask.again is Again.SAFELY and (ask.headers is None or KEY not in ask.headers):
+            return UnavailableError(f"the answer of {self.base} was lost: {_told(lost)}", code="answer_lost")
+        return OutcomeUnknownError(
+            f"the answer of {self.base} was lost, so nobody here knows whether it was done: {_told(lost)}",
+            code="answer_lost",
+        )
+
+    def _request(self, ask: Ask) -> httpx.Request:
+        params = {name: _param(value) for name, value in (ask.params or {}).items() if value not in (None, ())}
+        return self._client.build_request(
+            ask.method,
+            f"{self.base}/{ask.path}",
+            params=params,
+            json=ask.json,
+            content=ask.content,
+            headers=ask.headers,
+        )
+
+    # -- its end ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End all connections."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def http_client(token: str | None, *, timeout_s: float) -> httpx.Client:
+    """Connections to a server.
+
+    Args:
+        token (str | None): who asks.
+        timeout_s (float): how long a server may be silent within one answer.
+    """
+    headers = {"User-Agent": f"omnigraph/{VERSION}"}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    return httpx.Client(
+        headers=headers,
+        timeout=httpx.Timeout(timeout_s, connect=limits.CLIENT_CONNECT_S_MAX),
+        # Given up before servers usually do: a request must not meet a connection that is just being closed.
+        limits=httpx.Limits(keepalive_expiry=limits.CLIENT_KEEPALIVE_S),
+    )
+
+
+def present(body: Mapping[str, object]) -> dict[str, object]:
+    """The members that say something."""
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def segment(name: str) -> str:
+    """A name as one part of a path; names of dots alone are no steps through it."""
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
+
+
+def _param(value: object) -> Any:  # noqa: ANN401  (as httpx has them)
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _told(lost: httpx.TransportError) -> str:
+    return str(lost) or type(lost).__name__
