@@ -75,9 +75,18 @@ CELLS = [(source, target, TABLE[source][column]) for source in ACTS for column, 
 _names = count(1)
 
 
+@pytest.fixture(scope="module", params=["local", pytest.param("spark", marks=pytest.mark.torture)])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Where it is found out what each side did."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def graph() -> Iterator[Graph]:
-    with omnigraph.init("memory://", SCHEMA, options=OpenOptions(durability="process")) as made:
+def graph(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+    place = "memory://" if engine == "local" else tmp_path_factory.mktemp("merges") / "graph"
+    with omnigraph.init(place, SCHEMA, options=OpenOptions(durability="process")) as made:
         people = {"Alice": 30, "Bob": 25, "Carol": 40, "Dan": 50}
         made.write(
             {"Person": [{"name": name, "age": age} for name, age in people.items()]},
@@ -109,7 +118,9 @@ def combined(graph: Graph, base: str, source: str, target: str) -> tuple[dict[st
 
 
 @pytest.mark.parametrize(("source", "target", "ends"), CELLS)
-def test_what_two_branches_did_is_merged_or_reported(graph: Graph, source: str, target: str, ends: str) -> None:
+def test_what_two_branches_did_is_merged_or_reported(
+    graph: Graph, engine: str, source: str, target: str, ends: str
+) -> None:
     number = next(_names)
     left, right = f"left-{number}", f"right-{number}"
     for branch in (left, right):
@@ -119,17 +130,17 @@ def test_what_two_branches_did_is_merged_or_reported(graph: Graph, source: str, 
     before, head = content(graph, right), graph.snapshot(branch=right).commit
     expected = combined(graph, "main", left, right)
 
-    seen = graph.merge(left, into=right, preview=True)
+    seen = graph.merge(left, into=right, preview=True, engine=engine)
     assert content(graph, right) == before
     if ends not in (UTD, FF, M):
         with pytest.raises(MergeConflictError) as refused:
-            graph.merge(left, into=right)
+            graph.merge(left, into=right, engine=engine)
         [conflict] = refused.value.conflicts
         assert conflict.kind == ends
         assert seen.conflicts == refused.value.conflicts
         assert (content(graph, right), graph.snapshot(branch=right).commit) == (before, head)
         return
-    done = graph.merge(left, into=right)
+    done = graph.merge(left, into=right, engine=engine)
     assert (done.outcome, seen.outcome) == (ends, ends)
     assert seen.changes == done.changes
     assert content(graph, right) == expected
@@ -205,7 +216,7 @@ def operate(graph: Graph, branch: str, kind: str, operation: str, value: int | N
 
 
 @pytest.mark.parametrize("cell", [each for each in EVERY if each.possible], ids=str)
-def test_one_entity_is_merged_by_the_rules(graph: Graph, cell: Cell) -> None:
+def test_one_entity_is_merged_by_the_rules(graph: Graph, engine: str, cell: Cell) -> None:
     number = next(_names)
     root, left, right = (f"{each}-{number}" for each in ("root", "left", "right"))
     graph.branches.create(root)
@@ -221,13 +232,13 @@ def test_one_entity_is_merged_by_the_rules(graph: Graph, cell: Cell) -> None:
     entity, value = ("Zoe", "age") if cell.kind == "node" else ("e", "since")
     if cell.ends != "merged":
         with pytest.raises(MergeConflictError) as refused:
-            graph.merge(left, into=right)
+            graph.merge(left, into=right, engine=engine)
         [conflict] = refused.value.conflicts
         assert (conflict.kind, conflict.entity_id) == (cell.ends, entity)
         images = (conflict.base, conflict.source, conflict.target)
         assert [None if image is None else image[value] for image in images] == [base, source, target]
         return
-    assert graph.merge(left, into=right).outcome == "merged"
+    assert graph.merge(left, into=right, engine=engine).outcome == "merged"
     rows = graph.export_arrow("Person" if cell.kind == "node" else "Knows", branch=right).read_all().to_pylist()
     found = [row[value] for row in rows if row["id"] == entity]
     assert found == ([] if cell.result is None else [cell.result])

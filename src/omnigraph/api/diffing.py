@@ -37,14 +37,20 @@ def diff(
 
 def _compared(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges:
     """What happened to the rows of one type, found out here or on Spark."""
+    return told_on_spark(parts, engine, older, newer) or compared_here(parts.tables, older, newer)
+
+
+def told_on_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges | None:
+    """What happened to the rows of one type, found out on Spark; None where it is to be found out here."""
     tables = parts.tables
     is_large = engine is Engine.AUTO and differing_bytes(tables, older, newer) > limits.DIFF_LOCAL_BYTES_MAX
-    if is_large or engine is Engine.SPARK:
-        session = session_for(engine)
-        if session is not None:
-            found: RowChanges = spark_module("diff.spark").changes_on_spark(session, tables, parts.ids, older, newer)
-            return found
-    return compared_here(tables, older, newer)
+    if not is_large and engine is not Engine.SPARK:
+        return None
+    session = session_for(engine)
+    if session is None:
+        return None
+    found: RowChanges = spark_module("diff.spark").changes_on_spark(session, tables, parts.ids, older, newer)
+    return found
 
 
 def _entry(parts: Parts, state: State) -> Record:

@@ -62,6 +62,7 @@ class GraphLines(GraphReads):
         actor: str | None = None,
         message: str | None = None,
         prune_previous: bool = False,
+        engine: str = "auto",
     ) -> MergeResult:
         """Bring what one branch did since it parted from another into that other one, as one commit.
 
@@ -78,6 +79,8 @@ class GraphLines(GraphReads):
             actor (str | None): who.
             message (str | None): why.
             prune_previous (bool): in the same step, show earlier commits of the target no more; see `mutate`.
+            engine (str): where it is found out what each side did: `local`, `spark`, or `auto`, which takes Spark for
+                very much; then only what changed comes here, and not the tables.
 
         Returns:
             MergeResult: the outcome and the commit.
@@ -85,7 +88,7 @@ class GraphLines(GraphReads):
         Raises:
             MergeConflictError: the branches did what cannot both stand; `conflicts` lists all of it. Nothing changed.
             NotFoundError: there is no such branch.
-            InvalidRequestError: both are one branch, or a choice means nothing.
+            InvalidRequestError: both are one branch, or a choice or engine means nothing.
             ConflictError: the target keeps moving, or its schema was changed meanwhile.
             PermissionDeniedError: the graph was opened read-only.
         """
@@ -97,6 +100,7 @@ class GraphLines(GraphReads):
             choices=merging.choices_of(by, prefer, resolutions),
             preview=preview,
             delete_branch=delete_branch,
+            engine=engine,
             options=WriteOptions(actor=actor, message=message, prune_previous=prune_previous),
         )
 

@@ -3,10 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import get_args
 
+from omnigraph.api.diffing import told_on_spark
+from omnigraph.api.engines import engine_of
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
 from omnigraph.branch.merge import run
@@ -99,13 +102,15 @@ def merge(
     choices: Choices,
     preview: bool,
     delete_branch: bool,
+    engine: str,
     options: WriteOptions,
 ) -> MergeResult:
     """Bring one branch into another; see `Graph.merge`."""
+    differ = partial(told_on_spark, parts, engine_of(engine))
     if preview:
-        done = run.preview(parts, schemas.of, source, into, choices)
+        done = run.preview(parts, schemas.of, source, into, choices=choices, differ=differ)
     else:
-        done = run.merge(parts, schemas.of, source, into, choices=choices, options=options)
+        done = run.merge(parts, schemas.of, source, into, choices=choices, differ=differ, options=options)
     entry = None if done.receipt is None else done.receipt.entry
     error = None
     if delete_branch and not preview:

@@ -25,6 +25,8 @@ from omnigraph.transaction.parts import Parts
 pc: Any = pyarrow.compute
 
 SchemaOf = Callable[[str], Accepted]
+# What happened to the rows of a type between two versions, told by somebody else; None where it is to be read here.
+Differ = Callable[[Pin, Pin], RowChanges | None]
 NOTHING = ChangedIds((), (), ())
 
 
@@ -39,6 +41,7 @@ class Changed:
         records: the record of each side.
         chains: of each side, the commits since the base; None where they are not known.
         sides: how the sides go together.
+        differ: tells differences that are too large to be read here.
     """
 
     parts: Parts
@@ -47,6 +50,7 @@ class Changed:
     records: Mapping[Side, Record]
     chains: Callable[[Side], list[Record] | None]
     sides: Sides
+    differ: Differ = lambda _older, _newer: None
     _nets: dict[Side, dict[str, ChangedIds] | None] = field(default_factory=dict)
     _rows: dict[tuple[Side, str], RowChanges] = field(default_factory=dict)
     _at_base: dict[tuple[Side, str], tuple["pa.Array[Any]", Addresses]] = field(default_factory=dict)
@@ -106,6 +110,11 @@ class Changed:
             return row_changes(layout.empty_table(), layout.empty_table())
         if lineage.base is None:
             return row_changes(layout.empty_table(), self._fitted(lineage, self.parts.tables.open(pin).scan(), schema))
+        # Under another schema rows are compared in the columns of the result, which only this process knows.
+        if self.base.schema == schema == self.sides.schema:
+            told = self.differ(lineage.base, pin)
+            if told is not None:
+                return self._in_order(lineage, told, schema)
         difference = self.parts.tables.difference(lineage.base, pin)
         if len(difference.removed_at) == difference.removed.num_rows:
             self._at_base[side, lineage.key] = (
@@ -116,6 +125,11 @@ class Changed:
             self._fitted(lineage, difference.removed, self.base.schema),
             self._fitted(lineage, difference.added, schema),
         )
+
+    def _in_order(self, lineage: Lineage, told: RowChanges, schema: str) -> RowChanges:
+        """Changes in the columns of the result, in an order that does not depend on who told them."""
+        tables = (told.inserted, told.before, told.after, told.deleted)
+        return RowChanges(*(self._fitted(lineage, each.sort_by(ID), schema) for each in tables))
 
     def _fitted(self, lineage: Lineage, rows: pa.Table, schema: str) -> pa.Table:
         """Rows that were written under a schema, in the columns of the type in the result."""

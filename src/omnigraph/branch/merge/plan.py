@@ -15,7 +15,7 @@ import pyarrow.compute
 
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import Base, merge_base
-from omnigraph.branch.merge.changed import NOTHING, Changed, SchemaOf
+from omnigraph.branch.merge.changed import NOTHING, Changed, Differ, SchemaOf
 from omnigraph.branch.merge.combine import Combining, Resolved, Writes, relative_to, shown
 from omnigraph.branch.merge.resolve import Choices, Resolution, by_type_key
 from omnigraph.branch.merge.sides import Lineage, Side, Sides, sides_of
@@ -69,7 +69,9 @@ class Planned:
     resolved: tuple[Resolved, ...] = ()
 
 
-def plan_merge(parts: Parts, schema_of: SchemaOf, staging: Staging, source: Record, choices: Choices) -> Planned:
+def plan_merge(
+    parts: Parts, schema_of: SchemaOf, staging: Staging, source: Record, *, choices: Choices, differ: Differ
+) -> Planned:
     """Work out a merge on a staging of the target's head.
 
     Args:
@@ -78,6 +80,7 @@ def plan_merge(parts: Parts, schema_of: SchemaOf, staging: Staging, source: Reco
         staging: a fresh one; afterwards it holds the merge, unless there are conflicts.
         source: the entry brought in.
         choices: how to decide.
+        differ: tells differences that are too large to be read here.
 
     Returns:
         What it comes to.
@@ -105,6 +108,7 @@ def plan_merge(parts: Parts, schema_of: SchemaOf, staging: Staging, source: Reco
         records,
         lambda side: ancestry.chain(records[side].head_commit, base.commit),
         sides,
+        differ,
     )
     work = _Work(parts, staging, sides, changed, schema_of(sides.schema), choices)
     conflicts = work.carry_out(base)

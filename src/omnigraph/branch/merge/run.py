@@ -6,7 +6,7 @@ from typing import Any
 from omnigraph import limits
 from omnigraph.branch import adoption
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
-from omnigraph.branch.merge.changed import SchemaOf
+from omnigraph.branch.merge.changed import Differ, SchemaOf
 from omnigraph.branch.merge.plan import Outcome, Planned, plan_merge
 from omnigraph.branch.merge.resolve import Choices
 from omnigraph.errors import InvalidRequestError, MergeConflictError
@@ -46,7 +46,7 @@ class _UpToDateError(Exception):
         self.head = head
 
 
-def preview(parts: Parts, schema_of: SchemaOf, source: str, target: str, choices: Choices) -> Merged:
+def preview(parts: Parts, schema_of: SchemaOf, source: str, target: str, *, choices: Choices, differ: Differ) -> Merged:
     """What a merge would come to now. Nothing is written.
 
     Raises:
@@ -54,12 +54,19 @@ def preview(parts: Parts, schema_of: SchemaOf, source: str, target: str, choices
         InvalidRequestError: both are the same branch, or a resolution does not fit.
     """
     entry, head = _heads(parts, source, target)
-    planned = plan_merge(parts, schema_of, Staging(parts.snapshot(head)), entry, choices)
+    planned = plan_merge(parts, schema_of, Staging(parts.snapshot(head)), entry, choices=choices, differ=differ)
     return Merged(planned, entry, head)
 
 
 def merge(
-    parts: Parts, schema_of: SchemaOf, source: str, target: str, *, choices: Choices, options: WriteOptions
+    parts: Parts,
+    schema_of: SchemaOf,
+    source: str,
+    target: str,
+    *,
+    choices: Choices,
+    differ: Differ,
+    options: WriteOptions,
 ) -> Merged:
     """Bring what the source did into the target, as one commit, or change nothing.
 
@@ -77,7 +84,7 @@ def merge(
     worked_out: list[Planned] = []
 
     def run(staging: Staging) -> None:
-        planned = plan_merge(parts, schema_of, staging, entry, choices)
+        planned = plan_merge(parts, schema_of, staging, entry, choices=choices, differ=differ)
         worked_out.append(planned)
         if planned.conflicts:
             raise MergeConflictError(told(planned.conflicts), conflicts=planned.conflicts)
