@@ -142,7 +142,9 @@ def test_ctrl_c_in_any_long_command_ends_it_with_code_130_and_a_clean_graph(
         assert not (tmp_path / name).exists()
     with omnigraph.open(library) as graph:
         assert sorted(row["a.name"] for row in graph.query(READ)) == ["Le Guin", "Shelley"]
-        assert graph.schema().node("Author").property_named("note") is None
+        author = graph.schema().node("Author")
+        assert author is not None
+        assert author.property_named("note") is None
         assert graph.mutate(WRITE).affected_nodes == 1
         assert graph.merge("review").outcome == "merged"
         assert graph.verify(deep=True).is_whole
