@@ -5,22 +5,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi.testclient import TestClient
 
 import omnigraph
 from omnigraph.testing.served import RunningServer, served
-
-LIBRARY = """
-node Author { name: String @key  born: Date? }
-node Book { isbn: String @key  title: String @index  pages: I32?  cover: Blob? }
-edge Wrote: Author -> Book { year: I32? }
-"""
-ROWS = """\
-{"type":"Author","data":{"name":"Le Guin","born":"1929-10-21"}}
-{"type":"Author","data":{"name":"Butler"}}
-{"type":"Book","data":{"isbn":"0-1","title":"The Dispossessed","pages":341}}
-{"type":"Book","data":{"isbn":"0-2","title":"Kindred","pages":264}}
-{"edge":"Wrote","from":"Le Guin","to":"0-1","data":{"year":1974}}
-"""
+from omnigraph.testing.served_here import LIBRARY, ROWS, InProcess
 
 
 def make_library(folder: Path) -> str:
@@ -51,3 +40,19 @@ def client(library_server: RunningServer) -> Iterator[httpx.Client]:
     with library_server.client() as made:
         made.base_url = made.base_url.join("/graphs/library/")
         yield made
+
+
+@pytest.fixture
+def serve() -> Iterator[InProcess]:
+    """Makes servers in this process."""
+    made = InProcess()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Iterator[TestClient]:
+    """A client of one library in this process, for tests that only read, or write where nobody else looks."""
+    made = InProcess()
+    yield made()
+    made.close()

@@ -20,7 +20,7 @@ REQUEST_ID = "x-request-id"
 PUBLIC_PATHS = frozenset({"/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico"})
 PUBLIC_PREFIXES = ("/explorer/",)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_GRAPH = re.compile(r"/graphs/([^/]*)(?:/.*)?")
+_GRAPHS = "/graphs/"
 
 
 @dataclass(slots=True)
@@ -92,10 +92,10 @@ class Gate:
         actor = tokens.actor_of(headers.get("authorization")) if tokens else None
         state = scope.setdefault("state", {})
         state["actor"] = actor
-        named = _GRAPH.fullmatch(path)
-        if named is not None:
+        if path.startswith(_GRAPHS):
+            graph_id, _, _ = path.removeprefix(_GRAPHS).partition("/")
             state["body_bytes"] = 0  # until it was read
-            state["call"] = Call(self._state.graphs.named(named[1]), actor, self._state, state)
+            state["call"] = Call(self._state.graphs.named(graph_id), actor, self._state, state)
         return actor
 
     def _request_id(self, given: str) -> str:
