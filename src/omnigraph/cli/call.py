@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from omnigraph.cli import config as configuration
 from omnigraph.cli.quick_imports import quick_imports
 from omnigraph.cli.scope import Scope, refuse_foreign_flags, resolve
-from omnigraph.cli.table import Entry
+from omnigraph.cli.table import Capability, Entry
 from omnigraph.errors import InvalidRequestError
 
 if TYPE_CHECKING:  # Lance takes seconds to import, and a command's help needs no graph
@@ -90,7 +90,27 @@ class Call:
     @cached_property
     def scope(self) -> Scope:
         """Which graph it is about."""
-        return resolve(self.entry, self.args, self.config)
+        found = resolve(self.entry, self.args, self.config)
+        if found.kind != "cluster" or self.entry.capability is Capability.CONTROL:
+            return found
+        from omnigraph.cluster.access import graph_address  # noqa: PLC0415  (only for a cluster's graphs)
+
+        return Scope("store", graph_address(found.address, found.graph))
+
+    def cluster(self) -> tuple[str, str | None]:
+        """The cluster it is about, and the graph of it that was named.
+
+        Raises:
+            InvalidRequestError: no cluster was named.
+        """
+        if self.args.global_cluster is not None or self.args.global_profile or os.environ.get("OMNIGRAPH_PROFILE"):
+            scope = self.scope
+            if scope.kind == "cluster":
+                return scope.address, scope.graph
+        raise InvalidRequestError(
+            f"which cluster? `{self.entry.name}` needs --cluster DIR|URI, or a profile that names one",
+            code="no_address",
+        )
 
     @property
     def actor(self) -> str | None:

@@ -30,6 +30,7 @@ _ANY = frozenset({"server", "graph", "store", "profile"})
 _WRITE = _ANY | {"as", "yes", "quiet"}
 _DIRECT = frozenset({"store", "profile"})
 _UPKEEP = _DIRECT | {"cluster", "graph", "yes", "quiet"}
+_CLUSTER = frozenset({"cluster", "graph", "profile"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,19 @@ COMMANDS = (
     _entry("maintain", "optimize, prune and sweep, again and again", Capability.DIRECT, _UPKEEP),
     _entry("shell", "talk to a graph", Capability.DIRECT, _DIRECT | {"as"}),
     _entry("mcp", "offer a graph to an agent", Capability.ANY, _ANY | {"as"}),
+    _entry("cluster validate", "check a cluster's configuration", Capability.CONTROL, frozenset()),
+    _entry("cluster import", "begin a cluster's ledger", Capability.CONTROL, frozenset()),
+    _entry("cluster plan", "what applying the configuration would do", Capability.CONTROL, frozenset()),
+    _entry("cluster apply", "make a cluster what its configuration says", Capability.CONTROL, frozenset({"as"})),
+    _entry("cluster status", "how a cluster stands", Capability.CONTROL, frozenset()),
+    _entry("cluster refresh", "look at a cluster's graphs again", Capability.CONTROL, frozenset()),
+    _entry("cluster approve", "agree to what cannot be undone", Capability.CONTROL, frozenset({"as"})),
+    _entry("cluster force-unlock", "take the lock from somebody dead", Capability.CONTROL, frozenset()),
+    _entry("policy validate", "check a cluster's policies", Capability.CONTROL, _CLUSTER),
+    _entry("policy test", "try policies against expected decisions", Capability.CONTROL, _CLUSTER),
+    _entry("policy explain", "why somebody may do something, or not", Capability.CONTROL, _CLUSTER),
+    _entry("queries validate", "check stored queries against the schema", Capability.CONTROL, _CLUSTER),
+    _entry("queries list", "the stored queries of a graph", Capability.CONTROL, _CLUSTER),
     _entry("demo", "a tour with a sample graph", Capability.LOCAL, frozenset()),
     _entry("optimize", "compact tables and build indexes", Capability.DIRECT, _UPKEEP),
     _entry("embed", "put vectors into a file of records", Capability.LOCAL, frozenset()),

@@ -5,7 +5,7 @@ only then is the note deleted. Texts of queries and policies are stored under th
 them. So a server that starts at any moment finds a state that was whole.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ class _Apply:
         self._write_down()
         self._clear_away()
 
-    def _one(self, at: int, approvals: Mapping[str, Approval]) -> None:
+    def _one(self, at: int, approvals: Mapping[str, Sequence[Approval]]) -> None:
         change = self.changes[at]
         address = str(change.address)
         resource = self.desired.resources.get(address)
@@ -113,7 +113,7 @@ class _Apply:
         self.changes[at] = change.blocked(_failure(change))
         self.changes = held_up(self.changes, self.desired, [address])
 
-    def _do(self, change: Change, resource: Resource | None, approvals: Mapping[str, Approval]) -> None:
+    def _do(self, change: Change, resource: Resource | None, approvals: Mapping[str, Sequence[Approval]]) -> None:
         address, kind, graph = str(change.address), change.address.kind, change.address.graph
         if resource is None:
             if kind is Kind.GRAPH:
@@ -144,8 +144,8 @@ class _Apply:
         seen = self.site.graphs.apply_schema(graph, schema.body.decode(), actor=self.actor)
         self._take_in(graph, seen, "graph_observation_error")
 
-    def _delete_graph(self, graph: str, approval: Approval) -> None:
-        note = self._note(SidecarKind.GRAPH_DELETE, graph, "", approval=approval.approval_id)
+    def _delete_graph(self, graph: str, approvals: Sequence[Approval]) -> None:
+        note = self._note(SidecarKind.GRAPH_DELETE, graph, "", approval=approvals[0].approval_id)
         if not self.site.graphs.delete(graph):
             address = str(addresses.graph(graph))
             self.site.said.error("graph_delete_incomplete", address, "something of the graph is still there")
@@ -153,7 +153,7 @@ class _Apply:
         self.draft.drop_graph(graph)
         # Only now: a deletion that failed half way stays noted, so that the next apply carries it through.
         self._settled.append(note)
-        self._used.append(approval)
+        self._used += approvals
 
     def _take_in(self, graph: str, seen: Seen, code: str) -> None:
         if seen.fault is not None or not seen.is_there:

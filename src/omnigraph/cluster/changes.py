@@ -218,14 +218,13 @@ def blast_radius(changes: Sequence[Change], desired: Desired) -> list[dict[str, 
     return [{"resource": resource, "affected": affected} for resource, affected in found if affected]
 
 
-def fitting(approvals: Sequence[Approval], graph: str, *, config_digest: str, state: State) -> Approval | None:
-    """The approval for deleting a graph that was given for exactly what is there now."""
+def fitting(approvals: Sequence[Approval], graph: str, *, config_digest: str, state: State) -> tuple[Approval, ...]:
+    """The approvals for deleting a graph that were given for exactly what is there now."""
     address = str(addresses.graph(graph))
-    entry = state.resources.get(address)
-    if entry is None:
-        return None
-    for each in approvals:
-        bound = (each.resource, each.operation, each.bound_config_digest, each.bound_before_digest)
-        if bound == (address, Operation.DELETE.value, config_digest, entry["digest"]):
-            return each
-    return None
+    digest = state.digests.get(address)
+    wanted = (address, Operation.DELETE.value, config_digest, digest)
+    return tuple(
+        each
+        for each in approvals
+        if (each.resource, each.operation, each.bound_config_digest, each.bound_before_digest) == wanted
+    )

@@ -172,7 +172,7 @@ def _graph(
     path = f"graphs.{graph_id}"
     queries = found_queries(folder, declared.queries, path=f"{path}.queries", said=said)
     schema_body = read_file(folder, declared.schema, code="schema_file_missing", path=f"{path}.schema", said=said)
-    schema = None if schema_body is None else _schema(schema_body, declared.schema, f"{path}.schema", said)
+    schema = None if schema_body is None else accepted_schema(schema_body, declared.schema, f"{path}.schema", said)
     check_queries(queries, schema, graph=graph_id, said=said)
     blobs = declared.external_blobs
     if blobs is not None and not blobs["allow"]:
@@ -201,7 +201,8 @@ def _graph(
     return found, schema
 
 
-def _schema(body: bytes, file: str, path: str, said: Diagnostics) -> Schema | None:
+def accepted_schema(body: bytes, file: str, path: str, said: Diagnostics) -> Schema | None:
+    """The schema of a file; None where it was said what is wrong with it."""
     try:
         return accept(body.decode(), ids=UlidSource(SystemClock()))
     except ParseError as mistake:

@@ -64,6 +64,10 @@ class Ledger:
                 return Written(numbered, newest)
         return found
 
+    def is_begun(self) -> bool:
+        """Whether there is a ledger, whatever it says."""
+        return self._get(layout.STATE) is not None or any(self._store.list(layout.REVISIONS, limit=1))
+
     def write(self, base: Written, state: State) -> Written:
         """Put the state that follows one that was read.
 

@@ -31,11 +31,11 @@ class Planned:
 
     Attributes:
         changes: in the order in which they are made.
-        approvals: by id of the graph that may go, on whose word.
+        approvals: by id of the graph that may go, on whose word; all of them are used up together.
     """
 
     changes: list[Change]
-    approvals: dict[str, Approval]
+    approvals: dict[str, tuple[Approval, ...]]
 
     def gates(self) -> list[dict[str, Any]]:
         """What needs somebody's word, and whether it was given."""
@@ -81,7 +81,7 @@ def graphs_to_go(desired: Desired, state: State) -> list[str]:
     return [graph for graph in state.graphs() if str(addresses.graph(graph)) not in desired.resources]
 
 
-def _approvals(site: Site, desired: Desired, state: State) -> dict[str, Approval]:
+def _approvals(site: Site, desired: Desired, state: State) -> dict[str, tuple[Approval, ...]]:
     gone = graphs_to_go(desired, state)
     if not gone:
         return {}
@@ -93,7 +93,7 @@ def _approvals(site: Site, desired: Desired, state: State) -> dict[str, Approval
     found = {}
     for graph in gone:
         match = fitting(unused, graph, config_digest=desired.config_digest, state=state)
-        if match is not None:
+        if match:
             found[graph] = match
         elif _is_about(unused, graph):
             message = "an approval was given for another state of the cluster, and does not count any more"

@@ -98,5 +98,5 @@ def _carry_through(site: Site, draft: Draft, sidecar: Sidecar, found: Recovered)
         raise StoppedError
     draft.drop_graph(sidecar.graph_id)
     draft.recovered(sidecar, "rolled_forward")
-    found.approvals += [each for each in unused if each.approval_id == sidecar.approval_id]
+    found.approvals += [each for each in unused if each.resource == graph]
     site.said.warning("cluster_recovery_rolled_forward", graph, "a deletion that had begun was finished")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from omnigraph.cluster import addresses, digests, layout
 from omnigraph.cluster.addresses import Kind
+from omnigraph.cluster.catalog import payload
 from omnigraph.cluster.config import read_config
 from omnigraph.cluster.declared import DeclaredProvider
 from omnigraph.cluster.desired import is_config_folder, storage_of
@@ -19,11 +20,11 @@ from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.cluster.ledger import Ledger
 from omnigraph.cluster.sidecars import Sidecars
 from omnigraph.cluster.state import Entry, LedgerFaultError, State, graph_digest
-from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, UnavailableError
+from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError, UnavailableError
 from omnigraph.policy import rules
 from omnigraph.policy.policy import Policy
 from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, ExternalBlobPolicy
-from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
+from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
 
 _NOT_INSTALLED = "not_installed"
@@ -72,10 +73,6 @@ class Applied:
     policy: Policy | None = None
 
 
-class _Damaged(Exception):  # noqa: N818  (a reason to put a graph aside, not an error anybody meets)
-    """Something of a graph is not as it should be."""
-
-
 def applied(root: str | os.PathLike[str], *, require_all: bool = False) -> Applied:
     """What a server serves.
 
@@ -108,8 +105,8 @@ def applied(root: str | os.PathLike[str], *, require_all: bool = False) -> Appli
         )
     try:
         own = _policy(store, state, layout.CLUSTER_SCOPE, rules.Kind.SERVER)
-    except _Damaged as damage:
-        raise InvalidRequestError(f"the cluster's own policy cannot be used: {damage}", code="policy_invalid") from None
+    except FormatError as damage:
+        raise InvalidRequestError(f"the cluster's own policy cannot be used: {damage}", code=damage.code) from None
     return Applied(store.uri, state.revision, state.config_digest, graphs, own)
 
 
@@ -203,36 +200,24 @@ def _graph(store: ObjectStore, state: State, graph: str, under_way: str | None) 
             graph,
             uri,
             queries={
-                name: _payload(store, layout.query_payload(graph, name, digest), digest)
+                name: payload(store, layout.query_payload(graph, name, digest), digest)
                 for name, digest in state.queries(graph).items()
             },
             policy=_policy(store, state, graph, rules.Kind.GRAPH),
             provider=_provider(state, entry.get("embedding_provider")),
             external_blobs=ExternalBlobPolicy.from_document(entry.get("external_blob_policy", {})),
         )
-    except (_Damaged, InvalidRequestError) as damage:
-        if getattr(damage, "code", None) == _NOT_INSTALLED:
+    except (FormatError, InvalidRequestError) as damage:
+        if damage.code == _NOT_INSTALLED:
             raise  # nothing is wrong with the graph
-        return ServedGraph(graph, uri, quarantine=str(damage))
+        return ServedGraph(graph, uri, quarantine=f"{damage.code}: {damage}")
 
 
 def _entry(state: State, graph: str) -> Entry:
     entry = state.resources[str(addresses.graph(graph))]
     if entry["digest"] != graph_digest(state.resources, graph):
-        raise _Damaged("external_blob_policy_digest_mismatch: the ledger does not agree with itself")
+        raise FormatError("the ledger does not agree with itself", code="external_blob_policy_digest_mismatch")
     return entry
-
-
-def _payload(store: ObjectStore, path: str, digest: str) -> str:
-    try:
-        body = store.get(path)
-    except ObjectNotFound:
-        raise _Damaged(f"catalog_payload_missing: there is nothing at {path}") from None
-    except GraphError as fault:
-        raise _Damaged(f"catalog_payload_read_error: {fault}") from None
-    if digests.of_bytes(body) != digest:
-        raise _Damaged(f"catalog_payload_digest_mismatch: {path} is not what was applied")
-    return body.decode()
 
 
 def _policy(store: ObjectStore, state: State, scope: str, kind: rules.Kind) -> Policy | None:
@@ -242,20 +227,22 @@ def _policy(store: ObjectStore, state: State, scope: str, kind: rules.Kind) -> P
         if parsed is None or parsed.kind is not Kind.POLICY:
             continue
         if "applies_to" not in entry:
-            raise _Damaged(f"policy_bindings_missing: the ledger does not say what {address} is for")
+            raise FormatError(f"the ledger does not say what {address} is for", code="policy_bindings_missing")
         if scope in entry["applies_to"]:
             bound.append((parsed.name, str(entry["digest"])))
     if len(bound) > 1:
-        raise _Damaged(f"duplicate_policy_binding: {' and '.join(name for name, _ in bound)} are for the same")
+        raise FormatError(
+            f"{' and '.join(name for name, _ in bound)} are for the same", code="duplicate_policy_binding"
+        )
     if not bound:
         return None
     name, digest = bound[0]
     try:
-        return Policy.parse(_payload(store, layout.policy_payload(name, digest), digest), kind=kind)
+        return Policy.parse(payload(store, layout.policy_payload(name, digest), digest), kind=kind)
     except InvalidRequestError as fault:
         if fault.code == _NOT_INSTALLED:
             raise
-        raise _Damaged(f"policy_invalid: policy.{name}: {fault}") from None
+        raise FormatError(f"policy.{name}: {fault}", code="policy_invalid") from None
 
 
 def _provider(state: State, name: str | None) -> DeclaredProvider | None:
@@ -263,10 +250,12 @@ def _provider(state: State, name: str | None) -> DeclaredProvider | None:
         return None
     entry = state.resources.get(str(addresses.provider(name)))
     if entry is None:
-        raise _Damaged(f"embedding_provider_missing: there is no embedding provider '{name}'")
+        raise FormatError(f"there is no embedding provider '{name}'", code="embedding_provider_missing")
     profile = entry.get("embedding_profile")
     if not isinstance(profile, dict) or "kind" not in profile:
-        raise _Damaged(f"embedding_provider_profile_missing: the ledger does not say what provider '{name}' is")
+        raise FormatError(
+            f"the ledger does not say what provider '{name}' is", code="embedding_provider_profile_missing"
+        )
     if digests.of_values(profile) != entry["digest"]:
-        raise _Damaged(f"embedding_provider_digest_mismatch: provider '{name}' is not what was applied")
+        raise FormatError(f"provider '{name}' is not what was applied", code="embedding_provider_digest_mismatch")
     return DeclaredProvider.from_document(profile)

@@ -78,7 +78,7 @@ class Policy:
             InvalidRequestError: there is no such action, or a name is no text that can be written down.
             InternalError: Cedar could not judge.
         """
-        wanted = _action(action)
+        wanted = action_named(action)
         for name in (actor, branch, target_branch, graph):
             _refuse_unwritable(name)
         if actor not in self._actors:
@@ -98,7 +98,12 @@ class Policy:
         return Decision(allowed=False, text=f"policy denied action '{wanted}'{on}{towards} for actor '{actor}'")
 
 
-def _action(action: Action | str) -> Action:
+def action_named(action: Action | str) -> Action:
+    """The action of a name.
+
+    Raises:
+        InvalidRequestError: there is no such action.
+    """
     try:
         return Action(action)
     except ValueError:

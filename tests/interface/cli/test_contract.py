@@ -38,6 +38,19 @@ lint            | [URI]              | --query! --schema --json
 optimize        | [URI]              | --json
 repair          | [URI]              | --confirm --force --json
 cleanup         | [URI]              | --keep --older-than --confirm --json
+queries validate|                    | --json
+queries list    |                    | --json
+policy validate |                    |
+policy test     |                    | --tests!
+policy explain  |                    | --actor! --action! --branch --target-branch
+cluster validate|                    | --config --json
+cluster plan    |                    | --config --json
+cluster apply   |                    | --config --json
+cluster status  |                    | --config --json
+cluster refresh |                    | --config --json
+cluster import  |                    | --config --json
+cluster approve | RESOURCE           | --config --json
+cluster force-unlock | LOCK_ID       | --config --json
 embed           |                    | --seed --input --output --spec --clean^--reembed-all --type* --select* --json
 login           | NAME               | --token --json
 logout          | NAME               | --json
@@ -60,7 +73,29 @@ SCOPES = {
     "server graph store profile as": ["mutate", "load", "ingest", "branch create", "branch delete", "branch merge"],
     "store profile cluster graph": ["optimize", "repair", "cleanup", "lint"],
     "store profile": ["schema plan"],
-    "": ["init", "embed", "login", "logout", "profile list", "profile show", "version"],
+    "cluster graph profile": [
+        "policy validate",
+        "policy test",
+        "policy explain",
+        "queries validate",
+        "queries list",
+    ],
+    "as": ["cluster apply", "cluster approve"],
+    "": [
+        "cluster validate",
+        "cluster plan",
+        "cluster status",
+        "cluster refresh",
+        "cluster import",
+        "cluster force-unlock",
+        "init",
+        "embed",
+        "login",
+        "logout",
+        "profile list",
+        "profile show",
+        "version",
+    ],
 }
 ADDRESSING = ("server", "cluster", "graph", "store", "as", "profile")
 

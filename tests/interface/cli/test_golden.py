@@ -2,7 +2,8 @@
 
 A session is a text in `golden/`: lines that begin with `$ ` are typed, what follows is what appears; `!` before a line
 marks stderr, and `[exit N]` a code other than 0. `< FILE` at the end is what is typed into the program. Lines that
-begin with `@ ` prepare: `@ NAME=VALUE` sets a variable, `@ config FILE` takes a file as the operator's configuration.
+begin with `@ ` prepare: `@ NAME=VALUE` sets a variable, `@ config FILE` takes a file as the operator's configuration,
+`@ copy FILE FILE` puts a file in another's place.
 Ids, times, sizes of files and the like differ from run to run and stand as `<…>`. To accept what is printed now:
 `OMNIGRAPH_GOLDEN=accept pytest tests/interface/cli/test_golden.py`.
 """
@@ -39,6 +40,9 @@ _DIFFERING = (
     (re.compile(r'(?<=bytes_removed": )\d+'), "<bytes>"),
     (re.compile(r'(?<=bytes_kept": )\d+'), "<bytes>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<etag>"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"),
+    (re.compile(r"\b\d+ s ago"), "<seconds> s ago"),
+    (re.compile(r'(?<="lock_age_seconds": )\d+'), "<seconds>"),
     (re.compile(r"\d+\.\d s\b"), "<seconds> s"),
     (re.compile(r"[\d,]+ rows, [\d,]+/s, \d+ s"), "<rate>"),
 )
@@ -80,6 +84,9 @@ class _Session:
         first, _, rest = line.removeprefix("@ ").partition(" ")
         if first == "config":
             (self._folder / "home" / "config.yaml").write_bytes((self._folder / rest).read_bytes())
+        elif first == "copy":
+            source, target = rest.split()
+            (self._folder / target).write_bytes((self._folder / source).read_bytes())
         else:
             self._monkeypatch.setenv(*first.split("=", 1))
 

@@ -15,8 +15,10 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(call: Call) -> int:
     from omnigraph.api.open import init  # noqa: PLC0415  (heavy)
+    from omnigraph.cluster.owner import refuse_managed  # noqa: PLC0415  (heavy)
 
     text = read_text(call.args.schema, "the schema")
+    refuse_managed(call.scope.address, "declare the graph in its cluster.yaml")
     with init(call.scope.address, text, actor=call.config.actor):
         call.say(f"initialized {call.args.uri}")
     return 0

@@ -66,6 +66,10 @@ def _plan(call: Call) -> int:
 
 def _apply(call: Call) -> int:
     text = read_text(call.args.schema, "the schema")
+    if call.scope.kind == "store":
+        from omnigraph.cluster.owner import refuse_managed  # noqa: PLC0415  (heavy)
+
+        refuse_managed(call.scope.address, "change the file that its cluster.yaml names as the schema")
     call.echo_target()
     with call.graph(read_only=False) as graph:
         done = graph.schema_apply(

@@ -1,0 +1,92 @@
+"""`omnigraph policy …`."""
+
+from argparse import ArgumentParser
+
+from omnigraph.cli.arguments import read_text
+from omnigraph.cli.call import Call
+from omnigraph.cli.command import Command
+from omnigraph.errors import NotFoundError
+
+
+def _validate(call: Call) -> int:
+    from omnigraph.cluster.access import bundles  # noqa: PLC0415  (heavy)
+
+    root, graph = call.cluster()
+    found = [each for each in bundles(root) if graph is None or graph in each.applies_to]
+    if not found:
+        raise NotFoundError(
+            "the cluster has no policies" if graph is None else f"there is no policy for graph '{graph}'",
+            code="policy_not_found",
+        )
+    for each in found:
+        policy = each.policy()
+        call.say(f"policy valid: bundle '{each.name}' [{len(policy.rules.actors)} actors]")
+    return 0
+
+
+def _test_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--tests", metavar="FILE", required=True, help="the cases: who asks for what, and what to expect"
+    )
+
+
+def _test(call: Call) -> int:
+    from omnigraph.cluster.access import bundles, deciding  # noqa: PLC0415  (heavy)
+    from omnigraph.policy.cases import Case, read_cases, run_cases  # noqa: PLC0415  (heavy)
+    from omnigraph.policy.policy import Decision, Policy  # noqa: PLC0415  (heavy)
+
+    cases = read_cases(read_text(call.args.tests, "the tests"))
+    root, graph = call.cluster()
+    found = bundles(root)
+    known: dict[str, Policy] = {}
+
+    def decide(case: Case) -> Decision:
+        bundle = deciding(found, graph, case.action)
+        policy = known.setdefault(bundle.name, bundle.policy())
+        return policy.decide(case.actor, case.action, case.branch, case.target_branch, graph=graph or "")
+
+    run_cases(cases, decide)
+    call.say(f"policy tests passed: {len(cases)} cases")
+    return 0
+
+
+def _explain_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--actor", metavar="ACTOR", required=True, help="who asks")
+    parser.add_argument("--action", metavar="ACTION", required=True, help="for what, like change")
+    parser.add_argument("--branch", metavar="BRANCH", help="where")
+    parser.add_argument("--target-branch", metavar="BRANCH", help="which branch would be made, changed or deleted")
+
+
+def _explain(call: Call) -> int:
+    from omnigraph.cluster.access import bundles, deciding  # noqa: PLC0415  (heavy)
+    from omnigraph.policy.policy import action_named  # noqa: PLC0415  (heavy)
+
+    args = call.args
+    action = action_named(args.action)
+    root, graph = call.cluster()
+    policy = deciding(bundles(root), graph, action).policy()
+    decision = policy.decide(args.actor, action, args.branch, args.target_branch, graph=graph or "")
+    told = {
+        "decision": "allow" if decision.allowed else "deny",
+        "actor": args.actor,
+        "action": action.value,
+        "branch": args.branch,
+        "target_branch": args.target_branch,
+        "matched_rule": decision.matched_rule_id,
+        "message": decision.text,
+    }
+    for key, value in told.items():
+        if value is not None:
+            call.say(f"{key}: {value}")
+    return 0
+
+
+COMMANDS = {
+    "validate": Command(_validate, examples="  omnigraph policy validate --cluster ./brain"),
+    "test": Command(_test, _test_arguments, "  omnigraph policy test --cluster ./brain --tests policy.tests.yaml"),
+    "explain": Command(
+        _explain,
+        _explain_arguments,
+        "  omnigraph policy explain --cluster ./brain --actor act-a --action change --branch main",
+    ),
+}
