@@ -84,3 +84,34 @@ def test_a_writer_that_began_before_a_hard_drop_does_not_bring_the_dropped_back(
     assert graph.count("Person") == 1
     graph.mutate('query q() { insert Person { name: "Bob" } }')
     assert graph.count("Person") == 2
+
+
+def test_the_values_of_a_property_dropped_hard_leave_the_disk_with_the_next_upkeep_and_sweep(graph: Graph) -> None:
+    graph.schema_apply(WITHOUT_SECRET, allow_data_loss=True)
+    assert on_disk(graph, b"xyzzy-1815"), "no row is rewritten by the drop itself"
+
+    graph.optimize()
+    graph.prune(keep=1, now=True)
+    graph.sweep(older_than=0)
+
+    assert on_disk(graph, b"xyzzy-1815") == []
+    assert graph.query("query q() { match { $p: Person } return { $p.name as n } }").to_pylist() == [{"n": "Ada"}]
+    before = graph.snapshot().number
+    graph.optimize()
+    assert graph.snapshot().number == before, "there is nothing more to do"
+
+
+def test_blobs_and_lists_that_nobody_dropped_are_no_reason_to_rewrite(tmp_path: Path) -> None:
+    schema = "node Photo { name: String @key  raw: Blob?  tags: [String]?  at: Vector(2)?  gone: [String]? }"
+    with omnigraph.init(tmp_path / "photos", schema) as graph:
+        graph.write({"Photo": [{"name": "a", "raw": b"x" * 70_000, "tags": ["t"], "at": [0, 1], "gone": ["g"]}]})
+        graph.optimize()
+        first = graph.snapshot().number
+        graph.optimize()
+        assert graph.snapshot().number == first
+        graph.schema_apply(schema.replace("  gone: [String]?", ""))
+        graph.optimize()
+        second = graph.snapshot().number
+        graph.optimize()
+        assert (second, graph.snapshot().number) == (first + 2, first + 2)
+        assert graph.blob("node", "Photo", "a", "raw").read() == b"x" * 70_000

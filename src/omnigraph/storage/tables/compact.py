@@ -15,6 +15,7 @@ from omnigraph.storage.tables.addresses import open_fragments
 from omnigraph.storage.tables.blob_columns import write_rows
 from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.fields import read_columns
 from omnigraph.storage.tables.files import fragment_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
 from omnigraph.storage.tables.indexes import (
@@ -39,10 +40,12 @@ def is_worth_rewriting(fragment: FragmentMetadata) -> bool:
     return fragment.num_rows < limits.SMALL_FRAGMENT_ROWS_MAX or is_mostly_dead(fragment)
 
 
-def to_rewrite(fragments: Sequence[FragmentMetadata]) -> list[FragmentMetadata]:
-    """The fragments of which one is to be made: all that are small, or mostly deleted."""
-    chosen = [fragment for fragment in fragments if is_worth_rewriting(fragment)]
-    return chosen if _gains(chosen) else []
+def to_rewrite(handle: Handle) -> list[FragmentMetadata]:
+    """The fragments to be made into new ones: all that are small, mostly deleted, or hold columns that were dropped."""
+    fragments = handle.fragments()
+    dropped = _holding_dropped(handle, fragments)
+    chosen = [each for each in fragments if is_worth_rewriting(each) or each.id in dropped]
+    return chosen if dropped or _gains(chosen) else []
 
 
 def tail_to_rewrite(fragments: Sequence[FragmentMetadata]) -> list[FragmentMetadata]:
@@ -97,7 +100,7 @@ def compact(handle: Handle, indexes: Sequence[IndexSpec]) -> tuple[Handle, set[s
     Returns:
         tuple[Handle, set[str]]: the new version, and its new files; the given version where there is nothing to gain.
     """
-    old = to_rewrite(handle.fragments())
+    old = to_rewrite(handle)
     if not old:
         return handle, set()
     with mapped(handle.table, handle.version):
@@ -113,6 +116,17 @@ def free_number(handle: Handle) -> int:
     """
     free = max(numbers_taken(handle), default=0) + limits.FRAGMENT_NUMBERS_LEFT_FREE
     return free if free < limits.FRAGMENT_NUMBER_MAX else 0  # zero: the next one that is free there
+
+
+def _holding_dropped(handle: Handle, fragments: Sequence[FragmentMetadata]) -> set[int]:
+    """The fragments whose files still hold values of columns that the table has no more."""
+    there = {field.id for column in read_columns(handle.dataset.lance_schema).columns for field in column}
+    return {
+        fragment.id
+        for fragment in fragments
+        # A negative number stands for a column whose values in that file have been replaced elsewhere.
+        if any(number >= 0 and number not in there for file in fragment.files for number in file.fields)
+    }
 
 
 def _gains(chosen: Sequence[FragmentMetadata]) -> bool:

@@ -249,8 +249,8 @@ class Tables:
             StagedTable: the new version; the base where there is nothing to do.
         """
         handle = self._handles.open(base)
-        choose = tail_to_rewrite if tail_only else to_rewrite
-        made, files = keep_up(handle, indexes, choose(handle.fragments()))
+        old = tail_to_rewrite(handle.fragments()) if tail_only else to_rewrite(handle)
+        made, files = keep_up(handle, indexes, old)
         return as_staged(base, self._handles.keep(made), files)
 
     def fragments_known(self, pin: Pin) -> int:

@@ -38,7 +38,7 @@ def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool
     with mapped(table.pin.table, table.pin.version):
         if tail_only:
             return bool(tail_to_rewrite(handle.fragments()))
-        return bool(to_rewrite(handle.fragments())) or any(is_due(handle, as_built(handle, spec)) for spec in indexes)
+        return bool(to_rewrite(handle)) or any(is_due(handle, as_built(handle, spec)) for spec in indexes)
 
 
 def settled_fragments(table: Table) -> int:
