@@ -10,7 +10,7 @@ from typing import Any
 
 LABEL_MAX = 36
 # How drawings are seen, each after what it needs.
-MODULES = ("layout.js", "view.js", "hands.js", "details.js")
+MODULES = ("layout.js", "still.js", "view.js", "hands.js", "details.js")
 # Properties that name a thing to people, the best first.
 _NAMING = ("name", "title", "label", "subject", "slug")
 

@@ -1,4 +1,8 @@
 import { Layout } from "./layout.js";
+import { movingPicture } from "./still.js";
+
+// With more nodes and links than these, a moved drawing is its last picture, moved.
+const LARGE = 3000;
 
 // A drawing on a canvas: nodes, links and the labels that fit. It knows of no page around it; `hooks` tell that one
 // what was selected and what was opened. `hands` moves it.
@@ -10,7 +14,8 @@ export function graphView(canvas, hooks = {}) {
   let drawing, nodes = [], links = [], groups = [], layout, near, order = [], timeline = false, cards = false;
   const hidden = new Set();
   const view = { x: 0, y: 0, k: 1, hover: -1, selected: -1, found: null, moved: false };
-  let width = 0, height = 0, queued = false, labels = [], frames = 0, spent = 0;
+  let width = 0, height = 0, queued = false, labels = [], frames = 0, spent = 0, drawn = { nodes: 0, links: 0 };
+  const still = movingPicture(canvas);
   const colourOf = (thing) => (thing.mark ? MARKS[thing.mark] : PALETTE[groups.indexOf(thing.group) % PALETTE.length]);
   const ink = {};
   const readColours = () => {
@@ -94,7 +99,7 @@ export function graphView(canvas, hooks = {}) {
       if (!shown(i)) continue;
       const w = cards || nodes.length < 400 ? nodes[i].w / 2 : 30, h = cards ? nodes[i].h / 2 : 20;
       x0 = Math.min(x0, layout.x[i] - w); x1 = Math.max(x1, layout.x[i] + w);
-      y0 = Math.min(y0, layout.y[i] - h); y1 = Math.max(y1, layout.y[i] + h);
+      y0 = Math.min(y0, layout.y[i] - h - (cards && near[i].has(i) ? 70 : 0)); y1 = Math.max(y1, layout.y[i] + h);
     }
     if (x0 > x1) return;
     const left = width > 760 ? hooks.inset ?? 20 : 20, wide = width - left - 40, high = height - 80;
@@ -148,6 +153,7 @@ export function graphView(canvas, hooks = {}) {
         const p = path(link);
         if (p.loop) { ctx.moveTo(p.x + p.r, p.y); ctx.arc(p.x, p.y, p.r, 0, 7); continue; }
         if (Math.max(p.ax, p.bx) < 0 || Math.min(p.ax, p.bx) > width || Math.max(p.ay, p.by) < 0 || Math.min(p.ay, p.by) > height) continue;
+        drawn.links++;
         ctx.moveTo(p.ax, p.ay);
         if (p.bend) ctx.quadraticCurveTo(p.qx, p.qy, p.bx, p.by); else ctx.lineTo(p.bx, p.by);
         if (arrows) heads.push([link, p]);
@@ -193,6 +199,7 @@ export function graphView(canvas, hooks = {}) {
       for (const i of batch) {
         const x = sx(i), y = sy(i), r = nodes[i].r * scale;
         if (x < -r || y < -r || x > width + r || y > height + r) continue;
+        drawn.nodes++;
         ctx.moveTo(x + r, y);
         ctx.arc(x, y, r, 0, 6.2832);
       }
@@ -224,13 +231,19 @@ export function graphView(canvas, hooks = {}) {
     ctx.restore();
   }
 
+  function overlaps(box, i, r) {
+    const x = sx(i), y = sy(i);
+    return x + r > box[0] && x - r < box[2] && y + r > box[1] && y - r < box[3];
+  }
+
   function drawLabels(lit) {
     labels = [];
     ctx.textBaseline = "middle"; ctx.textAlign = "center"; ctx.lineJoin = "round";
-    const place = (text, x, y, wide, bold) => {
+    const place = (text, x, y, wide, bold, clear = () => true) => {
       const box = [x - wide / 2 - 3, y - FONT / 2 - 3, x + wide / 2 + 3, y + FONT / 2 + 3];
       if (box[0] < 0 || box[2] > width || box[1] < 0 || box[3] > height) return false;
       for (const l of labels) if (box[0] < l.box[2] && box[2] > l.box[0] && box[1] < l.box[3] && box[3] > l.box[1]) return false;
+      if (!clear(box)) return false;
       labels.push({ text, box, size: FONT });
       ctx.font = `${bold ? "600 " : ""}${FONT}px ${FAMILY}`;
       ctx.lineWidth = 4; ctx.strokeStyle = ink.paper; ctx.strokeText(text, x, y);
@@ -243,15 +256,19 @@ export function graphView(canvas, hooks = {}) {
       const first = [view.hover, view.selected].filter((i) => i >= 0);
       if (lit >= 0) first.push(...near[lit]);
       let tried = 0;
-      for (const i of [...first, ...order]) {
+      for (const i of new Set([...first, ...order])) {
         if (!shown(i) || labels.length > 160 || tried > 900) continue;
         const x = sx(i), y = sy(i);
         if (x < 0 || y < 0 || x > width || y > height) continue;
         if (lit >= 0 && i !== lit && !near[lit].has(i)) continue;
         if (view.found && !view.found.has(i)) continue;
         tried++;
-        const off = nodes[i].r * scale + 10;
-        if (!place(nodes[i].label, x, y + off, nodes[i].w, true)) place(nodes[i].label, x, y - off, nodes[i].w, true);
+        const { label, w, r } = nodes[i], off = r * scale + 10, aside = r * scale + w / 2 + 6;
+        // Where there is room for it, a label lies on no other node.
+        const places = [[x, y + off], [x, y - off], [x + aside, y], [x - aside, y]];
+        const clear = (box) => !nodes.some((other, j) => j !== i && shown(j) && overlaps(box, j, other.r * scale));
+        if (nodes.length > 400 || !places.some(([px, py]) => place(label, px, py, w, true, clear)))
+          places.slice(0, 2).some(([px, py]) => place(label, px, py, w, true));
       }
     }
     if (cards || lit >= 0) {
@@ -282,10 +299,13 @@ export function graphView(canvas, hooks = {}) {
       layout.step();
       if (!view.moved && !view.dragging) fit();
     }
+    drawn = { nodes: 0, links: 0 };
     ctx.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     ctx.fillStyle = ink.paper; ctx.fillRect(0, 0, width, height);
+    if (layout.settled && still.moved(ctx, view, width, height)) { frames++; spent += performance.now() - began; return; }
     const lit = view.hover >= 0 ? view.hover : view.selected;
     drawLanes(); drawLinks(lit); drawNodes(lit); drawLabels(lit);
+    if (layout.settled && nodes.length + links.length > LARGE) still.take(view);
     frames++; spent += performance.now() - began;
     if (!layout.settled) again();
   }
@@ -324,10 +344,11 @@ export function graphView(canvas, hooks = {}) {
     view.x += (px - width / 2) * (1 / view.k - 1 / k);
     view.y += (py - height / 2) * (1 / view.k - 1 / k);
     view.k = k; view.moved = true;
+    still.move(again);
     again();
   }
 
-  function pan(dx, dy) { view.x -= dx / view.k; view.y -= dy / view.k; view.moved = true; again(); }
+  function pan(dx, dy) { view.x -= dx / view.k; view.y -= dy / view.k; view.moved = true; still.move(again); again(); }
 
   function refit() { view.moved = false; fit(); again(); }
 
@@ -402,12 +423,13 @@ export function graphView(canvas, hooks = {}) {
     get isTimeline() { return timeline; },
     get hasCards() { return cards; },
     // For those who look at the drawing with a program.
-    state: () => ({ nodes: nodes.length, links: links.length, labels, settled: layout.settled, frames, frame_ms: spent / Math.max(frames, 1),
+    state: () => ({ nodes: nodes.length, links: links.length, labels, settled: layout.settled, frames, drawn, frame_ms: spent / Math.max(frames, 1),
       selected: view.selected < 0 ? null : nodes[view.selected].label, found: view.found ? view.found.size : null, zoom: view.k }),
     place: (label) => {
       const i = nodes.findIndex((node) => node.label === label), box = canvas.getBoundingClientRect();
       return [sx(i) + box.left, sy(i) + box.top];
     },
+    frame: draw,
     settle: () => { while (!layout.settled) layout.step(); if (!view.moved) fit(); draw(); },
   };
 }

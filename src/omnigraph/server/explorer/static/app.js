@@ -14,7 +14,7 @@ const KEYS = [
 ];
 const main = document.getElementById("main"), status = document.getElementById("status");
 const picks = { graph: document.getElementById("graph"), branch: document.getElementById("branch") };
-let here = null, mounted = {}, latest = 0;
+let here = null, mounted = {}, latest = 0, known = null;
 
 function say(message) {
   const line = status.appendChild(el("p", {}, message));
@@ -23,9 +23,10 @@ function say(message) {
 const fail = (error) => say(error.message);
 
 whenUnauthorized((why) => dialog("Token", (done) => {
-  const field = el("input", { type: "password", "aria-label": "Bearer token", placeholder: "bearer token", autocomplete: "off", autofocus: true, onkeydown: (e) => { if (e.key === "Enter" && field.value.trim()) done(field.value.trim()); } });
-  return [el("p", {}, `${why} A token is kept until this tab is closed, and nowhere else.`), field,
-    el("div", { class: "bar" }, el("button", { type: "button", class: "main", onclick: () => { if (field.value.trim()) done(field.value.trim()); } }, "Come in"))];
+  const field = el("input", { type: "password", "aria-label": "Bearer token", placeholder: "bearer token", autocomplete: "off", autofocus: true });
+  const give = (e) => { e.preventDefault(); if (field.value.trim()) done(field.value.trim()); };
+  return [el("p", {}, `${why} A token is kept until this tab is closed, and nowhere else.`),
+    el("form", { class: "stack", onsubmit: give }, field, el("div", { class: "bar" }, el("button", { class: "main" }, "Come in")))];
 }).then((token) => token ?? Promise.reject(new Error("Without a token this server tells nothing. Load the page again to give one."))));
 
 // -- where we are -----------------------------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ async function show() {
   const mine = ++latest, wanted = read();
   mounted = {};
   try {
-    const ids = await graphIds();
+    const ids = known ??= await graphIds();
     if (!wanted.graph && ids.length) { location.replace(address({ ...wanted, graph: ids[0], params: wanted.params })); return; }
     if (!wanted.graph) { await name(); return; }
     here = wanted;

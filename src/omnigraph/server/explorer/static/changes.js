@@ -3,7 +3,7 @@ import { el, number, text } from "./dom.js";
 // Changes of entities, as rows: what happened to what, and which properties differ.
 export function changeRows(changes) {
   return el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": "Changes" }, el("table", {},
-    el("thead", {}, el("tr", {}, ["", "Type", "Entity", "What differs"].map((each) => el("th", { scope: "col" }, each)))),
+    el("thead", {}, el("tr", {}, ["", "Type", "Entity", "What differs"].map((each) => el("th", { scope: "col", class: each ? "" : "op-column" }, each)))),
     el("tbody", {}, changes.map((each) => el("tr", {},
       el("td", {}, el("span", { class: `op ${each.op}` }, each.op)),
       el("td", {}, each.type.name),

@@ -1,5 +1,4 @@
-import { el } from "./dom.js";
-import { dialog, tabs, text, number } from "./dom.js";
+import { dialog, el, number, tabs, text } from "./dom.js";
 import { editor } from "./editor.js";
 import { expand, graphPane } from "./graphpane.js";
 
@@ -16,19 +15,19 @@ export async function mount(root, { graph, branch, types, say, fail, may }) {
   const results = el("div", { class: "results" });
   let shown = "table", ran = null, busy = false;
   const choose = tabs("Results", { table: "Table", graph: "Graph", plan: "Plan" }, shown, (name) => { shown = name; if (ran) show(); });
-  const text_ = editor({
+  const typed = editor({
     value: sessionStorage.getItem(kept) ?? first(types),
     complete: (before) => graph.complete(before, branch),
     run,
     changed: (value) => { sessionStorage.setItem(kept, value); describe(); },
   });
-  root.append(text_.root, el("div", { class: "bar" }, runs, el("kbd", {}, "Ctrl ↵"), which, params, about, choose), results, text_.words);
+  root.append(typed.root, el("div", { class: "bar" }, runs, el("kbd", {}, "Ctrl ↵"), which, params, about, choose), results, typed.words);
   describe();
-  text_.focus();
+  typed.focus();
 
   // The queries of the text, their parameters, and whether they write.
   function describe() {
-    const bare = text_.value.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g, " ");
+    const bare = typed.value.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g, " ");
     const queries = [...bare.matchAll(/\bquery\s+(\w+)\s*\(([^)]*(?:\([^)]*\)[^)]*)*)\)/g)].map((found, i, all) => ({
       name: found[1],
       params: [...found[2].matchAll(/\$(\w+)\s*:\s*([^,]+)/g)].map((each) => ({ name: each[1], type: each[2].trim() })),
@@ -75,7 +74,7 @@ export async function mount(root, { graph, branch, types, say, fail, may }) {
     about.textContent = "…";
     try {
       const { name, writes } = describe();
-      const body = { query: text_.value, params: given(), branch };
+      const body = { query: typed.value, params: given(), branch };
       if (!which.hidden) body.name = name;
       ran = { body, table: null, graph: null, plan: null };
       if (writes) await write(body); else await show();
@@ -155,5 +154,5 @@ export function sheet({ columns = [], rows }) {
   }
   next();
   return el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": "Rows" },
-    el("table", {}, el("thead", {}, el("tr", {}, columns.map((name) => el("th", { scope: "col" }, name)))), body), more);
+    el("table", {}, el("thead", {}, el("tr", {}, columns.map((name, i) => el("th", { scope: "col", class: numeric[i] ? "num" : "" }, name)))), body), more);
 }
