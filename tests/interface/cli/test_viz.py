@@ -238,6 +238,65 @@ def test_thousands_of_nodes_come_to_rest_with_labels_that_can_be_read(tmp_path: 
     assert looked.trouble == []
 
 
+# Moves a drawing step by step, without a pause in which it could rest: what each frame draws, and the step after all.
+MOVED = """() => {
+  const drawn = [];
+  const step = (move) => { move(); omnigraph.frame(); drawn.push(omnigraph.state().drawn); };
+  for (let k = 0; k < 10; k++) step(() => omnigraph.pan(8, 5));
+  for (let k = 0; k < 10; k++) step(() => omnigraph.zoom(1.03));
+  return drawn;
+}"""
+
+
+@needs_chromium
+def test_moving_thousands_of_nodes_costs_one_picture_a_frame_and_zooming_in_what_is_in_sight(
+    tmp_path: Path, browser: Browser
+) -> None:
+    drawing = Drawing("crowd")
+    for at in range(5_000):
+        drawing.node(at, f"person {at}", "Person", details={"number": at})
+    for at in range(1, 5_000):
+        drawing.link(at, (at * 7919) % max(at // 3, 1), "Knows")
+        drawing.link(at, (at * 104729) % 5_000, "Likes")
+    out = tmp_path / "crowd.html"
+    out.write_text(drawing.page())
+    looked = Looked(browser, out)
+    assert looked.state()["drawn"]["nodes"] == 5_000
+    assert looked.page.evaluate(MOVED) == [{"nodes": 0, "links": 0}] * 20
+    inked, all_pixels = looked.page.evaluate(INKED)
+    assert inked / all_pixels > 0.02, "the picture is there"
+    # At rest everything is drawn anew, by itself.
+    looked.page.wait_for_function("omnigraph.state().drawn.nodes > 1000")
+    # Far in, what is out of sight is not drawn.
+    looked.page.evaluate("omnigraph.zoom(30)")
+    looked.page.wait_for_function("omnigraph.state().drawn.nodes < 200")
+    assert looked.state()["drawn"]["links"] < 2_000
+    assert looked.trouble == []
+
+
+@needs_chromium
+def test_a_small_drawing_names_every_node_and_no_name_lies_on_another_node(tmp_path: Path, browser: Browser) -> None:
+    drawing = Drawing("shelf")
+    for at in range(24):
+        drawing.node(at, f"a rather long title of {at}", "Book")
+    for at in range(1, 24):
+        drawing.link(at, at // 3, "Cites")
+    out = tmp_path / "shelf.html"
+    out.write_text(drawing.page())
+    looked = Looked(browser, out)
+    labels = looked.state()["labels"]
+    assert len(labels) == 24
+    assert overlapping(labels) == []
+    middles = {each["text"]: looked.page.evaluate("label => omnigraph.place(label)", each["text"]) for each in labels}
+    covered = [
+        (each["text"], name)
+        for each in labels
+        for name, (x, y) in middles.items()
+        if each["box"][0] < x < each["box"][2] and each["box"][1] < y < each["box"][3]
+    ]
+    assert covered == []
+
+
 @needs_chromium
 def test_a_group_can_be_hidden_and_shown_again(tmp_path: Path, browser: Browser) -> None:
     drawing = Drawing("two groups")
