@@ -203,11 +203,6 @@ FRAGMENT_NUMBER_MAX = 2**31
 
 # Differences: of a fragment that loses a greater share of its rows, all are read instead of one after the other.
 TAKEN_ROWS_SHARE_MAX = 0.05
-# Rows read by address, on average further apart than this: threads that read them, and how many rows make one of them
-# worth while.
-TAKEN_ROWS_APART = 512
-TAKE_THREADS_MAX = 2
-TAKE_ROWS_PER_THREAD = 25
 # A longer deletion vector is told by a scan of the rows that are left.
 DELETIONS_READ_MAX = 100_000
 # Merge: entries of a log read at once while a common ancestor is looked for; resolutions a commit lists by name.
@@ -285,6 +280,10 @@ DIFF_LOCAL_BYTES_MAX = 512 * 1024**2
 DIFF_TASK_BYTES = 64 * 1024**2
 DIFF_BLOCK_ROWS = 131_072
 DIFF_SHARE_BYTES = 128 * 1024**2
+# A table whose fragments to be compacted are larger than this on disk is compacted on Spark, unless the caller says
+# where; and the rows of which a task makes one fragment.
+COMPACT_LOCAL_BYTES_MAX = 1024**3
+COMPACT_TASK_ROWS = 1024 * 1024
 # A graph with more files is listed on Spark, and more versions are looked through there.
 SWEEP_LOCAL_FILES_MAX = 200_000
 SWEEP_LOCAL_VERSIONS_MAX = 10_000
