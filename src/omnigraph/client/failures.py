@@ -36,6 +36,7 @@ _OF_STATUS: Mapping[int, tuple[type[errors.GraphError], str]] = {
     409: (errors.ConflictError, "conflict"),
     412: (errors.PreconditionError, "precondition_failed"),
     413: (errors.LimitError, "resource_limit"),
+    416: (errors.InvalidRequestError, "blob_range"),
     429: (errors.UnavailableError, "too_many_requests"),
 }
 

@@ -25,6 +25,7 @@ from omnigraph.client.history import RemoteChangeFeed, RemoteCommits
 from omnigraph.client.names import RemoteBranches, RemoteTags
 from omnigraph.client.queries import RemoteQueries
 from omnigraph.client.snapshot import RemoteSnapshot
+from omnigraph.client.stored import RemoteStoredQueries
 from omnigraph.client.wire import Ask, present
 from omnigraph.client.writes import RemoteWrites
 from omnigraph.errors import InvalidRequestError
@@ -35,7 +36,7 @@ from omnigraph.pipeline.export.run import Destination, Exported, ExportFormat, a
 RemoteState = str | Point | RemoteSnapshot
 
 
-class RemoteGraph(RemoteQueries, RemoteWrites):
+class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
     """A graph on a server. Safe to share between threads; made by `omnigraph.connect`.
 
     Every read sees one commit. Every write becomes visible whole, as one commit, or leaves no trace; when an answer is

@@ -2,9 +2,9 @@
 
 import json
 import tempfile
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import IO, Any
 
 from omnigraph.api.changes import whole_commits
@@ -119,7 +119,6 @@ class RemoteCommits:
         )
 
 
-@dataclass(frozen=True, slots=True)
 class RemoteBaseline:
     """A whole state to begin from, and the cursor that goes on exactly after it.
 
@@ -128,9 +127,11 @@ class RemoteBaseline:
         resume_cursor: for the first poll.
     """
 
-    snapshot: RemoteSnapshot
-    resume_cursor: str
-    _lines: IO[bytes]
+    def __init__(self, snapshot: RemoteSnapshot, resume_cursor: str, lines: IO[bytes]) -> None:
+        self.snapshot = snapshot
+        self.resume_cursor = resume_cursor
+        self._lines = lines
+        weakref.finalize(self, lines.close)
 
     @property
     def commit(self) -> str:
@@ -279,11 +280,15 @@ class RemoteChangeFeed:
         body = {"branch": branch, "kind": list(kinds), "type": list(types), "op": list(ops)}
         # Kept apart until the last line says that it is whole; a file of its own where it is large.
         kept: IO[bytes] = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  (closed with the baseline)
-        with self._wire.streamed(Ask("POST", "changes/baseline", json=body)) as answer:
-            for piece in answer.iter_bytes():
-                kept.write(piece)
-        end = _last_line(kept)
-        document = self._wire.get("snapshot", snapshot=end["snapshot_commit_id"])
+        try:
+            with self._wire.streamed(Ask("POST", "changes/baseline", json=body)) as answer:
+                for piece in answer.iter_bytes():
+                    kept.write(piece)
+            end = _last_line(kept)
+            document = self._wire.get("snapshot", snapshot=end["snapshot_commit_id"])
+        except BaseException:
+            kept.close()
+            raise
         snapshot = RemoteSnapshot(self._wire, values.snapshot_record(document), head_of=branch)
         return RemoteBaseline(snapshot, end["resume_cursor"], kept)
 
