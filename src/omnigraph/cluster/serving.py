@@ -27,6 +27,7 @@ from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, ExternalBlobPoli
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
 
+_EMBED = "OMNIGRAPH_EMBED_"
 _NOT_INSTALLED = "not_installed"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -160,11 +161,10 @@ def environment(provider: DeclaredProvider, variables: Mapping[str, str] | None 
         InvalidRequestError: the variable of the key is not set (`embedding_api_key_required`).
     """
     given = dict(os.environ if variables is None else variables)
-    chosen = {key: value for key, value in given.items() if not key.startswith("OMNIGRAPH_EMBED")}
-    chosen["OMNIGRAPH_EMBED_PROVIDER"] = provider.kind
-    for key, value in (("BASE_URL", provider.base_url), ("MODEL", provider.model)):
-        if value is not None:
-            chosen[f"OMNIGRAPH_EMBED_{key}"] = value
+    declared = {"PROVIDER": provider.kind, "BASE_URL": provider.base_url, "MODEL": provider.model}
+    # How long to wait, and whether to be a mock, stays what the process says.
+    chosen = {key: value for key, value in given.items() if key.removeprefix(_EMBED) not in declared}
+    chosen |= {f"{_EMBED}{key}": value for key, value in declared.items() if value is not None}
     named = None if provider.api_key is None else _VARIABLE.fullmatch(provider.api_key)
     if named is not None:
         secret = given.get(named[1])
