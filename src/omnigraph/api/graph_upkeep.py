@@ -4,14 +4,16 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 from omnigraph.api import pruning
+from omnigraph.api.engines import engine_of
 from omnigraph.api.graph_reads import GraphReads
 from omnigraph.api.maintaining import DEFAULT_MAINTENANCE, Maintenance, MaintenanceReport, maintain_once, passes
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.pruning import CleanupReport, Duration, PruneReport, SweepReport
 from omnigraph.api.snapshot import Snapshot
-from omnigraph.api.upkeep import OptimizeReport, report_of, type_keys_of
+from omnigraph.api.upkeep import OptimizeReport, report_of, rewritten, type_keys_of
 from omnigraph.api.verifying import VerifyReport, verified
 from omnigraph.storage import paths
 from omnigraph.transaction.leases import leased
@@ -29,6 +31,7 @@ class GraphUpkeep(GraphReads):
         types: Sequence[str] | None = None,
         actor: str | None = None,
         message: str | None = None,
+        engine: str = "auto",
     ) -> OptimizeReport:
         """Make reads cheaper without changing any answer: compact tables, build and extend indexes, fold the log.
 
@@ -39,6 +42,7 @@ class GraphUpkeep(GraphReads):
             types (Sequence[str] | None): only these types, by name or type key.
             actor (str | None): who.
             message (str | None): why.
+            engine (str): where rows are rewritten: `local`, `spark`, or `auto`, which takes Spark for very many.
 
         Returns:
             OptimizeReport: what was done to each table, and which declared indexes cannot be built yet.
@@ -46,6 +50,7 @@ class GraphUpkeep(GraphReads):
         Raises:
             NotFoundError: there is no such branch or type.
             ConflictError: others kept laying out the same tables anew.
+            InvalidRequestError: the engine is none.
             PermissionDeniedError: the graph was opened read-only.
         """
         parts = self._open()
@@ -58,6 +63,7 @@ class GraphUpkeep(GraphReads):
             lambda digest: self._schemas.of(digest).schema,
             type_keys=chosen,
             options=WriteOptions(actor=actor, message=message),
+            rewriter=partial(rewritten, parts, engine_of(engine)),
         )
         return report_of(done, uri=self.uri, branch=name)
 

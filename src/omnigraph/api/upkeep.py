@@ -4,15 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph import limits
+from omnigraph.api.engines import Engine, session_for, spark_module
 from omnigraph.errors import NotFoundError
+from omnigraph.model.commit import Pin
 from omnigraph.model.schema import Schema
+from omnigraph.storage.tables.compact import Groups
 from omnigraph.storage.tables.upkeep import PendingIndex
 from omnigraph.transaction.optimize import Optimized, OptimizedTable
+from omnigraph.transaction.parts import Parts
 
 LOG = "__manifest"
 """What a report calls the branch's own log."""
 
-__all__ = ["LOG", "OptimizeReport", "OptimizedTable", "PendingIndex", "report_of", "type_keys_of"]
+__all__ = ["LOG", "OptimizeReport", "OptimizedTable", "PendingIndex", "report_of", "rewritten", "type_keys_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +96,14 @@ def type_keys_of(schema: Schema, names: Sequence[str]) -> list[str]:
         if entity is None:
             raise NotFoundError(f"there is no type '{name}'", code="type_not_found", type=name)
         found.append(entity.type_key)
+    return found
+
+
+def rewritten(parts: Parts, engine: Engine, pin: Pin, groups: Groups, size: int) -> list[str] | None:
+    """Fragments of a version, rewritten on Spark; None where this process is to do it."""
+    is_large = engine is Engine.AUTO and size > limits.COMPACT_LOCAL_BYTES_MAX
+    session = session_for(engine) if is_large or engine is Engine.SPARK else None
+    if session is None:
+        return None
+    found: list[str] = spark_module("compact.spark").rewritten_on_spark(session, parts.tables, parts.ids, pin, groups)
     return found

@@ -5,7 +5,7 @@ it works are no hindrance, it is published on top of them (`storage/tables/rewri
 the same table anew, or replaced its content, it is planned again.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from omnigraph.errors import NotFoundError
 from omnigraph.model.commit import UPKEEP_ACTOR, CommitKind, Pin, Record
 from omnigraph.model.schema import EntityType, Schema
 from omnigraph.storage import paths
+from omnigraph.storage.tables.compact import Groups
 from omnigraph.storage.tables.declared import declared_indexes, system_indexes
 from omnigraph.storage.tables.fragments import stored_fragments
 from omnigraph.storage.tables.indexes import IndexSpec
@@ -25,6 +26,8 @@ from omnigraph.transaction.write import Operation, WriteOptions, write
 
 SchemaOf = Callable[[str], Schema]
 """The schema that entries name by a digest."""
+Rewriter = Callable[[Pin, Groups, int], Sequence[str] | None]
+"""Rewrites fragments of a version in other processes; None where this one is to do it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ def optimize(
     *,
     type_keys: Iterable[str] | None = None,
     options: WriteOptions | None = None,
+    rewriter: Rewriter = lambda _pin, _groups, _size: None,
 ) -> Optimized:
     """Compact the tables of a branch, build, extend and fold their indexes, note checksums, and fold its log.
 
@@ -83,6 +87,7 @@ def optimize(
         schema_of (SchemaOf): finds the schema of an entry.
         type_keys (Iterable[str] | None): only these tables.
         options (WriteOptions | None): who, and why.
+        rewriter (Rewriter): who may rewrite rows instead of this process.
 
     Returns:
         Optimized: what was done; nothing is published where nothing was due.
@@ -94,7 +99,7 @@ def optimize(
     """
     parts.refuse_read_only()
     name = paths.branch_name(branch)
-    work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys))
+    work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys), rewriter)
     receipt = write(parts, name, work.operation(parts.log.live_head(name)), options)
     after = receipt.entry if receipt.entry is not None else receipt.head
     for key in work.planned:
@@ -120,7 +125,7 @@ def compact_tail(parts: Parts, branch: str, type_keys: frozenset[str], schema_of
     Returns:
         Record | None: the commit; None where nothing was due.
     """
-    work = _Work(parts, schema_of, type_keys, tail_only=True)
+    work = _Work(parts, schema_of, type_keys, lambda _pin, _groups, _size: None, tail_only=True)
     options = WriteOptions(actor=UPKEEP_ACTOR)
     return write(parts, paths.branch_name(branch), work.operation(None), options).entry
 
@@ -129,11 +134,18 @@ class _Work:
     """One call: what was planned, and what came of it, of the last attempt."""
 
     def __init__(
-        self, parts: Parts, schema_of: SchemaOf, type_keys: frozenset[str] | None, *, tail_only: bool = False
+        self,
+        parts: Parts,
+        schema_of: SchemaOf,
+        type_keys: frozenset[str] | None,
+        rewriter: Rewriter,
+        *,
+        tail_only: bool = False,
     ) -> None:
         self._parts = parts
         self._schema_of = schema_of
         self._type_keys = type_keys
+        self._rewriter = rewriter
         self._tail_only = tail_only
         self._staged: dict[str, StagedTable] = {}
         self.planned: dict[str, tuple[IndexSpec, ...]] = {}
@@ -200,7 +212,9 @@ class _Work:
         return (*system, *existing_indexes(table, [spec for spec in declared if spec not in system]))
 
     def _rework(self, type_key: str, base: Pin) -> StagedTable:
-        staged = self._parts.tables.stage_upkeep(base, self.planned[type_key], tail_only=self._tail_only)
+        staged = self._parts.tables.stage_upkeep(
+            base, self.planned[type_key], tail_only=self._tail_only, elsewhere=partial(self._rewriter, base)
+        )
         self._staged[type_key] = staged
         return staged
 

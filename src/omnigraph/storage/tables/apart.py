@@ -18,6 +18,7 @@ from omnigraph.model.commit import Pin
 from omnigraph.storage.id_column import IdColumn, id_array
 from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Deletion, Offsets, at, delete_at, open_fragments
 from omnigraph.storage.tables.blob_columns import write_rows
+from omnigraph.storage.tables.compact import rewritten_rows
 from omnigraph.storage.tables.effect import Effect, key_of, keyed
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import deletion_files, fragment_files
@@ -84,6 +85,24 @@ def write_apart(tables: Tables, base: Pin, rows: pa.Table) -> tuple[WrittenFile,
     return tuple(
         WrittenFile(json.dumps(each.to_json()), each.num_rows, f"data/{each.files[0].path}") for each in written
     )
+
+
+def rewrite_apart(tables: Tables, base: Pin, numbers: Sequence[int]) -> list[str]:
+    """Write the rows of some fragments again, in any process that reaches their table.
+
+    Args:
+        tables (Tables): where.
+        base (Pin): the version that has them.
+        numbers (Sequence[int]): which fragments, in order.
+
+    Returns:
+        list[str]: what a version needs to know of each new fragment, as JSON; in the order of the rows.
+    """
+    handle = tables._handles.open(base)
+    there = {fragment.id: fragment for fragment in handle.fragments()}
+    with mapped(base.table, base.version):
+        written = rewritten_rows(handle, [there[number] for number in numbers])
+    return [json.dumps(each.to_json()) for each in written]
 
 
 def stage_apart(tables: Tables, base: Pin, files: FilesToStage) -> StagedTable:

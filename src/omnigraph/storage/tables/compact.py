@@ -4,7 +4,7 @@ Indexes know rows by address, so rewriting a fragment takes it out of every inde
 rewritten: the large fragments, and the indexes over them, stay as they are, and indexing the new fragment is cheap.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lance import LanceOperation
@@ -28,6 +28,12 @@ from omnigraph.storage.tables.indexes import (
     with_segments,
 )
 from omnigraph.storage.tables.rewriting import numbers_taken
+
+Groups = Sequence[tuple[int, ...]]
+"""Numbers of fragments of a version, in order; each group can be rewritten by itself."""
+Elsewhere = Callable[[Groups, int], Sequence[str] | None]
+"""Rewrites groups of fragments, of so many bytes, in other processes: tells the new ones, as JSON, in the order of the
+groups; or None, where this one is to do it."""
 
 
 def is_mostly_dead(fragment: FragmentMetadata) -> bool:
@@ -64,13 +70,19 @@ def tail_to_rewrite(fragments: Sequence[FragmentMetadata]) -> list[FragmentMetad
     return sorted(chosen, key=lambda one: one.id) if _gains(chosen) else []
 
 
-def keep_up(handle: Handle, indexes: Sequence[IndexSpec], old: Sequence[FragmentMetadata]) -> tuple[Handle, set[str]]:
+def keep_up(
+    handle: Handle,
+    indexes: Sequence[IndexSpec],
+    old: Sequence[FragmentMetadata],
+    elsewhere: Elsewhere = lambda _groups, _size: None,
+) -> tuple[Handle, set[str]]:
     """A version in which some fragments are one, and indexes cover every row they can.
 
     Args:
         handle (Handle): the version to start from.
         indexes (Sequence[IndexSpec]): the indexes to build, to bring up to date and to fold.
         old (Sequence[FragmentMetadata]): its fragments to rewrite; none leaves all as they are.
+        elsewhere (Elsewhere): who may rewrite them instead of this process.
 
     Returns:
         tuple[Handle, set[str]]: the new version, and the new files it needs, under the table's folder; the given
@@ -80,7 +92,7 @@ def keep_up(handle: Handle, indexes: Sequence[IndexSpec], old: Sequence[Fragment
         specs = [as_built(handle, spec) for spec in indexes]
         made, new = handle, list[FragmentMetadata]()
         if old:
-            new = _rewritten(handle, old)
+            new = _rewritten(handle, old, elsewhere)
             operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(list(old), new)], [])
             # A step on the way exactly when indexing is sure to add another one on top.
             indexed = bool(new) and any(adds_a_segment(handle, spec, {one.id for one in old}) for spec in specs)
@@ -133,13 +145,39 @@ def _gains(chosen: Sequence[FragmentMetadata]) -> bool:
     return len(chosen) >= 2 or any(is_mostly_dead(fragment) for fragment in chosen)
 
 
-def _rewritten(handle: Handle, old: Sequence[FragmentMetadata]) -> list[FragmentMetadata]:
-    """The rows of fragments, in their order, in new files; a batch at a time is in memory."""
-    if not any(fragment.num_rows for fragment in old):
-        return []
+def rewritten_rows(handle: Handle, old: Sequence[FragmentMetadata]) -> list[FragmentMetadata]:
+    """The rows of fragments, in their order, in new files without a number; a batch at a time is in memory.
+
+    Args:
+        handle (Handle): the version that has them.
+        old (Sequence[FragmentMetadata]): the fragments.
+
+    Returns:
+        list[FragmentMetadata]: in the order of the rows.
+    """
     rows = handle.dataset.scanner(
         fragments=open_fragments(handle.dataset, old), scan_in_order=True, blob_handling="all_binary"
     ).to_reader()
+    return write_rows(rows, handle.dataset, handle.schema)
+
+
+def _rewritten(handle: Handle, old: Sequence[FragmentMetadata], elsewhere: Elsewhere) -> list[FragmentMetadata]:
+    if not any(fragment.num_rows for fragment in old):
+        return []
     number = free_number(handle)
-    written = write_rows(rows, handle.dataset, handle.schema)
+    told = elsewhere(_groups(old), bytes_of(old))
+    written = rewritten_rows(handle, old) if told is None else [FragmentMetadata.from_json(each) for each in told]
     return [replace(fragment, id=number and number + place) for place, fragment in enumerate(written)]
+
+
+def _groups(old: Sequence[FragmentMetadata]) -> list[tuple[int, ...]]:
+    """Fragments in groups whose rows make one fragment each, as nearly as that goes without taking one apart."""
+    groups: list[tuple[int, ...]] = []
+    rows = 0
+    for fragment in old:
+        if not groups or rows + fragment.num_rows > limits.COMPACT_TASK_ROWS:
+            groups.append(())
+            rows = 0
+        groups[-1] += (fragment.id,)
+        rows += fragment.num_rows
+    return groups

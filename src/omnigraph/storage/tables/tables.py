@@ -18,7 +18,7 @@ from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.storage.tables.blobs import StoredBlob
-from omnigraph.storage.tables.compact import compact, keep_up, tail_to_rewrite, to_rewrite
+from omnigraph.storage.tables.compact import Elsewhere, compact, keep_up, tail_to_rewrite, to_rewrite
 from omnigraph.storage.tables.difference import Difference, Mask, addresses_in, difference
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
@@ -236,7 +236,14 @@ class Tables:
         made, files = compact(handle, indexes)
         return as_staged(base, self._handles.keep(made), files)
 
-    def stage_upkeep(self, base: Pin, indexes: Sequence[IndexSpec], *, tail_only: bool = False) -> StagedTable:
+    def stage_upkeep(
+        self,
+        base: Pin,
+        indexes: Sequence[IndexSpec],
+        *,
+        tail_only: bool = False,
+        elsewhere: Elsewhere = lambda _groups, _size: None,
+    ) -> StagedTable:
         """Make one version with few fragments, in which indexes cover every row.
 
         Args:
@@ -244,13 +251,14 @@ class Tables:
             indexes (Sequence[IndexSpec]): indexes to build where they are missing, to extend and to fold.
             tail_only (bool): rewrite no more than the newest fragments need, so that a row is rewritten few times
                 however often this is done.
+            elsewhere (Elsewhere): who may rewrite rows instead of this process.
 
         Returns:
             StagedTable: the new version; the base where there is nothing to do.
         """
         handle = self._handles.open(base)
         old = tail_to_rewrite(handle.fragments()) if tail_only else to_rewrite(handle)
-        made, files = keep_up(handle, indexes, old)
+        made, files = keep_up(handle, indexes, old, elsewhere)
         return as_staged(base, self._handles.keep(made), files)
 
     def fragments_known(self, pin: Pin) -> int:

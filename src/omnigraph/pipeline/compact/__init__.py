@@ -1,0 +1,1 @@
+"""Compaction of very large tables, on Spark."""
