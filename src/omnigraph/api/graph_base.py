@@ -1,14 +1,17 @@
 """What every part of an open graph has: where it is, and its end."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Self
 
 from omnigraph import limits
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Reading, Snapshot
+from omnigraph.embedding.choose import chosen
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.engine import QueryEngine
+from omnigraph.execution.search.asked import Embedder
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 
@@ -18,7 +21,12 @@ class OpenGraph:
 
     def __init__(self, parts: Parts, schemas: Schemas, *, cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX) -> None:
         engine = QueryEngine(
-            parts.tables, parts.store, read_only=parts.read_only, clock=parts.clock, cache_bytes=cache_bytes
+            parts.tables,
+            parts.store,
+            read_only=parts.read_only,
+            clock=parts.clock,
+            cache_bytes=cache_bytes,
+            embedder=Embedder(partial(chosen, parts.settings.embeddings)),
         )
         self._parts = parts = replace(parts, finder=engine.finder)
         self._schemas = schemas

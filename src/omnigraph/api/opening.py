@@ -39,6 +39,7 @@ def settings_of(options: OpenOptions) -> Settings:
         tail_fragments_max=options.tail_fragments_max,
         protection_s=options.protection_s,
         external_blobs=options.external_blobs,
+        embeddings=options.embeddings,
     )
 
 

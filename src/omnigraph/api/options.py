@@ -1,5 +1,6 @@
 """What may be chosen when a graph is made or opened, every default in sight."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph import limits
@@ -29,6 +30,8 @@ class OpenOptions:
             the commit just superseded keeps it all the same.
         cache_bytes: how much reads may keep in memory of columns, indexes and adjacency.
         external_blobs: which places blobs may lie at that are not the graph's own; by default none.
+        embeddings: variables like OMNIGRAPH_EMBED_PROVIDER that choose what makes vectors of texts in queries; by
+            default those of the process.
     """
 
     durability: str = "power"
@@ -39,3 +42,4 @@ class OpenOptions:
     protection_s: float = limits.PROTECTION_WINDOW_S
     cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX
     external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS
+    embeddings: Mapping[str, str] | None = None

@@ -125,7 +125,7 @@ def _told(problems: Any) -> str:  # noqa: ANN401  (pydantic's own description)
     """What is wrong with a request, without repeating what it held."""
     told = []
     for each in problems[:3]:
-        where = ".".join(str(part) for part in each["loc"] if part not in ("body", "query", "path", "header"))
+        where = ".".join(map(str, each["loc"][1:]))  # the first says whether it is in the body, the address or a header
         told.append(f"{where}: {each['msg']}" if where else str(each["msg"]))
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return f"{'; '.join(told)}{more}"

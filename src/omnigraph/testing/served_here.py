@@ -1,6 +1,6 @@
 """Servers in this process, over libraries in memory: everything but the sockets and the signals."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi.testclient import TestClient
 
@@ -21,6 +21,32 @@ ROWS = """\
 {"type":"Book","data":{"isbn":"0-2","title":"Kindred","pages":264}}
 {"edge":"Wrote","from":"Le Guin","to":"0-1","data":{"year":1974}}
 """
+
+
+class Answered(Protocol):
+    """An answer, whichever client got it."""
+
+    @property
+    def status_code(self) -> int:
+        """Its status."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """Its body."""
+        ...
+
+    def json(self) -> Any:  # noqa: ANN401  (whatever it holds)
+        """The same as JSON."""
+        ...
+
+
+def refused(answer: Answered, status: int, message: str, code: str | None = "bad_request") -> dict[str, Any]:
+    """Make sure that an answer is a refusal, and which; its body."""
+    body = answer.json()
+    assert (answer.status_code, body.get("code")) == (status, code), answer.text
+    assert message in body["error"], answer.text
+    return dict(body)
 
 
 class InProcess:

@@ -1,6 +1,6 @@
 """What a transaction works with: the opened parts of one graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from omnigraph import limits
@@ -37,6 +37,7 @@ class Settings:
         external: address of the external store that decides races (`sqlite://…`, `postgresql://…`), for object stores
             without conditional put; every writer of a graph must name the same one.
         external_blobs: which places blobs may lie at that are not the graph's own.
+        embeddings: variables that choose what makes vectors of texts; None for those of the process.
     """
 
     durability: str = "power"
@@ -51,6 +52,7 @@ class Settings:
     tail_fragments_max: int = limits.TAIL_FRAGMENTS_MAX
     external: str | None = None
     external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS
+    embeddings: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,11 @@ def query(body: QueryRequest, call: Served, request: Request) -> Response:
     """
     refuse_two_targets(body.branch, body.snapshot)
     call.reads_at(branch=body.branch, commit=body.snapshot, tag=body.tag)
-    _refuse_mutation(body.query, body.name)
+    written = _mutation_in(body.query, body.name)
+    if written is not None:
+        raise InvalidRequestError(
+            f"query '{written}' contains mutations (insert/update/delete); use POST /mutate for write queries"
+        )
     result = call.graph.query(
         body.query,
         body.params,
@@ -62,6 +66,8 @@ def read(body: ReadRequest, call: Served) -> Response:
     """Answer a query, in the words of old; see `query`."""
     refuse_two_targets(body.branch, body.snapshot)
     call.reads_at(branch=body.branch, commit=body.snapshot)
+    if _mutation_in(body.query_source, body.query_name) is not None:
+        raise InvalidRequestError("type error: mutation query cannot be typechecked with read-query API")
     result: Result = call.graph.query(
         body.query_source,
         body.params,
@@ -104,12 +110,9 @@ def superseded_by(route: str) -> dict[str, str]:
     return {"Deprecation": "true", "Link": f'<{route}>; rel="successor-version"'}
 
 
-def _refuse_mutation(text: str, name: str | None) -> None:
-    """Send whoever wants to write to the route for it; any other mistake is left to the query itself."""
+def _mutation_in(text: str, name: str | None) -> str | None:
+    """The name of the mutation that a text means; None where it means a query, or something is wrong with it."""
     if not any(word in text for word in ("insert", "update", "delete")):
-        return
+        return None
     chosen = [each for each in parse(text).queries if name in (None, each.name)]
-    if len(chosen) == 1 and isinstance(chosen[0].body, Mutation):
-        raise InvalidRequestError(
-            f"query '{chosen[0].name}' contains mutations (insert/update/delete); use POST /mutate for write queries"
-        )
+    return chosen[0].name if len(chosen) == 1 and isinstance(chosen[0].body, Mutation) else None
