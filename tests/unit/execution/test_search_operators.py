@@ -308,6 +308,7 @@ def test_vectors_that_stay_in_their_index_are_found_there_with_rows_written_sinc
 def test_explain_tells_what_is_searched_and_how(many: Many) -> None:
     text = """query q($v: Vector(12)) { match { $d: Doc search($d.body, "w1") } return { $d.slug }
     order { nearest($d.vec, $v) } limit 2 }"""
+    many.graph.query(text, {"v": [0.0] * DIMENSION})
     said = many.graph.explain(text)
     assert "$d.body: words are found through an index in memory, over all texts (6,000 nodes)" in said
     assert "$d.vec: distances are exact, of vectors in memory (6,000 nodes)" in said
