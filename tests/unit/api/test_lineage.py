@@ -5,7 +5,7 @@ import pytest
 import omnigraph
 from omnigraph import limits
 from omnigraph.api.graph import Graph
-from omnigraph.errors import NotFoundError
+from omnigraph.errors import ChangeRefusedError, NotFoundError
 from omnigraph.ids import UlidSource
 
 SCHEMA = """
@@ -142,6 +142,24 @@ def test_a_type_keeps_its_past_under_another_name(graph: Graph) -> None:
     do(graph, "x", 'update Human set { age: 2 } where name = "a"')
     found = graph.blame("Human", "a")
     assert {name: entry.actor for name, entry in found.properties.items()} == {"name": "w", "age": "x", "city": "w"}
+
+
+def test_a_value_that_went_with_its_property_is_told_of_who_dropped_it(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1 }', 'insert Person { name: "b" }')
+    before = graph.snapshot()
+    dropped = graph.schema_apply(SCHEMA.replace("  age: I32?", ""), actor="dropper").commit
+    again = graph.schema_apply(SCHEMA, actor="adder").commit
+    assert who(graph, "a") == {"name": "w", "city": "w", "age": "dropper"}
+    assert who(graph, "b") == {"name": "w", "city": "w", "age": "w"}
+    [lost, _] = graph.log_of("Person", "a")
+    assert (lost.op, lost.commit, lost.changed) == ("update", dropped, ("age",))
+    assert [each.op for each in graph.log_of("Person", "b")] == ["insert"]
+    # A diff compares properties as they are known, not as they are called; the feed refuses rather than guess.
+    assert list(graph.diff(before, "main")) == []
+    for commit in (dropped, again):
+        assert commit is not None
+        with pytest.raises(ChangeRefusedError, match="schema boundary"):
+            graph.commits.changes(commit)
 
 
 def test_changes_in_files_of_their_own_are_looked_through(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
