@@ -148,6 +148,21 @@ def test_what_lies_elsewhere_survives_upkeep_branches_merges_and_changes(graph: 
     assert raw(graph, "near") == b"near"
 
 
+def test_a_row_that_settles_a_conflict_may_name_what_a_side_names(graph: Graph, kept: str) -> None:
+    graph.branches.create("side")
+    graph.mutate('query q() { update Photo set { note: "side" } where name = "far" }', branch="side")
+    graph.mutate('query q() { update Photo set { note: "main" } where name = "far" }')
+
+    graph.merge("side", resolutions={"Photo": {"far": {"name": "far", "note": "both", "raw": kept}}})
+
+    assert stat(graph, "far") == ("external", kept)
+    with pytest.raises(InvalidRequestError, match="is not allowed"):
+        graph.branches.create("other")
+        graph.mutate('query q() { update Photo set { note: "a" } where name = "far" }', branch="other")
+        graph.mutate('query q() { update Photo set { note: "b" } where name = "far" }')
+        graph.merge("other", resolutions={"Photo": {"far": {"name": "far", "raw": "file:///etc/passwd"}}})
+
+
 def test_what_lies_elsewhere_comes_back_from_an_export_by_its_address(
     graph: Graph, kept: str, place: Place, tmp_path: Path
 ) -> None:

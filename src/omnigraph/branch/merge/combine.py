@@ -15,6 +15,7 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.ids import IdSource
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import DST, ID, SRC
+from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, BlobIngress, ExternalBlobPolicy
 from omnigraph.storage.json_values import to_json
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.transaction.accepted import Accepted
@@ -75,12 +76,14 @@ class Combining:
         accepted: the schema of the result.
         choices: what the caller said.
         ids: where new ids come from.
+        external_blobs: which places the blobs of a caller's rows may lie at.
     """
 
     ground: Side
     accepted: Accepted
     choices: Choices
     ids: IdSource
+    external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS
 
     def combine(
         self, lineage: Lineage, delta: RowChanges, ground: RowChanges, resolutions: Mapping[str, Resolution]
@@ -141,7 +144,9 @@ class Combining:
         else:
             writes.resolved.append(Resolved(type_key, entity_id, "row"))
             ends = states.ends(entity_id) if type_key.startswith("edge:") and not names_ends(resolution) else {}
-            row = given_row(self.accepted, type_key, entity_id, ends | dict(resolution), self.ids)
+            # What a side names elsewhere may be named again: it stays where it is.
+            blobs = BlobIngress(self.external_blobs, keeps_references=True)
+            row = given_row(self.accepted, type_key, entity_id, ends | dict(resolution), ids=self.ids, blobs=blobs)
         if row is None:
             writes.deletes.append(entity_id)
         else:

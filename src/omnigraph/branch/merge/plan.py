@@ -240,7 +240,9 @@ class _Work:
 
     def _combine(self, lineage: Lineage, resolutions: Mapping[str, Resolution]) -> list[MergeConflict]:
         delta, ground = (self.changed.rows(lineage, side) for side in (self._delta, self.sides.ground))
-        combining = Combining(self.sides.ground, self.accepted, self.choices, self.parts.ids)
+        combining = Combining(
+            self.sides.ground, self.accepted, self.choices, self.parts.ids, self.parts.settings.external_blobs
+        )
         writes = combining.combine(lineage, delta, ground, resolutions)
         changed = self._against_target(lineage, writes)
         if not _is_at(self.staging.snapshot.record, lineage.key, lineage.ground):

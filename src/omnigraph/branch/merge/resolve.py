@@ -10,6 +10,7 @@ from omnigraph.branch.merge.sides import Side
 from omnigraph.errors import InvalidRequestError
 from omnigraph.ids import IdSource
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, NodeType, Schema
+from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame, incoming_edges, incoming_nodes
 
@@ -85,14 +86,16 @@ def by_type_key(
     return found
 
 
-def given_row(accepted: Accepted, type_key: str, entity_id: str, row: Row, ids: IdSource) -> pa.Table:
+def given_row(
+    accepted: Accepted, type_key: str, entity_id: str, row: Row, *, ids: IdSource, blobs: BlobIngress
+) -> pa.Table:
     """A row of a resolution in the columns of its type.
 
     Raises:
         InvalidRequestError: a value does not fit, or the row has another id than the resolution is for.
     """
     entity = accepted.schema.entity(type_key)
-    frame = Frame([{ID: entity_id} | dict(row)], type_key)
+    frame = Frame([{ID: entity_id} | dict(row)], type_key, blobs)
     if isinstance(entity, NodeType):
         rows = incoming_nodes(entity, accepted.rules.types[type_key], frame, ids).rows
     elif isinstance(entity, EdgeType):
