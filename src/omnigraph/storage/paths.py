@@ -102,9 +102,14 @@ def hint(branch: str) -> str:
     return f"{log_folder(branch)}{HINT}"
 
 
+def checkpoint_folder(branch: str) -> str:
+    """The folder of a branch's checkpoints, the newest first."""
+    return f"{CHECKPOINTS}{segment(branch)}/"
+
+
 def checkpoint(branch: str, number: int) -> str:
     """The file that holds the `limits.CHECKPOINT_ENTRIES` entries up to and with `number`."""
-    return f"{CHECKPOINTS}{segment(branch)}/{entry_name(number)}{ENTRY_SUFFIX}"
+    return f"{checkpoint_folder(branch)}{entry_name(number)}{ENTRY_SUFFIX}"
 
 
 def branch_mark(branch: str, number: int, state: str) -> str:

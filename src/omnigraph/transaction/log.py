@@ -63,6 +63,7 @@ class Log:
         self._read_only = read_only
         self._heads: dict[str, Record] = {}
         self._whole_maps: dict[str, tuple[int, dict[str, Pin]]] = {}
+        self._damaged_blocks: dict[str, set[int | None]] = {}
         self._lock = threading.Lock()
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -380,7 +381,8 @@ class Log:
     def fold(self, branch: str) -> int:
         """Fold every full block of entries that has no checkpoint yet into one file; returns how many were made.
 
-        The entries stay. Reading history then costs one request per block.
+        The entries stay. Reading history then costs one request per block. Which blocks there are is told by one
+        listing; a checkpoint that this process found damaged is made again.
         """
         head = self.head(branch)
         made = 0
@@ -388,11 +390,15 @@ class Log:
             return made
         block = limits.CHECKPOINT_ENTRIES
         kept = head.pruned.floor + block - 1  # of the blocks below, entries may be missing
-        for last in range(kept + -kept % block, head.number + 1, block):
-            if self._from_checkpoint(branch, last) is None:
+        blocks = range(kept + -kept % block, head.number + 1, block)
+        if blocks:
+            listed = self._store.list(paths.checkpoint_folder(branch))
+            there = {paths.entry_number(file.path) for file in listed} - self._damaged_blocks.get(branch, set())
+            for last in (last for last in blocks if last not in there):
                 entries = self._read_many(branch, range(last - block + 1, last + 1))
                 body = b"\n".join(record_bytes(entry) for entry in entries)
                 self._store.put(paths.checkpoint(branch, last), body)
+                self._damaged_blocks.get(branch, set()).discard(last)
                 made += 1
         return made
 
@@ -453,13 +459,14 @@ class Log:
         except StoreError:
             return None  # none there, or out of reach
         first = last - limits.CHECKPOINT_ENTRIES + 1
-        if len(lines) != limits.CHECKPOINT_ENTRIES:
-            return None  # cut short: the entries themselves are the truth
         where = paths.absolute(self._store, path)
         try:
-            return [
-                self._checked(read_record(line, path=where), branch, number, path)
-                for number, line in enumerate(lines, first)
-            ]
+            if len(lines) == limits.CHECKPOINT_ENTRIES:
+                return [
+                    self._checked(read_record(line, path=where), branch, number, path)
+                    for number, line in enumerate(lines, first)
+                ]
         except FormatError:
-            return None
+            pass
+        self._damaged_blocks.setdefault(branch, set()).add(last)  # the entries themselves are the truth
+        return None

@@ -14,6 +14,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreRefused
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.cuts import FOR_EVER
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
@@ -283,6 +284,21 @@ def test_folded_history_costs_one_request_for_each_block(faulty: FaultyStore) ->
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_folding_again_costs_the_same_at_any_length(store: MemoryStore) -> None:
+    counting = CountingStore(store)
+    log = Log(counting, clock=CLOCK)
+    costs = []
+    for first in (1, 13, 81):
+        for number in range(first, {1: 13, 13: 81, 81: 200}[first]):
+            log.put(entry(number))
+        log.fold(BRANCH)
+        counting.reset()
+        assert log.fold(BRANCH) == 0
+        costs.append(counting.reset())
+    assert costs == [{RequestKind.GET: 1, RequestKind.LIST: 1}] * 3
+
+
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(
     "body", [b"", b"\n\n\n", b"{}\n{}\n{}\n{}", b"nonsense", None], ids=["empty", "blank", "hollow", "words", "foreign"]
 )
@@ -292,8 +308,9 @@ def test_a_damaged_checkpoint_is_passed_over_and_made_again(store: MemoryStore, 
     log.fold(BRANCH)
     good = store.get(paths.checkpoint(BRANCH, 4))
     store.put(paths.checkpoint(BRANCH, 4), store.get(paths.checkpoint(BRANCH, 8)) if body is None else body)
-    assert Log(store, clock=CLOCK).since(BRANCH, 0) == made
+    assert log.since(BRANCH, 0) == made
     assert log.fold(BRANCH) == 1
+    assert log.fold(BRANCH) == 0
     assert store.get(paths.checkpoint(BRANCH, 4)) == good
 
 

@@ -96,7 +96,7 @@ def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
             Loss.CONTENT,
             tuple(Affected(log.branch, number, "") for number in range(head + 1, noted + 1)),
         )
-    for listed in parts.store.list(f"{paths.CHECKPOINTS}{paths.segment(log.branch)}/"):
+    for listed in parts.store.list(paths.checkpoint_folder(log.branch)):
         last = paths.entry_number(listed.path)
         if last is not None and parts.log.folded(log.branch, last) is None:
             yield Finding(
