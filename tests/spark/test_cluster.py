@@ -1,48 +1,108 @@
-"""A cluster of several processes on this machine: a master, two workers, and an executor in each."""
+"""Clusters of several processes on this machine: a master, two workers, and an executor in each."""
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pyspark
+import pytest
+
 import omnigraph
+from omnigraph.pipeline.gateway import Launch
+from omnigraph.pipeline.java import find_java, home_for_workers
 
 ON_A_CLUSTER = """
 import json, sys
 import omnigraph
 from omnigraph.pipeline.settings import SparkSettings
 
-root, data = sys.argv[1:]
+root, data, master = sys.argv[1:]
 graph = omnigraph.open(root)
-spark = graph.spark.session(SparkSettings(master="local-cluster[2,1,1024]", driver_memory="512m"))
+# Nothing begins before both executors are there.
+conf = (("spark.scheduler.minRegisteredResourcesRatio", "1.0"), ("spark.cores.max", "2"),
+        ("spark.scheduler.maxRegisteredResourcesWaitingTime", "120s"), ("spark.driver.host", "127.0.0.1"))
+settings = SparkSettings(master=master, driver_memory="512m", conf=() if master.startswith("local") else conf)
+spark = graph.spark.session(settings)
 done = graph.load(data, mode="append", spark=spark)
 frame = graph.spark.read("Person", where="age < 50")
 executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
-told = {"nodes": dict(done.nodes), "edges": dict(done.edges), "young": frame.count(), "executors": executors}
+written = graph.spark.write({"Person": frame.selectExpr("name", "age + 1 as age")}, mode="merge")
+told = {"nodes": dict(done.nodes), "edges": dict(done.edges), "young": frame.count(), "executors": executors,
+        "written": dict(written.nodes)}
 print(json.dumps(told))
 """
+# The bundled Java, as on a machine that has none.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
 
 
-def test_a_cluster_loads_and_reads_like_one_process(tmp_path: Path) -> None:
+@contextmanager
+def process_of(command: list[str], environment: dict[str, str]) -> Iterator[None]:
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def standalone_cluster(folder: Path) -> Iterator[str]:
+    """A master and two workers of one core each, started from the package of Spark without any of its scripts."""
+    java, spark_home = find_java(ENVIRONMENT), Path(pyspark.__file__).parent
+    launch = Launch(java, spark_home, 512 * 1024**2, (), None, sys.executable).command()
+    begin = launch[: launch.index("org.apache.spark.deploy.SparkSubmit")]
+    environment = ENVIRONMENT | {
+        "SPARK_HOME": str(spark_home),
+        "SPARK_SCALA_VERSION": "2.13",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JAVA_HOME": str(home_for_workers(java, folder / "java")),
+    }
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address, deploy = f"spark://127.0.0.1:{port}", "org.apache.spark.deploy"
+    master = [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+    worker = [f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g"]
+    with ExitStack() as running:
+        running.enter_context(process_of([*begin, *master], environment))
+        for number in range(2):  # they ask for their master until it is there
+            work = ["--work-dir", str(folder / f"worker-{number}"), address]
+            running.enter_context(process_of([*begin, *worker, *work], environment))
+        yield address
+
+
+@pytest.mark.parametrize("kind", ["local-cluster", pytest.param("standalone", marks=pytest.mark.torture)])
+def test_a_cluster_loads_and_reads_like_one_process(tmp_path: Path, kind: str) -> None:
     graph = omnigraph.init(
         tmp_path / "graph", "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person"
     )
     people = [{"type": "Person", "data": {"name": f"p{n:03}", "age": n}} for n in range(200)]
     knows = [{"edge": "Knows", "from": f"p{n:03}", "to": f"p{n + 1:03}"} for n in range(199)]
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [*knows, *people]))
-    # The bundled Java, as on a machine that has none.
-    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
 
-    done = subprocess.run(
-        [sys.executable, "-c", ON_A_CLUSTER, graph.uri, str(tmp_path / "data.jsonl")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
+    with ExitStack() as running:
+        master = "local-cluster[2,1,1024]"
+        if kind == "standalone":
+            master = running.enter_context(standalone_cluster(tmp_path))
+        done = subprocess.run(
+            [sys.executable, "-c", ON_A_CLUSTER, graph.uri, str(tmp_path / "data.jsonl"), master],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=280,
+        )
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"nodes": {"Person": 200}, "edges": {"Knows": 199}, "young": 50, "executors": 2}
+    assert json.loads(done.stdout) == {
+        "nodes": {"Person": 200},
+        "edges": {"Knows": 199},
+        "young": 50,
+        "executors": 2,
+        "written": {"Person": 50},
+    }
     assert graph.count("Person") == 200
