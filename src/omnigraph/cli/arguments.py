@@ -58,6 +58,11 @@ def add_query(parser: ArgumentParser) -> None:
     text = parser.add_mutually_exclusive_group()
     text.add_argument("--query", metavar="FILE", help="a file of queries")
     text.add_argument("-e", "--query-string", metavar="GQ", help="the text of a query")
+    add_params(parser)
+
+
+def add_params(parser: ArgumentParser) -> None:
+    """`--params` and `--params-file`."""
     params = parser.add_mutually_exclusive_group()
     params.add_argument("--params", metavar="JSON", help="values of the parameters, as one JSON object")
     params.add_argument("--params-file", metavar="FILE", help="the same from a file")

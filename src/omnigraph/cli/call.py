@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from omnigraph.cli import config as configuration
 from omnigraph.cli.quick_imports import quick_imports
@@ -18,6 +18,7 @@ from omnigraph.errors import InvalidRequestError
 if TYPE_CHECKING:  # Lance takes seconds to import, and a command's help needs no graph
     from omnigraph.api.graph import Graph
     from omnigraph.api.graph_queries import GraphQueries
+    from omnigraph.client.graph import RemoteGraph
 
 # The commands that may do their work on Spark.
 _ON_SPARK = frozenset(
@@ -39,6 +40,7 @@ class Call:
         self.args = args
         self._out = out
         self._err = err
+        self._remote: RemoteGraph | None = None
         refuse_foreign_flags(entry, args)
 
     # -- words --------------------------------------------------------------------------------------------------------
@@ -113,12 +115,25 @@ class Call:
         )
 
     @property
+    def is_by_name(self) -> bool:
+        """Whether a query was named without its text, and a server is there that may keep one of that name."""
+        args = self.args
+        if args.name is None or args.query is not None or args.query_string is not None:
+            return False
+        try:
+            return self.scope.kind == "server"
+        except InvalidRequestError as wrong:
+            if wrong.code != "no_address":
+                raise
+            return False  # no graph at all: that a text is missing is said first
+
+    @property
     def actor(self) -> str | None:
-        """Who writes."""
+        """Who writes; on a server, who it said that was."""
         if self.scope.kind == "server":
             if self.args.global_as is not None:
                 raise InvalidRequestError("--as does not apply to a served graph: the bearer token decides the actor")
-            return None
+            return None if self._remote is None else self._remote.actor
         chosen: str | None = self.args.global_as
         return chosen if chosen is not None else self.config.actor
 
@@ -139,7 +154,12 @@ class Call:
 
     @contextmanager
     def graph(self, *, read_only: bool = True) -> "Iterator[Graph]":
-        """The graph, opened."""
+        """The graph, opened; or on a server, where it has the same interface."""
+        scope = self.scope
+        if scope.kind == "server":
+            with self.served(scope) as remote:
+                yield cast("Graph", remote)  # one suite of tests holds both to one interface
+            return
         address = self.storage()
         # Arrow imports pandas, a third of all there is to import, only to tell its frames from other values. Work on
         # Spark may hand it such frames.
@@ -147,6 +167,17 @@ class Call:
             from omnigraph.api.open import open as open_graph  # noqa: PLC0415  (heavy: only for commands with a graph)
 
         with open_graph(address, read_only=read_only) as graph:
+            yield graph
+
+    @contextmanager
+    def served(self, scope: Scope) -> "Iterator[RemoteGraph]":
+        """A graph that a server has, with the token that the operator has for that server."""
+        with quick_imports(without="pandas"):
+            from omnigraph.client.connect import connect  # noqa: PLC0415  (heavy: only for graphs on a server)
+
+        token = configuration.token_for(self.config, scope.address)
+        with connect(scope.address, graph=scope.graph, token=token) as graph:
+            self._remote = graph
             yield graph
 
     @contextmanager

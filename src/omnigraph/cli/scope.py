@@ -91,7 +91,7 @@ def resolve(entry: Entry, given: Namespace, config: Config) -> Scope:
             )
         return _stored(positional or given.global_store)
     if given.global_server is not None:
-        return _served(given.global_server, graph, config)
+        return served_at(given.global_server, graph, config)
     if given.global_cluster is not None:
         return Scope("cluster", config.clusters.get(given.global_cluster, given.global_cluster), graph)
     profile = given.global_profile or os.environ.get("OMNIGRAPH_PROFILE")
@@ -99,7 +99,7 @@ def resolve(entry: Entry, given: Namespace, config: Config) -> Scope:
         return _of_profile(entry, profile, graph, config)
     defaults = config.defaults
     if "server" in defaults:
-        return _served(str(defaults["server"]), graph or defaults.get("default_graph"), config)
+        return served_at(str(defaults["server"]), graph or defaults.get("default_graph"), config)
     if "store" in defaults:
         return _stored(str(defaults["store"]))
     raise InvalidRequestError(
@@ -123,7 +123,7 @@ def _of_profile(entry: Entry, name: str, graph: str | None, config: Config) -> S
             f"{_HINTS.get(entry.capability, '')}"
         )
     if kind == "server":
-        return _served(str(profile["server"]), graph, config)
+        return served_at(str(profile["server"]), graph, config)
     root = str(profile["cluster"])
     return Scope("cluster", config.clusters.get(root, root), graph)
 
@@ -136,7 +136,12 @@ def _stored(address: str) -> Scope:
     return Scope("store", address)
 
 
-def _served(name: str, graph: str | None, config: Config) -> Scope:
+def served_at(name: str, graph: str | None, config: Config) -> Scope:
+    """A graph of a server that is named by the configuration, or by its address.
+
+    Raises:
+        InvalidRequestError: there is no such server.
+    """
     if urlsplit(name).scheme in ("http", "https"):
         return Scope("server", name, graph)
     url = config.servers.get(name)

@@ -126,6 +126,8 @@ COMMANDS = (
     _entry("queries list", "the stored queries of a graph", Capability.CONTROL, _CLUSTER),
     _entry("demo", "a tour with a sample graph", Capability.LOCAL, frozenset()),
     _entry("optimize", "compact tables and build indexes", Capability.DIRECT, _UPKEEP),
+    _entry("graphs list", "the graphs of a server", Capability.SERVED, frozenset({"server", "profile"})),
+    _entry("alias", "call a stored query by the operator's own name for it", Capability.LOCAL, frozenset()),
     _entry("embed", "put vectors into a file of records", Capability.LOCAL, frozenset()),
     _entry("login", "remember the token of a server", Capability.LOCAL, frozenset()),
     _entry("logout", "forget the token of a server", Capability.LOCAL, frozenset()),

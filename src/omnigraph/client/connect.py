@@ -76,8 +76,10 @@ def server_and_graph(url: str) -> tuple[str, str | None]:
     return url.rstrip("/"), None
 
 
-def graphs_at(url: str, *, token: str | None = None, patience_s: float = limits.CLIENT_PATIENCE_S) -> list[str]:
-    """The ids of the graphs that a server lists.
+def graphs_at(
+    url: str, *, token: str | None = None, patience_s: float = limits.CLIENT_PATIENCE_S
+) -> list[dict[str, str]]:
+    """The graphs that a server lists.
 
     Args:
         url (str): the server.
@@ -85,7 +87,7 @@ def graphs_at(url: str, *, token: str | None = None, patience_s: float = limits.
         patience_s (float): for how long to ask again when it does not answer.
 
     Returns:
-        list[str]: in order.
+        list[dict[str, str]]: of each its `graph_id` and its `uri`, in order.
 
     Raises:
         PermissionDeniedError: whoever asks may not see them.
@@ -98,7 +100,7 @@ def graphs_at(url: str, *, token: str | None = None, patience_s: float = limits.
 
 def _only_graph(wire: Wire) -> str:
     try:
-        found = _listed(wire)
+        found = [each["graph_id"] for each in _listed(wire)]
     except PermissionDeniedError:
         # Listing is for few; which graphs are ready, a server tells everybody.
         found = sorted(wire.get("readyz")["graphs"])
@@ -109,5 +111,5 @@ def _only_graph(wire: Wire) -> str:
     return found[0]
 
 
-def _listed(wire: Wire) -> list[str]:
-    return [str(each["graph_id"]) for each in wire.get("graphs")["graphs"]]
+def _listed(wire: Wire) -> list[dict[str, str]]:
+    return [{key: str(each[key]) for key in ("graph_id", "uri")} for each in wire.get("graphs")["graphs"]]

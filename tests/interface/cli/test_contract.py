@@ -51,6 +51,8 @@ cluster refresh |                    | --config --json
 cluster import  |                    | --config --json
 cluster approve | RESOURCE           | --config --json
 cluster force-unlock | LOCK_ID       | --config --json
+graphs list     |                    | --json
+alias           | NAME [ARGS…]       | --params^--params-file --format^--json
 embed           |                    | --seed --input --output --spec --clean^--reembed-all --type* --select* --json
 login           | NAME               | --token --json
 logout          | NAME               | --json
@@ -58,6 +60,7 @@ profile list    |                    | --json
 profile show    | [NAME]             | --json
 version         |                    |
 """
+SPELLED = {"?": "[{}]", "*": "[{}…]"}
 ROWS = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip().splitlines()]
 # Which global flags each takes; whatever else is given is refused.
 SCOPES = {
@@ -73,6 +76,7 @@ SCOPES = {
     "server graph store profile as": ["mutate", "load", "ingest", "branch create", "branch delete", "branch merge"],
     "store profile cluster graph": ["optimize", "repair", "cleanup", "lint"],
     "store profile": ["schema plan"],
+    "server profile": ["graphs list"],
     "cluster graph profile": [
         "policy validate",
         "policy test",
@@ -119,7 +123,7 @@ def needed_words(words: str) -> list[str]:
     parser = parser_for(words)
     given = words.split()
     for action in parser._actions:
-        if not action.option_strings and action.nargs != "?":
+        if not action.option_strings and action.nargs not in SPELLED:
             given.append(next(iter(action.choices)) if action.choices else "x")
         elif action.option_strings and action.required:
             given += [action.option_strings[0], next(iter(action.choices)) if action.choices else "x"]
@@ -130,7 +134,7 @@ def needed_words(words: str) -> list[str]:
 def test_a_command_takes_the_arguments_and_flags_that_scripts_give_it(words: str, arguments: str, flags: str) -> None:
     parser = parser_for(words)
     positional = [action for action in parser._actions if not action.option_strings]
-    spelled = [f"[{each.metavar}]" if each.nargs == "?" else str(each.metavar) for each in positional]
+    spelled = [SPELLED.get(str(each.nargs), "{}").format(each.metavar) for each in positional]
     assert spelled == arguments.split()
     named = [flag for group in flags.split() for flag in group.split("^")]
     for written in named:

@@ -22,8 +22,13 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(call: Call) -> int:
     args = call.args
-    text, params = query_text(args), query_params(args)
-    form = form_of(call)
+    form, params = form_of(call), query_params(args)
+    if call.is_by_name:
+        with call.served(call.scope) as remote:
+            document = remote.invoke(args.name, params, branch=args.branch, commit=args.snapshot, expect_mutation=False)
+        show_result(call, document, form)
+        return 0
+    text = query_text(args)
     with call.asked() as graph:
         result = graph.query(text, params, name=args.name, branch=args.branch, commit=args.snapshot)
         show_result(call, result.to_json(), form)
