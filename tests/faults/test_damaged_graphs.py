@@ -336,3 +336,63 @@ def test_entries_that_a_sweep_has_cut_away_are_not_missed(root: Path) -> None:
 def test_a_place_where_there_is_no_graph_is_not_called_whole(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="there is no graph at"):
         omnigraph.verify(tmp_path / "nowhere")
+
+
+# -- tags --------------------------------------------------------------------------------------------------------------
+
+
+def tag_entry(root: Path, name: str) -> Path:
+    return root / paths.tag_entry(name, 1)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"{}", b'{"format": 1, "commit": 7}'])
+def test_a_tag_that_cannot_be_read_is_named_and_quarantine_frees_its_name(
+    root: Path, graph: Graph, damage: bytes
+) -> None:
+    graph.tags.create("release", number=3)
+    graph.tags.create("other", number=3)
+    tag_entry(root, "release").write_bytes(damage)
+
+    (finding,) = graph.verify().findings
+
+    assert (finding.kind, finding.path) == (FindingKind.TAG, paths.tag_entry("release", 1))
+    assert (finding.loss, finding.certain) == (Loss.HISTORY, True)
+    with pytest.raises(GraphError, match="release"):
+        graph.sweep(older_than=0)  # nobody can say what the tag holds
+    report = graph.verify(quarantine=True)
+    assert len(report.quarantined) == 1
+    (aside,) = (root / paths.QUARANTINE).rglob("*.json")
+    assert aside.read_bytes() == damage
+    assert graph.verify().is_whole
+    assert graph.tags.list() == ["other"]
+    graph.sweep(older_than=0)
+    graph.tags.create("release", number=4)
+    assert graph.snapshot(tag="release").number == 4
+
+
+def test_what_a_tag_alone_holds_is_verified_like_everything_that_is_kept(root: Path, graph: Graph) -> None:
+    graph.tags.create("release", number=2)
+    lost = root / manifest(graph, 2)
+    graph.prune(keep=1, now=True)
+    graph.sweep(older_than=0)
+    assert graph.verify(deep=True).is_whole
+    assert graph.snapshot(tag="release").count("Person") == 1
+    lost.unlink()
+
+    report = graph.verify()
+
+    assert report.lost == {("main", 2): frozenset({"node:Person"})}
+    assert [each.kind for each in report.findings] == [FindingKind.VERSION]
+    assert graph.count("Person") == 3
+
+
+def test_a_tag_whose_commit_is_gone_is_named(root: Path, graph: Graph) -> None:
+    tagged = graph.tags.create("release", number=2)
+    graph.prune(keep=1, now=True)
+    graph.sweep(older_than=0)
+    log_entry(root, 2).unlink()
+
+    of_the_log, finding = graph.verify().findings
+
+    assert (of_the_log.kind, finding.kind, finding.loss) == (FindingKind.ENTRY, FindingKind.TAG, Loss.CONTENT)
+    assert [(each.branch, each.number, each.commit) for each in finding.affected] == [("main", 2, tagged.commit)]

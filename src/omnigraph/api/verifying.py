@@ -1,8 +1,9 @@
 """Verifying a graph: what `Graph.verify` reports."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from omnigraph.branch.tag_checks import check_tags, put_damaged_tags_aside
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import MAIN
 from omnigraph.transaction.optimize import SchemaOf
@@ -127,14 +128,16 @@ def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | Non
     Returns:
         VerifyReport: what was found, before anything was done about it.
     """
-    found = verify(parts, schema_of, deep=deep, branch=branch)
-    done = put_aside(parts, found) if quarantine and not found.is_whole else ()
+    tags = check_tags(parts, branch=branch)
+    found = verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
+    found = replace(found, findings=tuple(sorted((*found.findings, *tags.findings), key=lambda each: each.path)))
+    done: tuple[str, ...] = ()
+    if quarantine and not found.is_whole:
+        done = (*put_aside(parts, found), *put_damaged_tags_aside(parts, tags.findings))
     try:
         head = parts.log.head(branch if branch is not None else MAIN)
     except GraphError:
         head = None  # that it cannot be read is among the findings
     tables = {} if head is None else {key: pin.version for key, pin in head.tables.items()}
-    whole = Verified(
-        found.findings, found.heads, found.commits, found.versions, found.files, found.bytes, found.digests, done
-    )
+    whole = replace(found, quarantined=done)
     return VerifyReport(parts.store.uri, deep, whole, tables, None if head is None else head.number)

@@ -88,6 +88,11 @@ def delete(parts: Parts, name: str) -> None:
     raise ConflictError(f"tag '{tag}' is too busy: others keep writing it; try again", code="too_busy")
 
 
+def end(parts: Parts, name: str, *, after: int) -> None:
+    """Take a name back without reading what it names, for repair; `after` is the number of its newest entry."""
+    _put(parts, name, after + 1, {"format": _TAG_FORMAT, "deleted": True})
+
+
 def read(parts: Parts, name: str) -> Tag:
     """What a tag names.
 

@@ -1,6 +1,6 @@
 """Checking what lies beside the tables: logs, checkpoints, schemas, change files, footprints, intents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from omnigraph.errors import FormatError, GraphError, UnavailableError
@@ -22,11 +22,13 @@ class CheckedLog:
         branch: whose.
         entries: those that can be read, by number.
         unreadable: those that should be there and cannot, with what is wrong; ascending.
+        held: numbers of entries that somebody holds, whatever was pruned.
     """
 
     branch: str
     entries: dict[int, Record] = field(default_factory=dict)
     unreadable: dict[int, GraphError] = field(default_factory=dict)
+    held: frozenset[int] = frozenset()
 
     @property
     def head(self) -> Record | None:
@@ -36,24 +38,29 @@ class CheckedLog:
     def kept(self) -> list[Record]:
         """The entries whose data is kept, oldest first."""
         head = self.head
-        if head is None or not head.is_live:
+        if head is None:
             return []
-        return [self.entries[number] for number in sorted(self.entries) if head.pruned.is_kept(number)]
+        return [
+            self.entries[number]
+            for number in sorted(self.entries)
+            if number in self.held or (head.is_live and head.pruned.is_kept(number))
+        ]
 
 
-def read_log(parts: Parts, branch: str) -> CheckedLog:
+def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
     """Read every entry of a log by itself; checkpoints are not believed.
 
     Args:
         parts (Parts): of the graph.
         branch (str): whose log.
+        held (Iterable[int]): numbers of entries that somebody holds.
 
     Returns:
         CheckedLog: what there is, and what is missing between the first and the last.
     """
     listed = (paths.entry_number(file.path) for file in parts.store.list(paths.log_folder(branch)))
     numbers = sorted(number for number in listed if number is not None)
-    log = CheckedLog(branch)
+    log = CheckedLog(branch, held=frozenset(held))
     if not numbers:
         return log
     # A sweep cuts entries away and says so first; what is gone below is not missed.

@@ -4,7 +4,8 @@ Nothing is written, and nothing waits: what others write meanwhile is looked at 
 compared where there are any, every value is read, and the rows at the heads are held against the rules of their schema.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Pin, Record
@@ -20,7 +21,14 @@ from omnigraph.transaction.verify.records import CheckedLog, entry_findings, int
 from omnigraph.transaction.verify.tables import TableCheck
 
 
-def verify(parts: Parts, schema_of: SchemaOf, *, deep: bool = False, branch: str | None = None) -> Verified:
+def verify(
+    parts: Parts,
+    schema_of: SchemaOf,
+    *,
+    deep: bool = False,
+    branch: str | None = None,
+    held: Mapping[str, Iterable[int]] = MappingProxyType({}),
+) -> Verified:
     """Look at everything that commits refer to.
 
     Args:
@@ -28,6 +36,7 @@ def verify(parts: Parts, schema_of: SchemaOf, *, deep: bool = False, branch: str
         schema_of (SchemaOf): finds the schema of an entry.
         deep (bool): compare checksums, read every value, and check rows against the rules.
         branch (str | None): only this branch.
+        held (Mapping[str, Iterable[int]]): by branch, numbers of entries that are kept whatever was pruned.
 
     Returns:
         Verified: what is wrong, and on which commits.
@@ -37,7 +46,7 @@ def verify(parts: Parts, schema_of: SchemaOf, *, deep: bool = False, branch: str
         UnavailableError: the store cannot be listed.
     """
     names = parts.log.branch_names() if branch is None else [paths.branch_name(branch)]
-    logs = [read_log(parts, name) for name in names]
+    logs = [read_log(parts, name, held.get(name, ())) for name in names]
     if branch is not None and not logs[0].entries and not logs[0].unreadable:
         raise NotFoundError(f"branch '{branch}' not found", code="branch_not_found", branch=branch)
     found: list[Finding] = [*intent_findings(parts)]

@@ -1,0 +1,107 @@
+"""Verifying tags: that each can be read, and that what it names is there; and putting aside those that cannot."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from omnigraph.branch import tags
+from omnigraph.errors import FormatError, NotFoundError, UnavailableError
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import StoreError
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTags:
+    """What the tags of a graph hold, and what is wrong with them.
+
+    Attributes:
+        held: by branch, the numbers of the entries that tags name.
+        findings: tags that cannot be read, or name what is not there.
+    """
+
+    held: dict[str, set[int]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def check_tags(parts: Parts, *, branch: str | None = None) -> CheckedTags:
+    """Read every tag, and the entry it names.
+
+    Args:
+        parts (Parts): of the graph.
+        branch (str | None): only tags of commits in this branch's log.
+
+    Returns:
+        CheckedTags: what they hold; the tables of it are for the verification of the log to look at.
+
+    Raises:
+        UnavailableError: the tags cannot be listed.
+    """
+    checked = CheckedTags()
+    for name in tags.names(parts):
+        try:
+            tag = tags.read(parts, name)
+        except NotFoundError:
+            continue  # deleted meanwhile
+        except (FormatError, UnavailableError) as fault:
+            certain = not isinstance(fault, UnavailableError)
+            problem = f"tag '{name}' cannot be read: {fault.message}"
+            checked.findings.append(
+                Finding(FindingKind.TAG, _path(parts, name), problem, Loss.HISTORY, certain=certain)
+            )
+            continue
+        if branch is None or tag.branch == branch:
+            checked.findings.extend(_missing(parts, tag))
+            checked.held.setdefault(tag.branch, set()).add(tag.number)
+    return checked
+
+
+def put_damaged_tags_aside(parts: Parts, findings: list[Finding]) -> list[str]:
+    """Free the names of tags that cannot be read; what is there is copied aside.
+
+    Args:
+        parts (Parts): of the graph; nobody may be writing it.
+        findings (list[Finding]): of `check_tags`.
+
+    Returns:
+        list[str]: what was done, for people.
+    """
+    done = []
+    aside = f"{paths.QUARANTINE}{parts.ids.new()}/"
+    for each in findings:
+        if not each.certain or each.affected:
+            continue  # it can be read, and says what was lost
+        name = paths.unsegment(each.path.removeprefix(paths.TAGS).partition("/")[0])
+        try:
+            parts.store.copy(each.path, f"{aside}{each.path}")
+            tags.end(parts, name, after=paths.entry_number(each.path) or 0)
+        except StoreError as fault:
+            done.append(f"tag '{name}' could not be put aside: {fault.message}")
+        else:
+            done.append(f"tag '{name}' is no more; what was there is {aside}{each.path}")
+    return done
+
+
+def _missing(parts: Parts, tag: tags.Tag) -> Iterator[Finding]:
+    """Complaints about what a tag names, where the log itself has none: an entry that should be held and is gone."""
+    try:
+        entry = parts.log.read(tag.branch, tag.number)
+    except (FormatError, UnavailableError):
+        return  # the verification of the log tells it
+    if entry is None or entry.head_commit != tag.commit:
+        what = "is not there" if entry is None else f"is not the one it names, but shows commit {entry.head_commit}"
+        yield Finding(
+            FindingKind.TAG,
+            _path(parts, tag.name),
+            f"tag '{tag.name}' names commit {tag.commit}: entry {tag.number} of branch '{tag.branch}' {what}",
+            Loss.CONTENT,
+            (Affected(tag.branch, tag.number, tag.commit),),
+        )
+
+
+def _path(parts: Parts, name: str) -> str:
+    """The newest entry of a tag."""
+    return next(
+        (each.path for each in parts.store.list(paths.tag_folder(name)) if paths.entry_number(each.path) is not None),
+        paths.tag_folder(name),
+    )
