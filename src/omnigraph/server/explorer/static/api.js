@@ -51,7 +51,7 @@ export function graphOf(id) {
     explain: (body) => post("explain", body),
     draw: (what, query) => get(`drawings/${what}`, query),
     drawQuery: (body) => post("drawings/query", body),
-    commits: async (branch) => (await get("commits", { branch })).commits,
+    commits: async (branch, limit) => (await get("commits", { branch, limit })).commits,
     commitChanges: (id, query) => get(`commits/${encodeURIComponent(id)}/changes`, query),
     diff: (older, newer, limit) => get("diff", { from: older, to: newer, limit }),
     merge: (body) => post("branches/merge", body),

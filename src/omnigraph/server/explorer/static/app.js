@@ -48,8 +48,14 @@ function option(select, names, chosen) {
   select.replaceChildren(...names.map((each) => el("option", { value: each, selected: each === chosen }, each)));
 }
 
-async function show() {
+async function show({ again = false } = {}) {
   const mine = ++latest, wanted = read();
+  // A view that can follow its own words need not be made again.
+  if (!again && mounted.update && here && ["graph", "branch", "view"].every((each) => here[each] === wanted[each])) {
+    here = wanted;
+    await mounted.update(wanted.params).catch(fail);
+    return;
+  }
   mounted = {};
   try {
     const ids = known ??= await graphIds();
@@ -78,7 +84,7 @@ async function show() {
     mounted = await VIEWS[view].mount(main, {
       graph, branch, types, params, say, fail, go,
       may: (action, on = branch) => Boolean(targets.get(on)?.[action]),
-      refresh: (changes) => { if (changes) go(changes); else show(); },
+      refresh: (changes) => { if (changes) go(changes); else show({ again: true }); },
     }) || {};
   } catch (error) {
     if (mine !== latest) return;
@@ -119,5 +125,5 @@ document.getElementById("skip").onclick = () => main.focus();
 document.getElementById("leave").onclick = () => { forgetToken(); location.reload(); };
 picks.graph.onchange = () => { location.hash = address({ graph: picks.graph.value, branch: "main", view: here.view }); };
 picks.branch.onchange = () => go({ branch: picks.branch.value });
-addEventListener("hashchange", show);
+addEventListener("hashchange", () => show());
 show();

@@ -26,7 +26,7 @@ export function editor({ value, complete, run, changed }) {
   const behind = el("pre", { "aria-hidden": "true" });
   const words = el("ul", { class: "words", id: "words", role: "listbox", "aria-label": "Words", hidden: true });
   const root = el("div", { class: "editor" }, behind, area);
-  let offered = [], partial = "", at = 0, asked = 0, timer = 0;
+  let offered = [], from = 0, at = 0, asked = 0, timer = 0;
 
   const paint = () => { behind.replaceChildren(...coloured(area.value), "\n"); behind.scrollTop = area.scrollTop; behind.scrollLeft = area.scrollLeft; };
   const close = () => { clearTimeout(timer); asked++; offered = []; words.hidden = true; area.setAttribute("aria-expanded", "false"); area.removeAttribute("aria-activedescendant"); };
@@ -39,7 +39,7 @@ export function editor({ value, complete, run, changed }) {
     if (!offered.length) return;
     area.setAttribute("aria-activedescendant", `word-${at}`);
     words.children[at].scrollIntoView({ block: "nearest" });
-    const before = area.value.slice(0, area.selectionStart - partial.length), lines = before.split("\n"), box = area.getBoundingClientRect();
+    const before = area.value.slice(0, from), lines = before.split("\n"), box = area.getBoundingClientRect();
     const wide = charWidth();
     words.style.left = `${Math.min(box.left + PAD_X + lines.at(-1).length * wide - area.scrollLeft, innerWidth - 240)}px`;
     words.style.top = `${box.top + PAD_Y + lines.length * LINE - area.scrollTop + 2}px`;
@@ -52,18 +52,26 @@ export function editor({ value, complete, run, changed }) {
   }
 
   async function suggest() {
-    const mine = ++asked;
-    const found = await complete(area.value.slice(0, area.selectionStart)).catch(() => null);
+    const mine = ++asked, before = area.value.slice(0, area.selectionStart);
+    const found = await complete(before).catch(() => null);
     if (mine !== asked || !found || document.activeElement !== area) return;
-    ({ partial } = found);
+    from = before.length - found.partial.length;
     offered = found.suggestions;
     at = 0;
+    narrow();
+  }
+
+  // More of the word may have been typed since: only what goes on like that is offered.
+  function narrow() {
+    const begun = area.value.slice(from, area.selectionStart), chosen = offered[at];
+    if (area.selectionStart < from || !/^[$\w]*$/.test(begun)) { close(); return; }
+    offered = offered.filter((each) => each.text.startsWith(begun) && each.text !== begun);
+    at = Math.max(offered.indexOf(chosen), 0);
     offer();
   }
 
-  function insert(text, back = 0) {
-    const { selectionStart: start, selectionEnd: end } = area;
-    area.setRangeText(text, start - back, end, "end");
+  function insert(text, start = area.selectionStart) {
+    area.setRangeText(text, start, area.selectionEnd, "end");
     paint();
     changed(area.value);
   }
@@ -71,15 +79,16 @@ export function editor({ value, complete, run, changed }) {
   function accept() {
     const word = offered[at].text;
     close();
-    insert(word, partial.length);
+    insert(word, from);
   }
 
   area.addEventListener("input", (e) => {
     paint();
     changed(area.value);
     clearTimeout(timer);
-    if (e.data && /[\w$.:]$/.test(e.data)) timer = setTimeout(suggest, 50);
-    else close();
+    if (!e.data || !/[\w$.:]$/.test(e.data)) { close(); return; }
+    if (offered.length) narrow();
+    timer = setTimeout(suggest, 50);
   });
   area.addEventListener("scroll", () => { paint(); close(); });
   area.addEventListener("blur", close);

@@ -79,9 +79,15 @@ export async function mount(root, { graph, branch, types, params, say, fail, go 
     pane.view.select(0);
     pane.focus();
   }
-  if (params.get("id")) {
-    word.value = params.get("id");
-    await show();
-  } else word.focus();
-  return { find: () => (pane.root.hidden ? word.focus() : pane.find()) };
+  async function update(words) {
+    params = words;
+    if (params.get("type")) type.value = params.get("type");
+    word.value = params.get("id") ?? "";
+    if (params.get("id")) { await show(); return; }
+    start.hidden = false;
+    pane.root.hidden = true;
+    word.focus();
+  }
+  await update(params);
+  return { update, find: () => (pane.root.hidden ? word.focus() : pane.find()) };
 }

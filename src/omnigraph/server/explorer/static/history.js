@@ -4,8 +4,9 @@ import { graphPane } from "./graphpane.js";
 
 export const title = "History";
 export const full = true;
+const COMMITS_MAX = 300;
 
-export async function mount(root, { graph, branch, params, go, fail }) {
+export async function mount(root, { graph, branch, params, go }) {
   const pane = graphPane({ label: "History of all branches", open: (node) => choose(node.id), hint: " · ↵ to see what a commit did",
     acts: (node) => [el("button", { type: "button", onclick: () => choose(node.id) }, "What it did")] });
   pane.root.style.flex = "0 0 42%";
@@ -14,14 +15,22 @@ export async function mount(root, { graph, branch, params, go, fail }) {
   below.style.overflow = "auto";
   root.append(pane.root, below);
   const choose = (id) => go({ params: { commit: id } });
-  const [drawing, commits] = await Promise.all([graph.draw("history"), graph.commits(branch)]);
+  const [drawing, commits] = await Promise.all([graph.draw("history"), graph.commits(branch, COMMITS_MAX)]);
   pane.show(drawing);
-  for (const each of commits.slice(0, 500)) {
-    list.append(el("li", {}, el("button", { type: "button", "aria-current": each.graph_commit_id === params.get("commit") ? "true" : null, onclick: () => choose(each.graph_commit_id) },
+  for (const each of commits) {
+    list.append(el("li", {}, el("button", { type: "button", "data-commit": each.graph_commit_id, onclick: () => choose(each.graph_commit_id) },
       each.message || `Commit ${each.graph_manifest_version}`, el("small", {}, `${time(each.created_at)}${each.actor_id ? ` · ${each.actor_id}` : ""}`))));
   }
-  if (params.get("commit")) await show(params.get("commit")).catch(fail);
-  else told.append(el("p", { class: "notice" }, "Choose a commit to see what it did."));
+  await update(params);
+
+  async function update(words) {
+    const id = words.get("commit");
+    for (const each of list.querySelectorAll("button")) each.toggleAttribute("aria-current", each.dataset.commit === id);
+    if (!id) { told.replaceChildren(el("p", { class: "notice" }, "Choose a commit to see what it did.")); return; }
+    const place = pane.view.nodes.findIndex((node) => node.id === id);
+    if (place >= 0 && place !== pane.view.selected) pane.view.select(place);
+    await show(id);
+  }
 
   async function show(id) {
     try {
@@ -34,5 +43,5 @@ export async function mount(root, { graph, branch, params, go, fail }) {
       told.replaceChildren(el("h2", {}, `Commit ${id}`), el("p", { class: "notice" }, error.message));
     }
   }
-  return { find: () => pane.find() };
+  return { find: () => pane.find(), update };
 }

@@ -8,6 +8,8 @@ const OUTCOMES = {
   merged: "moved as well: both sides are put together.",
 };
 
+const SHOWN_MAX = 200;
+
 export async function review(place, { graph, source, target, may, say, merged }) {
   const choices = new Map();
   const by = el("input", { type: "checkbox", onchange: () => load() });
@@ -42,7 +44,8 @@ export async function review(place, { graph, source, target, may, say, merged })
     if (conflicts.length) {
       body.append(el("div", { class: "bar" }, el("h3", {}, conflicts.length === 1 ? "One conflict" : `${conflicts.length} conflicts`), undecided, el("span", { class: "grow" }),
         el("button", { type: "button", onclick: () => all("source") }, `All from ${source}`), el("button", { type: "button", onclick: () => all("target") }, `All from ${target}`)));
-      conflicts.forEach((each, i) => body.append(conflict(each, i)));
+      conflicts.slice(0, SHOWN_MAX).forEach((each, i) => body.append(conflict(each, i)));
+      if (conflicts.length > SHOWN_MAX) body.append(el("p", { class: "faint" }, `The first ${SHOWN_MAX} are shown; “All from” decides the others too.`));
     }
     if (!may("branch_merge", target)) {
       body.append(el("p", { class: "notice" }, `You may not merge into ${target}.`));
@@ -71,7 +74,9 @@ export async function review(place, { graph, source, target, may, say, merged })
   }
 
   function all(side) {
-    for (const each of body.querySelectorAll(`input[type=radio][value=${side}]`)) { each.checked = true; each.dispatchEvent(new Event("change")); }
+    for (const each of previewed.conflicts) if (decides(each)) choices.set(keyOf(each), side);
+    for (const each of body.querySelectorAll(`input[type=radio][value=${side}]`)) each.checked = true;
+    count();
   }
 
   function count() {

@@ -14,7 +14,7 @@ export async function mount(root, { graph, branch, types, go }) {
       pane.show(await graph.draw("schema", { branch }));
     },
     types: async () => place.replaceChildren(el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": "Types" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["Type", "Entities", "Properties", "Joins"].map((each) => el("th", { scope: "col" }, each)))),
+      el("thead", {}, el("tr", {}, ["Type", "Entities", "Properties", "Joins"].map((each) => el("th", { scope: "col", class: each === "Entities" ? "num" : "" }, each)))),
       el("tbody", {}, types.map((each) => el("tr", {},
         el("td", {}, each.kind === "node" ? el("button", { type: "button", onclick: () => go({ view: "explore", params: { type: each.name } }) }, each.name) : each.name),
         el("td", { class: "num" }, number(each.count)),
