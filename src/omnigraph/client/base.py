@@ -23,6 +23,11 @@ class RemoteBase:
         """Whether writes are refused; whether they are allowed is the server's matter."""
         return False
 
+    @property
+    def actor(self) -> str | None:
+        """Who the server takes the caller for; None before its first answer, and where it knows nobody."""
+        return self._wire.actor
+
     def close(self) -> None:
         """Refuse further calls, and end all connections."""
         self._closed = True
@@ -43,13 +48,13 @@ class RemoteBase:
         return self._wire
 
 
-def refuse_actor(actor: str | None) -> None:
-    """Stop whoever wants to write as somebody.
+def refuse_actor(actor: str | None, wire: Wire) -> None:
+    """Stop whoever wants to write as somebody else.
 
     Raises:
-        InvalidRequestError: an actor was named.
+        InvalidRequestError: an actor was named who is not the one of the token.
     """
-    if actor is not None:
+    if actor is not None and actor != wire.actor:
         raise InvalidRequestError(
             "a served graph takes no actor: the bearer token decides who writes", code="actor_of_token"
         )

@@ -293,7 +293,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             MergeConflictError: the branches did what cannot both stand; `conflicts` lists all of it.
             OutcomeUnknownError: the answer was lost; merging again does nothing if it was done.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._open())
         choices_of(by, prefer, resolutions)  # refused here as an open graph refuses it
         body = {
             "source": source,
@@ -336,7 +336,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         Returns:
             RevertResult: the commit; none where everything is as before already.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._open())
         first, last = (commit, None) if isinstance(commit, str) else commit
         body = {
             "commit": first,

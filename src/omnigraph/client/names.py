@@ -46,7 +46,7 @@ class RemoteBranches:
         Raises:
             OutcomeUnknownError: the answer was lost; list the branches to see.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._wire)
         body = {"name": name, "from": source, "commit": commit, "number": number, "tag": tag, "at": instant(at)}
         return str(self._wire.act("POST", "branches", body)["graph_commit_id"])
 
@@ -60,7 +60,7 @@ class RemoteBranches:
         Raises:
             OutcomeUnknownError: the answer was lost; list the branches to see.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._wire)
         self._wire.act("DELETE", f"branches/{_segment(name, 'branch')}")
 
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
@@ -121,7 +121,7 @@ class RemoteTags:
         Raises:
             OutcomeUnknownError: the answer was lost; read the tag to see.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._wire)
         body = {"name": name, "branch": branch, "commit": commit, "number": number, "at": instant(at)}
         return values.tag(self._wire.act("POST", "tags", body))
 

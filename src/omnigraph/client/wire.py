@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import httpx
 
@@ -22,6 +22,7 @@ from omnigraph.version import VERSION
 
 Params = Mapping[str, str | int | bool | Sequence[str] | None]
 KEY = "Idempotency-Key"
+ACTOR = "Omnigraph-Actor"
 # The request did not leave: whatever it asks for, it may be sent again.
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _PASSING = frozenset({502, 503, 504})
@@ -77,6 +78,7 @@ class Wire:
         self._clock = clock
         self.ids = ids
         self._patience_s = patience_s
+        self.actor: str | None = None
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
@@ -147,6 +149,8 @@ class Wire:
         pause_s = backoff_s(attempt, first_ms=limits.CLIENT_BACKOFF_MS_MIN, most_ms=limits.CLIENT_BACKOFF_MS_MAX)
         try:
             answer = self._client.send(self._request(ask), stream=True)
+            said = answer.headers.get(ACTOR)
+            self.actor = None if said is None else unquote(said)
             if answer.status_code < 400 and ask.is_stream:
                 return answer, None
             content = answer.read()
@@ -158,8 +162,8 @@ class Wire:
             return answer, None
         refused = failure(answer.status_code, content)
         if answer.status_code == _TOO_MANY:
-            said = answer.headers.get("Retry-After", "")
-            return refused, float(said) if said.isdigit() else pause_s
+            later = answer.headers.get("Retry-After", "")
+            return refused, float(later) if later.isdigit() else pause_s
         return refused, pause_s if answer.status_code in _PASSING and ask.again is Again.SAFELY else None
 
     def _lost(self, ask: Ask, lost: httpx.TransportError) -> GraphError:

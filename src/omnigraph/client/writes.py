@@ -60,7 +60,7 @@ class RemoteWrites(RemoteBase):
         Returns:
             MutationResult: how much changed, and the commit; no commit where nothing had to change.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._open())
         text, chosen = as_text(query, name)
         body = {
             "query": text,
@@ -108,7 +108,7 @@ class RemoteWrites(RemoteBase):
         Raises:
             LimitError: the rows are more than a server takes at once.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._open())
         lines = lines_of_rows(nodes, edges)
         if Mode(mode) is Mode.OVERWRITE:
             _refuse_emptying(nodes, edges, lines)
@@ -186,7 +186,7 @@ class RemoteWrites(RemoteBase):
             InvalidRequestError: a record is wrong, or the load is one for the graph's storage.
             LimitError: the files are more than a server takes at once.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._open())
         told = {"type_name": type_name, "edge": edge, "from_column": from_column, "to_column": to_column}
         for named, value in {**told, "rejects": rejects, "max_rejects": max_rejects}.items():
             if value is not None:
@@ -258,7 +258,7 @@ class RemoteWrites(RemoteBase):
         Returns:
             SchemaApplied: the steps, and the commit; no commit where nothing had to change.
         """
-        refuse_actor(actor)
+        refuse_actor(actor, self._open())
         body = {
             "schema_source": text,
             "branch": branch,

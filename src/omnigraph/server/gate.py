@@ -3,6 +3,7 @@
 import logging
 import re
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +17,7 @@ from omnigraph.server.logs import log
 from omnigraph.server.state import ServerState
 
 REQUEST_ID = "x-request-id"
+ACTOR = "omnigraph-actor"
 # Whoever comes for these needs no token.
 PUBLIC_PATHS = frozenset({"/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico"})
 PUBLIC_PREFIXES = ("/explorer/",)
@@ -48,16 +50,19 @@ class Gate:
         headers = _headers(scope)
         request_id = self._request_id(headers.get(REQUEST_ID, ""))
         sent = _Sent()
+        actor: str | None = None
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent.status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (REQUEST_ID.encode(), request_id.encode())]
+                own = [(REQUEST_ID.encode(), request_id.encode())]
+                if actor is not None:
+                    own.append((ACTOR.encode(), quote(actor).encode()))  # any text, and headers are ASCII
+                message["headers"] = [*message.get("headers", ()), *own]
             elif message["type"] == "http.response.body":
                 sent.size += len(message.get("body", b""))
             await send(message)
 
-        actor: str | None = None
         self._under_way += 1
         metrics.UNDER_WAY.inc()
         try:
