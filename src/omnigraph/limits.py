@@ -169,8 +169,8 @@ EXPORT_BATCH_ROWS_MAX = 65_536
 # Tasks on Spark: graphs whose tables one worker keeps open; rows that one task reads of a table.
 PLACES_OPEN_MAX = 8
 SPARK_TASK_ROWS = 1_000_000
-# Rows written through Spark's own `df.write`, which one process loads.
-FORMAT_WRITE_BYTES_MAX = 1024**3
+# Rows written through Spark's own `df.write`: up to this size on disk one process loads them, more a Spark of its own.
+FORMAT_WRITE_LOCAL_BYTES_MAX = 256 * 1024**2
 # Analytics: vertices whose state one process holds; edges of a block; up to how many edges are worked on in one place.
 ANALYTICS_VERTICES_MAX = 2**31 - 1
 ANALYTICS_BLOCK_EDGES = 4_000_000
@@ -334,8 +334,9 @@ SERVER_ACTOR_BYTES_MAX = 4 * 1024**3
 SERVER_REQUESTS_MAX = 512
 # Calls that run at once in a process; the others wait.
 SERVER_THREADS_MAX = 32
-# One query: bytes of rows while it runs, and rows that are put into JSON at once.
+# One query: bytes of rows while it runs, how long that may be, and rows that are put into JSON at once.
 SERVER_QUERY_BYTES_MAX = 512 * 1024**2
+SERVER_QUERY_S_MAX = 60.0
 SERVER_ROWS_AT_ONCE = 4_096
 # Streams: bytes sent at once, how many run at once in a process, how long one waits for its turn, and for its reader.
 SERVER_STREAM_CHUNK_BYTES = 65_536

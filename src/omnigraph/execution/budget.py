@@ -1,16 +1,31 @@
-"""How many bytes one query may hold, and the error of one that wants more."""
+"""How many bytes one query may hold and how long it may take, and the error of one that wants more."""
 
-from omnigraph.errors import LimitError
+from omnigraph.clock import Clock, SystemClock
+from omnigraph.errors import LimitError, beyond_limit
 
 
 class Budget:
-    """Counts what a query holds on to. One query runs in one thread, so nothing is locked."""
+    """Counts what a query holds on to, and its time. One query runs in one thread, so nothing is locked."""
 
-    __slots__ = ("_held", "bytes_max")
+    __slots__ = ("_began", "_clock", "_held", "_seconds_max", "bytes_max")
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, *, seconds_max: float | None = None, clock: Clock | None = None) -> None:
         self.bytes_max = bytes_max
         self._held = 0
+        self._seconds_max = seconds_max
+        self._clock = clock or SystemClock()
+        self._began = 0.0 if seconds_max is None else self._clock.monotonic()
+
+    def in_time(self) -> None:
+        """Asked from batch to batch, also by those who hold nothing.
+
+        Raises:
+            LimitError: the query has taken longer than it may.
+        """
+        if self._seconds_max is not None:
+            taken = self._clock.monotonic() - self._began
+            if taken > self._seconds_max:
+                raise beyond_limit("query_seconds", actual=int(taken) + 1, limit=int(self._seconds_max))
 
     @property
     def held(self) -> int:
@@ -21,8 +36,9 @@ class Budget:
         """Count bytes that stay until they are released.
 
         Raises:
-            LimitError: there are more than the query may hold.
+            LimitError: there are more than the query may hold, or it has taken longer than it may.
         """
+        self.in_time()
         self._held += size
         if self._held > self.bytes_max:
             raise LimitError(

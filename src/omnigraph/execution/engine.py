@@ -46,10 +46,12 @@ class QueryLimits:
     Attributes:
         memory_bytes: for rows under way and, unless it is streamed, the result.
         batch_rows: how many rows are worked on at once.
+        seconds: how long it may run; None for as long as it takes.
     """
 
     memory_bytes: int = limits.QUERY_MEMORY_BYTES_MAX
     batch_rows: int = limits.QUERY_BATCH_ROWS
+    seconds: float | None = None
 
 
 DEFAULT_LIMITS = QueryLimits()
@@ -224,7 +226,7 @@ class QueryEngine:
             values,
             versions=self._versions,
             adjacencies=self._adjacencies,
-            budget=Budget(limits.memory_bytes),
+            budget=Budget(limits.memory_bytes, seconds_max=limits.seconds, clock=self._clock),
             batch_rows=limits.batch_rows,
             now_ms=self._clock.now_us() // 1_000,
             embedder=self._embedder,

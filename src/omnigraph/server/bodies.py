@@ -35,12 +35,13 @@ class BoundedRequest(Request):
             said = self.headers.get("content-length", "")
             if said.isascii() and said.isdigit() and int(said) > self.body_bytes_max:
                 raise self._too_large(int(said))
+            seconds = self.app.state.server.settings.body_s_max
             try:
-                async with asyncio.timeout(limits.SERVER_BODY_S_MAX):
+                async with asyncio.timeout(seconds):
                     self._body = await self._read()
                     self.scope["state"]["body_bytes"] = len(self._body)
             except TimeoutError:
-                raise Refusal(408, f"the body did not come within {limits.SERVER_BODY_S_MAX:g} s") from None
+                raise Refusal(408, f"the body did not come within {seconds:g} s", code="request_timeout") from None
         return self._body
 
     async def json(self) -> Any:  # noqa: ANN401  (whatever the body holds)

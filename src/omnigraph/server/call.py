@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.execution.engine import QueryLimits
 from omnigraph.policy.rules import Action
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.state import ServerState
@@ -35,6 +36,12 @@ class Call:
     def graph(self) -> Graph:
         """The graph itself."""
         return self.served.graph
+
+    @property
+    def query_limits(self) -> QueryLimits:
+        """What a query of the call may use."""
+        settings = self.server.settings
+        return QueryLimits(memory_bytes=settings.query_bytes_max, seconds=settings.query_s_max)
 
     def authorize(self, action: Action, *, branch: str | None = None, target_branch: str | None = None) -> None:
         """Refuse what the caller may not do; see `Authority.authorize`.

@@ -38,6 +38,9 @@ def parser() -> ArgumentParser:
     made.add_argument("--unauthenticated", action="store_true", help="without tokens: let everybody do everything")
     made.add_argument("--require-all-graphs", action="store_true", help="do not start unless every graph opens")
     made.add_argument("--read-only", action="store_true", help="refuse every write")
+    made.add_argument(
+        "--body-timeout", metavar="TIME", help="how long a request's body may take to come; 30s by default"
+    )
     upkeep = made.add_argument_group("maintenance")
     upkeep.add_argument(
         "--maintain-every", metavar="TIME", help="optimize and sweep so often, like 10m; not if not said"
@@ -57,7 +60,12 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
     Raises:
         InvalidRequestError: they are wrong.
     """
-    for flag, number in (("workers", args.workers), ("threads", args.threads), ("maintain-keep", args.maintain_keep)):
+    for flag, number in (
+        ("workers", args.workers),
+        ("threads", args.threads),
+        ("maintain-keep", args.maintain_keep),
+        ("query-memory", args.query_memory),
+    ):
         if number is not None and number < 1:
             raise InvalidRequestError(f"--{flag} is at least 1, not {number}")
     return ServerSettings(
@@ -73,6 +81,9 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         threads=args.threads,
         actor_requests_max=_number(environment, "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX", limits.SERVER_ACTOR_REQUESTS_MAX),
         actor_bytes_max=_number(environment, "OMNIGRAPH_PER_ACTOR_BYTES_MAX", limits.SERVER_ACTOR_BYTES_MAX),
+        query_bytes_max=args.query_memory or limits.SERVER_QUERY_BYTES_MAX,
+        query_s_max=_seconds("--query-timeout", args.query_timeout) or limits.SERVER_QUERY_S_MAX,
+        body_s_max=_seconds("--body-timeout", args.body_timeout) or limits.SERVER_BODY_S_MAX,
         maintain_every_s=_seconds("--maintain-every", args.maintain_every),
         maintain_keep=args.maintain_keep,
         maintain_older_than_s=_seconds("--maintain-older-than", args.maintain_older_than),

@@ -25,6 +25,9 @@ class ServerSettings:
         threads: how many calls run at once in each.
         actor_requests_max: how many writes and exports one actor may have under way in a process.
         actor_bytes_max: and how many bytes of bodies.
+        query_bytes_max: how much memory one query may use while it runs.
+        query_s_max: how long it may run.
+        body_s_max: how long the body of a request may take to come.
         maintain_every_s: seconds between passes of maintenance; None for none.
         maintain_keep: of each branch, prune all but so many of the newest commits.
         maintain_older_than_s: prune commits older than this.
@@ -45,6 +48,9 @@ class ServerSettings:
     threads: int = limits.SERVER_THREADS_MAX
     actor_requests_max: int = limits.SERVER_ACTOR_REQUESTS_MAX
     actor_bytes_max: int = limits.SERVER_ACTOR_BYTES_MAX
+    query_bytes_max: int = limits.SERVER_QUERY_BYTES_MAX
+    query_s_max: float = limits.SERVER_QUERY_S_MAX
+    body_s_max: float = limits.SERVER_BODY_S_MAX
     maintain_every_s: float | None = None
     maintain_keep: int | None = None
     maintain_older_than_s: float | None = None

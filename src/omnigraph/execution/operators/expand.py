@@ -93,6 +93,7 @@ class Expand(Operator[Frame]):
             way = self._hop.way(run, there.size)
             expected = _expected(way, there.size) if self._judges else 0
             for spread in spreads(way, nodes, each_record=self._each_record, at_most=run.batch_rows):
+                run.budget.in_time()
                 wanted = self._wanted(run, spread, targets, edges, expected) if self._judges else spread
                 made = self._made(run, there, wanted, targets, edges)
                 if made.size:

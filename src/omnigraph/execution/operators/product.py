@@ -29,6 +29,7 @@ class Product(Operator[Frame]):
             for low in range(0, outer.size, step):
                 some = np.arange(low, min(low + step, outer.size))
                 for start in range(0, inner.size, run.batch_rows):
+                    run.budget.in_time()
                     part = np.arange(start, min(start + run.batch_rows, inner.size))
                     yield _crossed(outer.take(np.repeat(some, len(part))), inner.take(np.tile(part, len(some))))
 

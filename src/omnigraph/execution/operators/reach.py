@@ -46,6 +46,7 @@ class Reach(Operator[Frame]):
             there = present(frame, self._source)
             sources = there.bound(self._source).ordinals
             for low, reached in reached_in_parts(run, self._hop, sources, least=self._least, most=self._most):
+                run.budget.in_time()
                 made = there.only(self._keep).take(reached.starts + low)
                 found = Bound(targets, reached.nodes)
                 if self._target_condition is not None:

@@ -4,10 +4,8 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from omnigraph import limits
 from omnigraph.api.result import Result
 from omnigraph.errors import InvalidRequestError
-from omnigraph.execution.engine import QueryLimits
 from omnigraph.language.query import parse
 from omnigraph.language.query.syntax import Mutation
 from omnigraph.server.answers import ARROW, answered, arrow_answered, rows_answered
@@ -17,7 +15,6 @@ from omnigraph.server.responses import ExplainOutput, LegacyReadOutput, ReadOutp
 from omnigraph.server.routing import READING, WITH_BODY, failing, graph_router
 
 router = graph_router("queries")
-QUERY_LIMITS = QueryLimits(memory_bytes=limits.SERVER_QUERY_BYTES_MAX)
 _ROWS: dict[int | str, dict[str, Any]] = {
     **failing(*READING, *WITH_BODY),
     200: {"description": "The rows.", "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}},
@@ -50,7 +47,7 @@ def query(body: QueryRequest, call: Served, request: Request) -> Response:
         commit=body.snapshot,
         tag=body.tag,
         at=body.at,
-        limits=QUERY_LIMITS,
+        limits=call.query_limits,
     )
     return arrow_answered(result) if ARROW in request.headers.get("accept", "") else rows_answered(result)
 
@@ -74,7 +71,7 @@ def read(body: ReadRequest, call: Served) -> Response:
         name=body.query_name,
         branch=body.branch,
         commit=body.snapshot,
-        limits=QUERY_LIMITS,
+        limits=call.query_limits,
     )
     return rows_answered(result, headers=superseded_by("query"), legacy=True)
 

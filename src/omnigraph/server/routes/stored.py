@@ -19,7 +19,7 @@ from omnigraph.server.routes.mutations import (
     refuse_condition,
     run_mutation,
 )
-from omnigraph.server.routes.queries import QUERY_LIMITS, refuse_two_targets
+from omnigraph.server.routes.queries import refuse_two_targets
 from omnigraph.server.routing import READING, WRITING, failing, graph_router
 from omnigraph.server.stored import StoredQuery
 
@@ -61,7 +61,7 @@ def invoke(
     refuse_two_targets(said.branch, said.snapshot)
     call.reads_at(branch=said.branch, commit=said.snapshot)
     result = call.graph.query(
-        stored.text, said.params, name=name, branch=said.branch, commit=said.snapshot, limits=QUERY_LIMITS
+        stored.text, said.params, name=name, branch=said.branch, commit=said.snapshot, limits=call.query_limits
     )
     return rows_answered(result)
 

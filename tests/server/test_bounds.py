@@ -1,0 +1,166 @@
+"""What one request, one actor and one stream may take; more is refused at once, in words."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from omnigraph import limits
+from omnigraph.server.admission import Admission
+from omnigraph.server.errors import Refusal
+from omnigraph.server.state import ServerState
+from omnigraph.server.streams import StreamSlots
+from omnigraph.testing.served_here import InProcess, refused
+
+QUERY = "query q() { match { $b: Book } return { $b.isbn } }"
+EVERYTHING = "query q() { match { $a: Author  $b: Book } return { $a.name, $b.title } order { $a.name } }"
+INSERT = {"query": 'query q() { insert Author { name: "New" } }'}
+LINES = {"content-type": "application/x-ndjson"}
+JSON = {"content-type": "application/json"}
+
+
+def state_of(client: TestClient) -> ServerState:
+    app: Any = client.app
+    state = app.state.server
+    assert isinstance(state, ServerState)
+    return state
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(shelf: TestClient) -> None:
+    size = limits.SERVER_BODY_BYTES_MAX + 1
+
+    answer = shelf.post("query", content=b" " * size, headers=JSON)
+
+    body = refused(answer, 413, f"resource limit exceeded for request_body_bytes: actual {size}")
+    assert body["resource_limit"] == {"resource": "request_body_bytes", "limit": 1_048_576, "actual": size}
+
+
+def test_loads_may_be_larger_and_have_a_limit_of_their_own(serve: InProcess) -> None:
+    client = serve(rows="")
+    line = json.dumps({"type": "Book", "data": {"isbn": "1", "title": "x" * (2 * 1024**2)}})
+
+    fits = client.post("load/ndjson", content=line, headers=LINES)
+    too_large = client.post("load/ndjson", content=b" " * (32 * 1024**2 + 1), headers=LINES)
+
+    assert fits.status_code == 200
+    assert refused(too_large, 413, "")["resource_limit"]["resource"] == "graph_batch_request_bytes"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"query": ' + b"[" * 200 + b"]" * 200 + b"}",
+        b"[" * 500_000,
+        b'{"a":' * 100_000,
+        b'{"query": "q", "params": {"x": NaN}}',
+        b'{"query": "q", "params": {"x": "\\ud800"}}',
+        b'{"query": "q", "params": {"\\udfff": 1}}',
+        b'{"query": "q"',
+        b"\xff\xfe",
+        b"null",
+        b"[]",
+        b"",
+    ],
+)
+def test_a_body_that_is_no_json_object_is_refused_in_words(shelf: TestClient, body: bytes) -> None:
+    refused(shelf.post("query", content=body, headers=JSON), 400, "invalid request: ")
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
+def test_a_body_of_another_media_type_is_refused(shelf: TestClient, content_type: str) -> None:
+    answer = shelf.post("query", content=json.dumps({"query": QUERY}), headers={"content-type": content_type})
+
+    refused(answer, 415, "Content-Type: application/json")
+
+
+def test_an_actor_with_too_much_under_way_waits_and_others_do_not(serve: InProcess) -> None:
+    client = serve(actor_requests_max=1)
+
+    with state_of(client).admission.admitted(None, 0):
+        full = client.post("mutate", json=INSERT)
+        reading = client.post("query", json={"query": QUERY})
+    after = client.post("mutate", json=INSERT)
+
+    refused(full, 429, "actor in-flight count cap 1 exceeded", "too_many_requests")
+    assert full.headers["retry-after"] == "60"
+    assert (reading.status_code, after.status_code) == (200, 200)
+
+
+def test_the_bytes_of_an_actors_bodies_are_bounded_together(serve: InProcess) -> None:
+    client = serve(actor_bytes_max=100)
+    size = len(json.dumps(INSERT, separators=(",", ":")))
+
+    with state_of(client).admission.admitted(None, 90):
+        answer = client.post("mutate", json=INSERT)
+
+    refused(answer, 429, f"would use {90 + size} bytes against cap 100", "too_many_requests")
+    assert client.post("mutate", json=INSERT).status_code == 200
+
+
+def test_actors_that_have_nothing_under_way_are_forgotten() -> None:
+    admission = Admission(requests_max=2, bytes_max=10)
+
+    with admission.admitted("a", 5), admission.admitted("a", 5), admission.admitted("b", 10):
+        assert admission.actors == 2
+        with pytest.raises(Refusal, match="in-flight"), admission.admitted("a", 0):
+            pass
+        with pytest.raises(Refusal, match="byte budget"), admission.admitted("b", 1):
+            pass
+    assert admission.actors == 0
+
+
+def test_a_graph_is_exported_once_at_a_time(serve: InProcess) -> None:
+    client = serve()
+    give_back = state_of(client).streams.take("library")
+
+    busy = client.post("export", json={})
+    give_back()
+    free = client.post("export", json={})
+
+    assert refused(busy, 413, "stream_export_slots")["resource_limit"] == {
+        "resource": "stream_export_slots",
+        "limit": 1,
+        "actual": 2,
+    }
+    assert free.status_code == 200
+    assert state_of(client).streams.taken == 0
+
+
+def test_an_export_that_fails_gives_its_place_back(serve: InProcess) -> None:
+    client = serve()
+
+    for _ in range(2):
+        assert client.post("export", json={"type_names": ["Nothing"]}).status_code == 400
+    assert state_of(client).streams.taken == 0
+
+
+def test_a_process_has_eight_streams_and_the_ninth_is_refused() -> None:
+    slots = StreamSlots()
+    given = [slots.take(f"graph-{number}") for number in range(8)]
+
+    with pytest.raises(Refusal) as full:
+        slots.take("graph-9")
+    for give_back in given:
+        give_back()
+        give_back()
+
+    assert full.value.details["resource_limit"]["resource"] == "stream_export_transport_bytes"
+    assert slots.taken == 0
+    slots.take("graph-9")()
+
+
+def test_a_query_that_needs_too_much_memory_is_refused(serve: InProcess) -> None:
+    client = serve(query_bytes_max=100)
+
+    body = refused(client.post("query", json={"query": EVERYTHING}), 413, "memory")
+
+    assert body["resource_limit"]["resource"] == "query_memory"
+
+
+def test_a_query_that_takes_too_long_is_refused(serve: InProcess) -> None:
+    client = serve(query_s_max=0.0)
+
+    body = refused(client.post("query", json={"query": EVERYTHING}), 413, "query_seconds")
+
+    assert body["resource_limit"]["limit"] == 0
