@@ -18,6 +18,7 @@ from omnigraph.language.query.lifted import compile_lifted
 from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EntityType, NodeType, Schema
+from omnigraph.storage.blob_values import outward
 from omnigraph.storage.tables.lend import lend
 from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
@@ -213,6 +214,7 @@ class Snapshot:
 
         Raises:
             NotFoundError: there is no such type or column.
+            InvalidRequestError: blobs of a column lie elsewhere, when they are met (`external_blob`).
         """
         table = self._table(type_name)
         names = table.schema.names if columns is None else list(columns)
@@ -220,7 +222,7 @@ class Snapshot:
         if unknown:
             raise NotFoundError(f"{type_name} has no column '{unknown[0]}'", code="column_not_found")
         fields = [table.schema.field(name) for name in names]
-        return pa.RecordBatchReader.from_batches(pa.schema(fields), table.batches(columns=names))
+        return pa.RecordBatchReader.from_batches(pa.schema(fields), map(outward, table.batches(columns=names)))
 
     def stored_blob(self, type_key: str, id: str, column: str) -> StoredBlob | None:
         """A cell of a blob property as it is stored; `Graph.blob` gives the blob itself.

@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
+from omnigraph.errors import InvalidRequestError
+
 # The stubs know no pattern of bytes.
 pc: Any = pyarrow.compute
 
@@ -69,6 +71,38 @@ def managed_column(column: "pa.Array[Any]") -> "pa.Array[Any]":
 def reference(uri: str) -> bytes:
     """The cell of a blob that lies elsewhere."""
     return _MARK + _REFERENCE + uri.encode()
+
+
+def outward(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows as others get them in columns of bytes: every blob as the bytes it is.
+
+    Args:
+        rows: of a table.
+
+    Returns:
+        As a rule the rows themselves.
+
+    Raises:
+        InvalidRequestError: a blob lies elsewhere, which no bytes can say.
+    """
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_large_binary(field.type) and pc.any(pc.starts_with(rows.column(place), pattern=_MARK)).as_py():
+            content = [None if cell is None else _content(cell, field.name) for cell in rows.column(place).to_pylist()]
+            column: pa.Array[Any] = pa.array(content, field.type)
+            rows = rows.set_column(place, field, column)
+    return rows
+
+
+def _content(cell: bytes, name: str) -> bytes:
+    head = cell_head(cell[:HEAD_BYTES])
+    if head.is_reference:
+        raise InvalidRequestError(
+            f"blobs of property '{name}' lie elsewhere, which a column of bytes cannot say; "
+            "choose other columns, or export as JSON lines",
+            code="external_blob",
+            uri=cell[head.skipped :].decode(),
+        )
+    return cell[head.skipped :]
 
 
 def as_text(cell: bytes) -> str:

@@ -10,6 +10,7 @@ import pytest
 import omnigraph
 from omnigraph import AllowedBase, BlobScope, BlobSourceError, ExternalBlobPolicy, Graph, OpenOptions
 from omnigraph.errors import InvalidRequestError
+from omnigraph.storage.blob_values import reference
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.testing.s3_server import S3Server
 
@@ -177,6 +178,30 @@ def test_what_lies_elsewhere_comes_back_from_an_export_by_its_address(
         copy.load(tmp_path / "out.jsonl", mode="overwrite", engine="local")
         assert stat(copy, "far") == ("external", kept)
         assert raw(copy, "near") == b"near"
+
+
+def test_columns_of_bytes_have_the_bytes_of_blobs_and_refuse_what_lies_elsewhere(
+    graph: Graph, kept: str, tmp_path: Path
+) -> None:
+    looks_like_one = reference("file:///etc/passwd")
+    graph.write({"Photo": [{"name": "near", "raw": looks_like_one}]}, mode="merge")
+
+    with pytest.raises(InvalidRequestError, match="blobs of property 'raw' lie elsewhere") as refused:
+        graph.export_arrow("Photo").read_all()
+    assert (refused.value.code, refused.value.details) == ("external_blob", {"uri": kept})
+    with pytest.raises(InvalidRequestError, match="export as JSON lines"):
+        graph.export(tmp_path / "refused", format="parquet")
+    assert len(graph.export_arrow("Photo", columns=["id", "note"]).read_all()) == 2
+
+    graph.mutate('query q() { delete Photo where name = "far" }')
+    rows = graph.export_arrow("Photo").read_all()
+    assert rows.column("raw").to_pylist() == [looks_like_one]
+    graph.write({"Photo": rows}, mode="overwrite")
+    assert (stat(graph, "near"), raw(graph, "near")) == (("managed", None), looks_like_one)
+    graph.export(tmp_path / "out", format="parquet")
+    [file] = (tmp_path / "out").rglob("*.parquet")
+    graph.load(file, mode="overwrite", type_name="Photo", engine="local")
+    assert (stat(graph, "near"), raw(graph, "near")) == (("managed", None), looks_like_one)
 
 
 def test_a_record_that_names_another_place_is_told_by_its_line(graph: Graph) -> None:

@@ -8,6 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from omnigraph.pipeline.export.json_text import plain_texts
+from omnigraph.storage.blob_values import outward
 
 
 def write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, to: IO[bytes]) -> None:
@@ -20,7 +21,7 @@ def write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, to: IO[b
     """
     with pyarrow.parquet.ParquetWriter(to, schema.remove_metadata(), compression="zstd") as writer:
         for batch in batches:
-            writer.write_batch(batch.cast(schema))
+            writer.write_batch(outward(batch).cast(schema))
 
 
 def write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, to: IO[bytes]) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.pipeline.columns import arrow_schema, cast_batch
+from omnigraph.storage.blob_values import outward
 from omnigraph.storage.tables.fragments import fragment_groups, rows_of_fragments
 from omnigraph.storage.tables.place import TablesPlace, tables_at
 from omnigraph.storage.tables.table import Table
@@ -88,4 +89,4 @@ class TableReader(DataSourceReader):
         names = wanted.names or ["id"]
         for batch in rows_of_fragments(table, partition.numbers, columns=names, filter=self._filter):
             if batch.num_rows:
-                yield cast_batch(batch, wanted)
+                yield cast_batch(outward(batch), wanted)
