@@ -40,7 +40,7 @@ class Call:
         self.args = args
         self._out = out
         self._err = err
-        self._remote: "RemoteGraph | None" = None
+        self._remote: RemoteGraph | None = None
         refuse_foreign_flags(entry, args)
 
     # -- words --------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ rules:
 """
 _NOBODY = (
     (re.compile(rf"^(! )?actor(_id)?: {SOMEBODY}\n", re.MULTILINE), ""),
-    (re.compile(rf'(?<="actor_id": |."actor": )"{SOMEBODY}"'), "null"),
+    (re.compile(rf'"(actor|actor_id)": "{SOMEBODY}"'), r'"\1": null'),
     (re.compile(rf" actor={SOMEBODY}"), ""),
 )
 _FILES = (
