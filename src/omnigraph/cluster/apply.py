@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.cluster import addresses, layout, moments
-from omnigraph.cluster.addresses import Kind
+from omnigraph.cluster.addresses import Address, Kind
 from omnigraph.cluster.approvals import Approval
-from omnigraph.cluster.changes import Change, Disposition, Operation, held_up
+from omnigraph.cluster.changes import Change, Disposition, Operation, held_up, while_needed
 from omnigraph.cluster.desired import Desired, Resource
 from omnigraph.cluster.diagnostics import Diagnostics, StoppedError
 from omnigraph.cluster.draft import Draft
@@ -61,6 +61,7 @@ class _Apply:
         self.is_written = False
         self.draft = Draft(base.state)
         self._base = base
+        self._start = base.state
         self._created: set[str] = set()
         self._settled: list[Sidecar] = []
         self._used: list[Approval] = []
@@ -76,7 +77,8 @@ class _Apply:
         recovered = recover(self.site, self.draft)
         self._settled += recovered.done
         self._used += recovered.approvals
-        plan = planned(self.site, self.desired, self.draft.so_far())
+        self._start = self.draft.so_far()
+        plan = planned(self.site, self.desired, self._start)
         self.changes = plan.changes
         for at in range(len(self.changes)):
             self._one(at, plan.approvals)
@@ -112,6 +114,19 @@ class _Apply:
         self.draft.mark(address, Status.ERROR, str(fault) or None)
         self.changes[at] = change.blocked(_failure(change))
         self.changes = held_up(self.changes, self.desired, [address])
+        if change.address.kind is Kind.GRAPH and change.operation is Operation.DELETE:
+            self._keep_what_it_needs(change.address)
+
+    def _keep_what_it_needs(self, graph: Address) -> None:
+        """A graph that could not be deleted is still there: what guards and feeds it must not go either."""
+        for at, change in enumerate(self.changes):
+            kept = while_needed(change, self._start, {graph.graph})
+            if change.address.graph == graph.graph and change.disposition is Disposition.DERIVED:
+                kept = change.deferred(f"it goes with {graph}")
+            if kept is not change:
+                self.changes[at] = kept
+                self.draft.restore(str(change.address), self._start)
+                self.draft.mark(str(change.address), Status.PENDING, kept.reason)
 
     def _do(self, change: Change, resource: Resource | None, approvals: Mapping[str, Sequence[Approval]]) -> None:
         address, kind, graph = str(change.address), change.address.kind, change.address.graph
@@ -193,9 +208,8 @@ class _Apply:
             self.draft.used(each)
         self.draft.tidy(str(each.address) for each in self.changes)
         state = self.draft.finished(self.desired if self.is_converged else None)
-        if state is not None:
-            self.site.write(self._base, state)  # if that fails the notes stay, for whoever comes next
-            self.is_written = True
+        self.site.write(self._base, state)  # if that fails the notes stay, for whoever comes next
+        self.is_written = state is not None
 
     def _clear_away(self) -> None:
         """What is left here is cleared by the next apply; nothing depends on it."""

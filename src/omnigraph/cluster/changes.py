@@ -114,8 +114,8 @@ def differences(
     ]
     going = {each.address.graph: each for each in gone if each is not None and each.address.kind is Kind.GRAPH}
     staying = {name for name, each in going.items() if each.disposition is Disposition.BLOCKED}
-    wanted = [each and _while_needed(each, state, staying) for each in wanted]
-    deletes = [_while_needed(_with_its_graph(each, going), state, staying) for each in gone if each is not None]
+    wanted = [each and while_needed(each, state, staying) for each in wanted]
+    deletes = [while_needed(_with_its_graph(each, going), state, staying) for each in gone if each is not None]
     # What hangs on a graph goes before it, and the graph itself last of all.
     deletes.sort(key=lambda each: (each.address.kind is Kind.GRAPH, [-each.address.order[0]], each.address.order))
     return [each for each in wanted if each is not None] + deletes
@@ -163,8 +163,14 @@ def _with_its_graph(change: Change, going: Mapping[str, Change]) -> Change:
     return replace(change, disposition=Disposition.DERIVED)
 
 
-def _while_needed(change: Change, state: State, staying: Collection[str]) -> Change:
-    """What a graph that is to go needs, its policy and its provider, stays as it is for as long as the graph does."""
+def while_needed(change: Change, state: State, staying: Collection[str]) -> Change:
+    """A change, put off if it touches what a graph still needs that is to go: its policy and its provider.
+
+    Args:
+        change: the change.
+        state: what the ledger said before.
+        staying: the graphs that are to go and are still there.
+    """
     served: Collection[str] = ()
     if change.address.kind is Kind.POLICY:
         served = state.resources.get(str(change.address), {}).get("applies_to", ())

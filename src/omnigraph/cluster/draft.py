@@ -34,6 +34,11 @@ class Draft:
         for part in (self.resources, self._statuses, self._observations):
             part.pop(address, None)
 
+    def restore(self, address: str, before: State) -> None:
+        """A resource is after all what it was."""
+        if address in before.resources:
+            self.resources[address] = before.resources[address]
+
     def drop_graph(self, graph: str) -> None:
         """A graph is there no more, nor anything that belongs to it."""
         owned = (addresses.parse(each) for each in list(self.resources))

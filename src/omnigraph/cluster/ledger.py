@@ -22,10 +22,12 @@ class Written:
     Attributes:
         state: the state; an empty one where there is no ledger.
         body: its bytes; None where there is none.
+        is_copied: whether `state.json` says the same.
     """
 
     state: State
     body: bytes | None = None
+    is_copied: bool = True
 
     @property
     def is_there(self) -> bool:
@@ -56,12 +58,12 @@ class Ledger:
             raise LedgerFaultError("state_read_error", f"the ledger cannot be read: {fault}") from fault
         if copy is None:
             # Whoever wrote the newest died before the copy was made, or the copy was lost.
-            return Written(State()) if newest is None else Written(read_state(newest), newest)
+            return Written(State()) if newest is None else Written(read_state(newest), newest, is_copied=False)
         found = Written(read_state(copy), copy)
         if newest is not None and newest != copy:
             numbered = read_state(newest)
             if numbered.revision > found.state.revision:
-                return Written(numbered, newest)
+                return Written(numbered, newest, is_copied=False)
         return found
 
     def is_begun(self) -> bool:
@@ -91,6 +93,19 @@ class Ledger:
             raise LedgerFaultError("state_write_error", f"the ledger cannot be written: {fault}") from fault
         self._forget_old()
         return Written(state, body)
+
+    def copy(self, written: Written) -> None:
+        """Make the copy that whoever wrote a state did not live to make.
+
+        Raises:
+            LedgerFaultError: the store refuses.
+        """
+        if written.body is None or written.is_copied:
+            return
+        try:
+            self._store.put(layout.STATE, written.body)
+        except GraphError as fault:
+            raise LedgerFaultError("state_write_error", f"the ledger cannot be written: {fault}") from fault
 
     def _put(self, path: str, body: bytes) -> None:
         for _ in range(limits.CLUSTER_PUT_ATTEMPTS_MAX):

@@ -102,10 +102,8 @@ def _refreshed(site: Site) -> State:
         site.said.warning(code, address, reason)
         draft.mark(address, Status.DRIFTED, reason)
     state = draft.finished()
-    if state is None:
-        return base.state
     site.write(base, state)
-    return state
+    return state or base.state
 
 
 def _imported(site: Site) -> State:

@@ -124,14 +124,17 @@ class Site:
             raise StoppedError
         return written
 
-    def write(self, base: Written, state: State) -> None:
-        """Put the next state.
+    def write(self, base: Written, state: State | None) -> None:
+        """Put the next state; None where the one there is stays.
 
         Raises:
             StoppedError: it cannot be put, or somebody was faster.
         """
         try:
-            self._written = self.ledger.write(base, state)
+            if state is None:
+                self.ledger.copy(base)
+            else:
+                self._written = self.ledger.write(base, state)
         except LedgerFaultError as fault:
             self.said.error(fault.code, layout.STATE, str(fault))
             raise StoppedError from None

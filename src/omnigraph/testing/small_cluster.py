@@ -36,7 +36,7 @@ class Cluster:
     """A folder with a cluster.yaml, and the commands run in it."""
 
     def __init__(self, folder: Path, stores: Stores | None = None) -> None:
-        """Declare a cluster of one graph with one query and one policy.
+        """Declare a cluster of one graph with one query and one policy, unless the folder has one already.
 
         Args:
             folder (Path): where.
@@ -46,6 +46,8 @@ class Cluster:
         self.clock = ManualClock()
         opened: Stores = partial(open_store, durability="process")
         self.means = Means(stores or opened, self.clock, UlidSource(self.clock))
+        if (folder / "cluster.yaml").exists():
+            return
         for name, text in (("people.pg", SCHEMA), ("people.gq", QUERIES), ("base.policy.yaml", POLICY)):
             self.write(name, text)
         self.declare()
