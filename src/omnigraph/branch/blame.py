@@ -4,16 +4,20 @@ The chain of first parents is walked down from the head. Where a merge brought a
 branch it came from, so that the commit told is the one that set it, not the one that carried it over.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.branch.entity_change import Op
 from omnigraph.branch.entity_log import Entity, EntityEvent, events, image_at, values_of
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
 from omnigraph.branch.points import of_commit
-from omnigraph.errors import NotFoundError
+from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.transaction.parts import Parts
+
+# Of a version whose files were swept, and of an entry that was cut away with its log.
+_GONE = frozenset({ReclaimedError.code, "entry_missing"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +52,10 @@ class _Search:
         """Find who set these properties, from an entry down."""
         for event in events(self.parts, self.entity, start, head=head):
             asked = names & set(event.changed) if event.op is Op.UPDATE else set(names)
-            brought = self._brought_in(event, asked) if asked else None
-            if brought is not None:
-                self.walk(brought, asked)
+            with _what_is_gone_passed_over():
+                brought = self._brought_in(event, asked) if asked else None
+                if brought is not None:
+                    self.walk(brought, asked)
             if self.last is None:
                 self.last = event.entry
             for name in asked:
@@ -70,6 +75,16 @@ class _Search:
             return None
         there, here = values_of(image_at(self.parts, self.entity, source)), values_of(event.after)
         return source if there and all(there.get(name) == here.get(name) for name in names) else None
+
+
+@contextmanager
+def _what_is_gone_passed_over() -> Iterator[None]:
+    """A branch that was merged may be deleted, and what it held swept: then the merge is the oldest that tells."""
+    try:
+        yield
+    except FormatError as fault:
+        if fault.code not in _GONE:
+            raise
 
 
 def blame(parts: Parts, entity: Entity, head: Record) -> Blame:

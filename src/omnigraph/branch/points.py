@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from omnigraph.branch import tags
 from omnigraph.branch.held import held_at
 from omnigraph.branch.lines import birth, lines, newest_at
-from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.ids import is_ulid
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage import paths
@@ -57,7 +57,7 @@ def entry_at(parts: Parts, point: Point) -> Record:
     """
     _refuse_two(point)
     if point.commit is not None:
-        return of_commit(parts, point.commit)
+        return _still_there(parts, of_commit(parts, point.commit))
     if point.tag is not None:
         return _of_tag(parts, point.tag)
     name = paths.branch_name(point.branch if point.branch is not None else MAIN)
@@ -96,6 +96,29 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
                 if each is not None:
                     return each
     raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found", commit=commit)
+
+
+def _still_there(parts: Parts, entry: Record) -> Record:
+    """An entry whose data may be gone with its branch; the log alone does not tell for a while.
+
+    Raises:
+        ReclaimedError: it is.
+    """
+    head = parts.log.head(entry.branch)
+    if head is None or (head.is_live and (entry.life is None or entry.life == head.life)):
+        return entry
+    try:
+        for pin in entry.tables.values():
+            parts.tables.open(pin)
+    except FormatError as fault:
+        if fault.code != ReclaimedError.code:
+            raise
+        raise ReclaimedError(
+            f"commit '{entry.commit}' went with its branch '{entry.branch}', which was deleted",
+            branch=entry.branch,
+            number=entry.number,
+        ) from fault
+    return entry
 
 
 def in_log(parts: Parts, branch: str, commit: str) -> Record | None:

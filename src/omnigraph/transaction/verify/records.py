@@ -43,8 +43,14 @@ class CheckedLog:
         return [
             self.entries[number]
             for number in sorted(self.entries)
-            if number in self.held or (head.is_live and head.pruned.is_kept(number))
+            if number in self.held or (head.is_live and number >= self._birth and head.pruned.is_kept(number))
         ]
+
+    @property
+    def _birth(self) -> int:
+        """With which entry this life of the branch began; what a name held before it was deleted is kept no more."""
+        lives = (self.entries[number].life for number in sorted(self.entries, reverse=True))
+        return next((life for life in lives if life is not None), 1)
 
 
 def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
