@@ -207,7 +207,7 @@ def test_main_is_written_to_only_when_told(tmp_path: Path) -> None:
     with pytest.raises(PermissionDeniedError, match="read-only from here"):
         Tools(graph, Permissions()).propose(adds, None, name=None, branch="x", message=None)
     with pytest.raises(PermissionDeniedError, match="read-only from here"):
-        Tools(graph, Permissions()).create_branch("x", "main")
+        Tools(graph, Permissions()).make_branch("x", "main")
     Tools(graph, Permissions(writes=True, main=True)).propose(adds, None, name=None, branch="main", message=None)
     assert graph.count("City") == 1
 

@@ -148,7 +148,7 @@ def _add_writes(server: MCPServer, tools: Tools) -> None:
         source: Annotated[str, Field(description="where it starts; main by default")] = MAIN_BRANCH,
     ) -> CallToolResult:
         """The branches there are; with `create`, a new one."""
-        return _answer(lambda: (tools.create_branch(create, source) if create is not None else {}) | tools.branches())
+        return _answer(lambda: (tools.make_branch(create, source) if create is not None else {}) | tools.branches())
 
     def propose(
         *,

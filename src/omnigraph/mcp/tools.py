@@ -132,7 +132,7 @@ class Tools:
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
-    def create_branch(self, name: str, source: str) -> dict[str, Any]:
+    def make_branch(self, name: str, source: str) -> dict[str, Any]:
         """Make a branch."""
         self._refuse_unless_writing()
         commit = self._graph.branches.create(name, source=source, actor=self._permissions.actor)
