@@ -41,6 +41,8 @@ def parser() -> ArgumentParser:
     made.add_argument(
         "--body-timeout", metavar="TIME", help="how long a request's body may take to come; 30s by default"
     )
+    made.add_argument("--query-timeout", metavar="TIME", help="how long a query may run; 60s by default")
+    made.add_argument("--query-memory", metavar="BYTES", type=int, help="what it may use meanwhile; 512 MiB by default")
     upkeep = made.add_argument_group("maintenance")
     upkeep.add_argument(
         "--maintain-every", metavar="TIME", help="optimize and sweep so often, like 10m; not if not said"
