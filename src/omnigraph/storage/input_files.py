@@ -147,6 +147,8 @@ def _place(uri: str) -> tuple[Any, str]:
         s3 = S3Options.from_environment()
         config = {name: value for name, value in s3.as_storage_options().items() if name != "allow_http"}
         options = {"config": config, "client_options": {"allow_http": s3.allow_http}}
+    elif scheme == "http":
+        options = {"client_options": {"allow_http": True}}
     try:
         return from_url(f"{scheme}://{bucket}", **options), path
     except FOREIGN_ERRORS as error:
