@@ -270,6 +270,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         actor: str | None = None,
         message: str | None = None,
         prune_previous: bool = False,
+        engine: str = "auto",  # noqa: ARG002  (the server decides; here so that calls are the same)
     ) -> MergeResult:
         """Bring what one branch did into another, as one commit; see `omnigraph.Graph.merge`.
 
@@ -285,6 +286,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             actor (str | None): not to be named: the token decides.
             message (str | None): why.
             prune_previous (bool): in the same step, show earlier commits of the target no more.
+            engine (str): the server's matter; passed over.
 
         Returns:
             MergeResult: the outcome and the commit.

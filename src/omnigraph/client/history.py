@@ -127,6 +127,8 @@ class RemoteBaseline:
         resume_cursor: for the first poll.
     """
 
+    __slots__ = ("__weakref__", "_lines", "resume_cursor", "snapshot")
+
     def __init__(self, snapshot: RemoteSnapshot, resume_cursor: str, lines: IO[bytes]) -> None:
         self.snapshot = snapshot
         self.resume_cursor = resume_cursor
