@@ -27,7 +27,7 @@ ELSEWHERE = {
 HERE = [name for name, page in PAGES.items() if name not in ELSEWHERE and any(each.runs for each in blocks(page))]
 # Not carried out: what is typed in a checkout, and what only shows a form.
 SHOWN = {"sh", "text", "ebnf"}
-KNOWN = {"python", "console", "pg", "gq", "json"} | SHOWN
+KNOWN = {"python", "console", "pg", "gq", "json", "yaml"} | SHOWN
 
 
 @pytest.fixture(autouse=True)
