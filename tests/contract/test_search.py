@@ -31,7 +31,15 @@ edge Cites: Doc -> Doc
 edge Wrote: Author -> Doc
 """)
 THREE_ROWS = QueryLimits(batch_rows=3)
-SMALLEST = {"READ_WHOLE_ROWS_MAX": 1, "LOOKUP_ROWS_MAX": 3, "SEARCH_TEXTS_AT_ONCE": 2}
+SMALLEST = {
+    "READ_WHOLE_ROWS_MAX": 1,
+    "LOOKUP_ROWS_MAX": 3,
+    "SEARCH_TEXTS_AT_ONCE": 2,
+    "VECTOR_COLUMN_SHARE_MAX": 0.0,
+    "VECTOR_PIECE_BYTES": 64,
+    "WORDS_FILE_TEXTS_MIN": 1,
+    "WORDS_STALE_SHARE": 0.0,
+}
 WORDS = ["fox", "Fox", "foxes", "dog", "lazy", "quick", "straße", "ÉTÉ", "e\u0301te\u0301", "12", "日本", "a"]
 MARKS = [" ", " ", " ", ", ", "-", " — ", "_", "…\n"]
 draws = st.integers(0, 2**32 - 1).map(random.Random)
@@ -189,6 +197,8 @@ class Asked:
         checked(self.ample, "in memory, three rows at a time", THREE_ROWS)
         with everything_at_its_smallest():
             checked(self.scarce, "everything at its smallest", THREE_ROWS)
+            fresh = QueryEngine(self.stored.parts.tables, self.stored.parts.store, read_only=False)
+            checked(fresh, "a process that has just started, with what others left beside the graph", DEFAULT_LIMITS)
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
