@@ -300,7 +300,8 @@ NEIGHBOURHOOD_DEPTH_MAX = 4
 AGENT_ROWS = 100
 AGENT_ROWS_MAX = 1_000
 AGENT_BYTES_MAX = 256 * 1024
-# Properties that one search of an agent looks through.
+# How long one of its queries may run, and the properties that one search looks through.
+AGENT_QUERY_S_MAX = 60.0
 AGENT_SEARCHED_PROPERTIES_MAX = 64
 # What the explorer asks for: matches or changes in one drawing, commits of a branch, the text before a word, words.
 DRAWING_MAX = 5_000

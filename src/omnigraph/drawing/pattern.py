@@ -11,6 +11,7 @@ from typing import Any
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.drawing.drawing import Drawing, named
 from omnigraph.errors import InvalidRequestError, ParseError
+from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.expressions import NodeValue
 from omnigraph.language.query import compile, format_file, syntax
 from omnigraph.model.schema import EdgeType, Schema
@@ -35,7 +36,13 @@ class _Way:
 
 
 def drawn(
-    snapshot: Snapshot, text: str, params: Mapping[str, object] | None, *, name: str | None, limit: int
+    snapshot: Snapshot,
+    text: str,
+    params: Mapping[str, object] | None,
+    *,
+    name: str | None,
+    limit: int,
+    limits: QueryLimits = DEFAULT_LIMITS,
 ) -> Drawing:
     """The nodes and edges a query's pattern matches.
 
@@ -45,6 +52,7 @@ def drawn(
         params (Mapping[str, object] | None): values of its parameters.
         name (str | None): which query of the text.
         limit (int): matches to draw at most.
+        limits (QueryLimits): what finding them may use.
 
     Returns:
         Drawing: of them.
@@ -61,7 +69,7 @@ def drawn(
     ways = list(_ways(query.body.clauses, schema))
     variables = list(dict.fromkeys(_variables(query.body.clauses)))
     types = _types(query, variables, schema)
-    result = snapshot.query(_asking(query, types, schema, limit), params, name=query.name)
+    result = snapshot.query(_asking(query, types, schema, limit), params, name=query.name, limits=limits)
     drawing = Drawing(query.name)
     for row in result:
         _draw(drawing, row, types, ways)

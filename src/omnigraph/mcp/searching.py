@@ -6,11 +6,19 @@ from typing import Any
 from omnigraph import limits
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import InvalidRequestError, NotFoundError
+from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
 from omnigraph.model.schema import NodeType, Property
 
 
 def searched(
-    at: Snapshot, text: str, *, type_name: str | None, property_name: str | None, misspelled: bool, most: int
+    at: Snapshot,
+    text: str,
+    *,
+    type_name: str | None,
+    property_name: str | None,
+    misspelled: bool,
+    most: int,
+    allowed: QueryLimits = DEFAULT_LIMITS,
 ) -> list[dict[str, Any]]:
     """The nodes whose texts match some words.
 
@@ -21,6 +29,7 @@ def searched(
         property_name (str | None): only in this property.
         misspelled (bool): also words that differ by a letter or two.
         most (int): how many to find.
+        allowed (QueryLimits): what looking through one property may use.
 
     Returns:
         list[dict[str, Any]]: the type, the id, the property, its text and the score of each, the best first.
@@ -49,7 +58,7 @@ def searched(
             f"query search($q: String) {{ match {{ $n: {node.name} {condition} }} "
             f"return {{ $n as id, $n.{each.name} as text{score} }}{order} limit {most + 1} }}"
         )
-        rows = at.query(query, {"q": text})
+        rows = at.query(query, {"q": text}, limits=allowed)
         found += [{"type": node.name, "id": row["id"], "property": each.name, **row} for row in rows]
     found.sort(key=lambda each: (-(each.get("score") or 0.0), each["type"], each["id"], each["property"]))
     return found[: most + 1]

@@ -9,6 +9,7 @@ from omnigraph.api.documents import type_document
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.errors import InvalidRequestError, PermissionDeniedError
+from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
 from omnigraph.mcp.answers import asked_for, fitted
 from omnigraph.mcp.searching import searched
 from omnigraph.storage import paths
@@ -38,6 +39,9 @@ class Tools:
     def __init__(self, graph: Graph, permissions: Permissions) -> None:
         self._graph = graph
         self._permissions = permissions
+        # A server has limits of its own, and takes no others.
+        is_here = isinstance(graph, Graph)
+        self._allowed = QueryLimits(seconds=limits.AGENT_QUERY_S_MAX) if is_here else DEFAULT_LIMITS
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -68,7 +72,7 @@ class Tools:
     ) -> dict[str, Any]:
         """The rows of a query; no more are found than are shown."""
         most = asked_for(limit)
-        found = self._graph.stream(query, params, name=name, branch=branch, commit=commit)
+        found = self._graph.stream(query, params, name=name, branch=branch, commit=commit, limits=self._allowed)
         rows = fitted(found, most)
         return {
             "columns": found.columns,
@@ -107,7 +111,15 @@ class Tools:
         """The nodes whose texts have some words, the best first."""
         most = asked_for(limit)
         with self._graph.snapshot(branch=branch) as at:
-            found = searched(at, text, type_name=type, property_name=property, misspelled=misspelled, most=most)
+            found = searched(
+                at,
+                text,
+                type_name=type,
+                property_name=property,
+                misspelled=misspelled,
+                most=most,
+                allowed=self._allowed,
+            )
             rows = fitted(found, most)
             return {"matches": rows.shown, "is_cut": rows.is_cut, "graph_commit_id": at.commit}
 

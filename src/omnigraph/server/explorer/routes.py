@@ -141,7 +141,8 @@ def draw_schema(call: Served, branch: Branch = None, commit: Commit = None) -> R
 def draw_query(body: DrawingRequest, call: Served) -> Response:
     """The nodes and edges that a query's pattern matches, drawn."""
     at = _at(call, body.branch, body.snapshot)
-    return answered(pattern.drawn(at, body.query, body.params, name=body.name, limit=body.limit).document())
+    drawing = pattern.drawn(at, body.query, body.params, name=body.name, limit=body.limit, limits=call.query_limits)
+    return answered(drawing.document())
 
 
 @router.get(
