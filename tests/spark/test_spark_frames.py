@@ -131,6 +131,21 @@ def test_spark_writes_one_type_by_itself(spark: SparkSession, graph: Graph) -> N
     assert graph.count("Person") == 2
 
 
+@pytest.mark.torture
+def test_much_that_spark_writes_by_itself_is_loaded_by_a_spark_of_its_own(spark: SparkSession, graph: Graph) -> None:
+    graph.spark.session()
+    rows = spark.range(5_000).selectExpr("concat('p', id) as name", "cast(id % 90 as int) as age")
+    writing = rows.write.format("omnigraph").options(graph=graph.uri, type="Person", engine="spark")
+    writing.mode("append").save()
+    assert graph.count("Person") == 5_000
+    assert spark.range(3).count() == 3, "the session of the frame is as it was"
+    with pytest.raises(PySparkException, match="held by 'p"):
+        rows.limit(1).union(rows.limit(1)).write.format("omnigraph").options(
+            graph=graph.uri, type="Person", engine="spark", mode="merge"
+        ).mode("append").save()
+    assert graph.count("Person") == 5_000
+
+
 def test_answers_of_algorithms_become_properties_in_one_commit(spark: SparkSession, graph: Graph) -> None:
     graph.write(
         {"Person": [{"name": name, "age": 1} for name in "abcde"]},

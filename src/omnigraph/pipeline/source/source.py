@@ -67,7 +67,7 @@ class OmnigraphSource(DataSource):
 
         The option `mode` may be `merge`, which puts new rows in the place of old ones; `branch`, `actor`, `message`,
         `idempotencyKey` and `prunePrevious` say the rest. `spill` is a folder for rows under way that all workers
-        share.
+        share. `engine` says where they are loaded, `local` or `spark`; otherwise their number decides.
         """
         uri, name = self.options.get("graph"), self.options.get("type")
         if not uri or not name:
@@ -81,6 +81,7 @@ class OmnigraphSource(DataSource):
             message=self.options.get("message"),
             idempotency_key=self.options.get("idempotencyKey"),
             prune_previous=self.options.get("prunePrevious", "false").lower() == "true",
+            engine=self.options.get("engine"),
         )
         folder = Path(self.options.get("spill") or tempfile.gettempdir()) / f"omnigraph-frames-{UlidSource().new()}"
         return RowsWriter(target, folder, table_columns(arrow_schema(schema), self._pinned.open().schema))

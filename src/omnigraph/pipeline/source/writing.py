@@ -1,8 +1,8 @@
 """`df.write.format("omnigraph")`: rows of one type, as one commit.
 
 Tasks write their rows down; when all of them are done, whoever commits loads those files, under all the rules of the
-schema. That is a process of its own without a Spark to use, so that the rows must fit into its memory: for more, and
-for several types in one commit, there is `graph.spark.write`.
+schema. That is a process of its own, without the session that the frame is of: it loads little by itself, and starts a
+Spark of its own, on its machine, for much. For several types in one commit there is `graph.spark.write`.
 """
 
 import shutil
@@ -16,9 +16,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import omnigraph
 from omnigraph import limits
-from omnigraph.errors import LimitError
 from omnigraph.model.schema import TypeKind
 from omnigraph.pipeline.parts_written import write_part
+from omnigraph.pipeline.session import stop_spark_session
 
 
 @dataclass
@@ -41,6 +41,7 @@ class Target:
         message: why.
         idempotency_key: the same key again does nothing.
         prune_previous: show earlier commits of the branch no more.
+        engine: where the rows are loaded; by how many there are, where nothing is said.
     """
 
     graph: str
@@ -51,6 +52,7 @@ class Target:
     message: str | None = None
     idempotency_key: str | None = None
     prune_previous: bool = False
+    engine: str | None = None
 
 
 class RowsWriter(DataSourceArrowWriter):
@@ -72,6 +74,7 @@ class RowsWriter(DataSourceArrowWriter):
         try:
             self._load(sorted(files))
         finally:
+            stop_spark_session()
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002  (Spark's own)
@@ -80,11 +83,7 @@ class RowsWriter(DataSourceArrowWriter):
 
     def _load(self, files: list[str]) -> None:
         size = sum(Path(file).stat().st_size for file in files)
-        if size > limits.FORMAT_WRITE_BYTES_MAX:
-            raise LimitError(
-                f"{size} bytes are more than one process should load at once; write the frame with graph.spark.write",
-                code="too_large",
-            )
+        engine = self._target.engine or ("spark" if size > limits.FORMAT_WRITE_LOCAL_BYTES_MAX else "local")
         kind, _, name = self._target.type_key.partition(":")
         none = self._folder / "none.parquet"
         pyarrow.parquet.write_table(self._columns.empty_table(), none)
@@ -96,7 +95,7 @@ class RowsWriter(DataSourceArrowWriter):
                 branch=self._target.branch,
                 type_name=name if kind == TypeKind.NODE else None,
                 edge=name if kind == TypeKind.EDGE else None,
-                engine="local",
+                engine=engine,
                 actor=self._target.actor,
                 message=self._target.message,
                 idempotency_key=self._target.idempotency_key,
