@@ -1,4 +1,4 @@
-"""Readers, writers, loads, branches, merges, tags and compaction in many processes, while others prune and sweep."""
+"""Readers, writers, loads, streams, branches, merges, tags and compaction in many processes; others prune and sweep."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -24,17 +24,21 @@ class Plan:
         times: how often those with a number of things to do do them.
         writers: processes that write.
         sweepers: processes that prune and sweep.
-        kills: how many times a sweeping process, and then a writing one, is killed and replaced.
+        kills: how many times a sweeping process, then a writing one, then a stream, is killed and replaced.
+        spark: whether one of them streams and loads on Spark.
     """
 
     times: int
     writers: int
     sweepers: int
     kills: int
+    spark: bool = False
 
     def orders(self, uri: str, folder: Path) -> list[Order]:
         roles = [
+            ("stream", Role.STREAMS),
             *(("writer", Role.WRITES) for _ in range(self.writers)),
+            *([("spark", Role.SPARK)] if self.spark else []),
             ("loader", Role.LOADS),
             ("brancher", Role.BRANCHES),
             ("tagger", Role.TAGS),
@@ -54,7 +58,7 @@ def carried_out(plan: Plan, orders: list[Order], folder: Path) -> None:
         while not all(order.ready.exists() or not running[order.name].is_alive() for order in orders):
             clock.sleep(0.01)
         start_file(folder).touch()
-        victims = [order for order in orders if order.role in (Role.SWEEPS, Role.WRITES)][::-1]
+        victims = [order for order in orders if order.role in (Role.SWEEPS, Role.WRITES, Role.STREAMS)][::-1]
         for number in range(plan.kills):
             victim = victims[number % len(victims)]
             while len(victim.done()) <= number // len(victims) and running[victim.name].is_alive():
@@ -106,9 +110,11 @@ def check(graph: Graph, orders: list[Order]) -> None:
 @pytest.mark.parametrize(
     "plan",
     [
-        pytest.param(Plan(times=6, writers=1, sweepers=1, kills=2), id="seven-processes"),
+        pytest.param(Plan(times=6, writers=1, sweepers=1, kills=3), id="eight-processes"),
         pytest.param(
-            Plan(times=60, writers=4, sweepers=2, kills=30), id="eleven-processes-for-long", marks=pytest.mark.torture
+            Plan(times=60, writers=4, sweepers=2, kills=30, spark=True),
+            id="thirteen-processes-for-long",
+            marks=pytest.mark.torture,
         ),
     ],
 )

@@ -4,11 +4,12 @@ Some have a number of things to do and write down what was acknowledged; the oth
 them meet whoever prunes and sweeps without any patience: no window, no grace.
 """
 
+import json
 import multiprocessing
 import os
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from multiprocessing.context import ForkServerProcess
@@ -34,6 +35,8 @@ _NAMES = {
 _TRIES_MAX = 200
 _POLL_S = 0.01
 _LOADED_ROWS = 60
+_STREAMED_ROWS = 3
+_DELIVERIES = 2
 
 
 class Role(StrEnum):
@@ -43,6 +46,10 @@ class Role(StrEnum):
     """A row in each of two types per commit; every third commit prunes what came before."""
     LOADS = "loads"
     """Many rows per commit, under an intent."""
+    STREAMS = "streams"
+    """Batches of a stream, each under a key of its own, and each delivered twice, as after a crash."""
+    SPARK = "spark"
+    """The same with a stream and loads on Spark; slow to start, so for long runs."""
     BRANCHES = "branches"
     """Makes a branch, writes there, merges it back and deletes it."""
     TAGS = "tags"
@@ -149,6 +156,8 @@ def work(order: Order) -> None:
     acts: dict[Role, Callable[[Graph, Order, int], str]] = {
         Role.WRITES: _write,
         Role.LOADS: _load,
+        Role.STREAMS: _stream,
+        Role.SPARK: _on_spark,
         Role.BRANCHES: _branch,
         Role.TAGS: _tag,
         Role.READS: _read,
@@ -196,6 +205,70 @@ def _load(graph: Graph, order: Order, number: int) -> str:
     names = [f"{order.name}-{number}-{each}" for each in range(_LOADED_ROWS)]
     _landed(graph, names)
     return " ".join(names)
+
+
+def _lines(names: list[str]) -> bytes:
+    """Names as a file of a load: whoever holds both types holds each name in both."""
+    records = [{"type": kind, "data": {"name": name}} for name in names for kind in ("Person", "Company")]
+    return "".join(f"{json.dumps(record)}\n" for record in records).encode("ascii")
+
+
+def _stream(graph: Graph, order: Order, number: int) -> str:
+    names = [f"{order.name}-{number}-{each}" for each in range(_STREAMED_ROWS)]
+    key = f"stream:{order.name}:{number}"
+    delivered = 0
+    for _ in range(_TRIES_MAX):
+        try:
+            done = graph.load(_lines(names), mode="append", format="jsonl", engine="local", idempotency_key=key)
+        except OutcomeUnknownError:
+            # The one before us was killed, and its commit pruned, before it could note that it had made it.
+            if set(names) <= names_in(graph.snapshot()):
+                return " ".join(names)
+        except ConflictError as refused:
+            assert refused.code != "key_conflict", f"{key} was carried out twice"
+        else:
+            assert done.replayed or not delivered, f"{key} was carried out twice"
+            delivered += 1
+            if delivered == _DELIVERIES:
+                return " ".join(names)
+    raise AssertionError(f"{key} was refused {_TRIES_MAX} times")
+
+
+def _on_spark(graph: Graph, order: Order, number: int) -> str:
+    # Imported here: only who has this role needs Spark, and its package takes its time.
+    from omnigraph.pipeline.settings import SparkSettings  # noqa: PLC0415  (see above)
+
+    graph.spark.session(SparkSettings(master="local[1]", driver_memory="512m"))
+    names = [f"{order.name}-{number}-{each}" for each in range(_LOADED_ROWS)]
+    inbox = Path(order.folder) / f"{order.name}.inbox"
+    inbox.mkdir(exist_ok=True)
+    under_way = inbox.with_suffix(".jsonl")
+    under_way.write_bytes(_lines(names))
+    if number % 2:
+        return _loaded_on_spark(graph, under_way, names)
+    under_way.rename(inbox / f"{number}.jsonl")
+    checkpoint = inbox.with_suffix(".checkpoint")
+    for _ in range(_TRIES_MAX):
+        query = graph.spark.stream(
+            inbox, stream_id=order.name, checkpoint=checkpoint, mode="append", available_now=True, files_per_batch=1
+        )
+        with suppress(Exception):  # Spark's own words for whatever stopped the batch: it comes again, under its key
+            query.awaitTermination()
+        if set(names) <= names_in(graph.snapshot()):
+            return " ".join(names)
+    raise AssertionError(f"{names[0]} never came through the stream")
+
+
+def _loaded_on_spark(graph: Graph, file: Path, names: list[str]) -> str:
+    for _ in range(_TRIES_MAX):
+        try:
+            graph.load(file, mode="append", engine="spark")
+        except (ConflictError, OutcomeUnknownError, ReclaimedError) as refused:
+            if refused.code == "key_conflict":
+                return " ".join(names)
+        else:
+            return " ".join(names)
+    raise AssertionError(f"{names[0]} was refused {_TRIES_MAX} times")
 
 
 def _branch(graph: Graph, order: Order, number: int) -> str:
