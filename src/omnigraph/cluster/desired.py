@@ -125,6 +125,12 @@ def read_configuration(folder: Path, said: Diagnostics) -> Configuration | None:
     return None if declared is None else Configuration(folder, declared, _desired(folder, declared, said))
 
 
+def read_place(folder: Path, said: Diagnostics) -> Configuration | None:
+    """The configuration in a folder without the files it names: enough to find the cluster."""
+    declared = read_config(folder, said)
+    return None if declared is None else Configuration(folder, declared, Desired({}, ()))
+
+
 def _desired(folder: Path, declared: Declared, said: Diagnostics) -> Desired:
     resources: list[Resource] = []
     edges: list[tuple[Address, Address]] = []

@@ -26,8 +26,8 @@ def status(folder: Path, *, means: Means | None = None) -> Outcome:
     said = Diagnostics()
     site, state = None, None
     try:
-        site = Site(folder, means or usual_means(), said=said)
-        _ = site.usable
+        site = Site(folder, means or usual_means(), said=said, reads_files=False)
+        site.require_configuration()
         site.look_at_lock()
         written = site.read()
         site.warn_of_pending_work()

@@ -43,7 +43,7 @@ def plan(folder: Path, *, means: Means | None = None) -> Outcome:
         "desired_revision": {} if configuration is None else {"config_digest": configuration.desired.config_digest},
         "resource_digests": desired_digests,
         "dependencies": [] if configuration is None else configuration.desired.dependencies_json(),
-        "state_observations": None if site is None else site.observations(),
+        "state_observations": {} if site is None else site.observations(),
         "changes": [each.to_json() for each in found.changes],
         "blast_radius": [] if configuration is None else blast_radius(found.changes, configuration.desired),
         "approvals_required": found.gates(),

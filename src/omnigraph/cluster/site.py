@@ -10,7 +10,7 @@ from omnigraph.clock import Clock, SystemClock
 from omnigraph.cluster import digests, layout
 from omnigraph.cluster.addresses import Kind, parse
 from omnigraph.cluster.approvals import Approvals
-from omnigraph.cluster.desired import Configuration, read_configuration
+from omnigraph.cluster.desired import Configuration, read_configuration, read_place
 from omnigraph.cluster.diagnostics import Diagnostics, StoppedError
 from omnigraph.cluster.graphs import ClusterGraphs, Stores
 from omnigraph.cluster.ledger import Ledger, Written
@@ -53,11 +53,23 @@ class Site:
         configuration: what it should be; None where it could not be read.
     """
 
-    def __init__(self, folder: Path, means: Means, *, said: Diagnostics) -> None:
+    def __init__(self, folder: Path, means: Means, *, said: Diagnostics, reads_files: bool = True) -> None:
+        """Read the configuration in a folder, and see where the cluster lies.
+
+        Args:
+            folder: the folder.
+            means: what to work with.
+            said: gets everything that is wrong.
+            reads_files: read the files it names too; who only looks at the ledger needs none of them.
+
+        Raises:
+            StoppedError: there is no such storage.
+        """
         self.folder = folder
         self.said = said
         self.means = means
-        self.configuration: Configuration | None = read_configuration(folder, said)
+        read = read_configuration if reads_files else read_place
+        self.configuration: Configuration | None = read(folder, said)
         self._written: Written | None = None
         self._found_lock: Held | None = None
         self._own_lock: Held | None = None

@@ -24,7 +24,7 @@ def force_unlock(folder: Path, lock_id: str, *, means: Means | None = None) -> O
     site = None
     is_removed = False
     try:
-        site = Site(folder, means or usual_means(), said=said)
+        site = Site(folder, means or usual_means(), said=said, reads_files=False)
         site.require_configuration()
         site.look_at_lock()
         site.lock.break_open(lock_id)
