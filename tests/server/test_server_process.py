@@ -1,39 +1,198 @@
-"""The process itself: how it starts, refuses to start, and stops."""
+"""The process itself: how it starts and stops, what it writes down, and how it treats those who are slow."""
 
+import json
 import signal
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
+import omnigraph
 from omnigraph.testing.served import RunningServer, served
+from omnigraph.testing.served_here import LIBRARY, ROWS
 
 ALL_BOOKS = "query q() { match { $b: Book } return { $b.isbn } order { $b.isbn } }"
+INSERT = "query q($n: String) { insert Author { name: $n } }"
+TOKEN, WRONG_TOKEN = "the-right-secret", "some-wrong-secret"
+POLICY = """
+version: 1
+groups: { team: [act-a] }
+rules:
+  - id: all
+    allow: { actors: { group: team }, actions: [read, export, change] }
+"""
 
 
-def test_a_query_is_answered_with_the_commit_it_saw(client: httpx.Client) -> None:
-    answer = client.post("query", json={"query": ALL_BOOKS})
-
-    assert answer.status_code == 200
-    document = answer.json()
-    assert {"b.isbn": "0-1"} in document["rows"]
-    assert document["target"] == {"branch": "main", "snapshot": None}
-    assert len(document["graph_commit_id"]) == 26
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_that_is_told_to_stop_ends_well(library: str, how: signal.Signals) -> None:
-    with served("--store", library, "--unauthenticated") as server, server.client() as anybody:
-        assert anybody.get("/healthz").json()["status"] == "ok"
-
-        assert server.stop(how) == 0
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with a token and a policy, that waits a second for bodies and logs all it can."""
+    folder = tmp_path_factory.mktemp("guarded")
+    with omnigraph.init(str(folder / "library"), LIBRARY) as graph:
+        graph.load(ROWS.encode(), mode="append", engine="local", format="jsonl")
+    policy = folder / "policy.yaml"
+    policy.write_text(POLICY)
+    tokens = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": TOKEN})}
+    words = ("--policy", str(policy), "--body-timeout", "1s", "--log-level", "debug", "--maintain-every", "1h")
+    with served("--store", str(folder / "library"), *words, environment=tokens) as server:
+        yield server
+        assert server.stop(signal.SIGINT) == 0
 
 
-def test_a_server_refuses_to_start_when_nobody_said_who_may_come_in(library: str) -> None:
-    with pytest.raises(RuntimeError, match="no bearer tokens and there is no policy"), served("--store", library):
-        pass
+@pytest.fixture
+def caller(guarded: RunningServer) -> Iterator[httpx.Client]:
+    with guarded.client(TOKEN) as made:
+        made.base_url = made.base_url.join("/graphs/library/")
+        yield made
 
 
-def test_health_and_readiness_need_no_token(library_server: RunningServer) -> None:
-    with library_server.client() as anybody:
+def raw(server: RunningServer, path: str, *, headers: str) -> socket.socket:
+    """A connection with the head of a request sent, and no more."""
+    host, port = server.url.removeprefix("http://").split(":")
+    made = socket.create_connection((host, int(port)), timeout=60)
+    head = f"POST /graphs/library/{path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n\r\n"
+    made.sendall(head.encode())
+    return made
+
+
+def received(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def inserted(client: httpx.Client, name: str) -> None:
+    answer = client.post("mutate", json={"query": INSERT, "params": {"n": name}})
+    assert answer.status_code == 200, answer.text
+
+
+def test_health_and_readiness_need_no_token_and_numbers_do(guarded: RunningServer) -> None:
+    with guarded.client() as anybody:
         assert anybody.get("/healthz").json() == {"status": "ok", "version": "0.1.0", "internal_schema_version": 6}
         assert anybody.get("/readyz").json() == {"status": "ready", "graphs": {"library": "ready"}}
+        assert anybody.get("/openapi.json").json()["openapi"] == "3.1.0"
+        assert anybody.get("/metrics").status_code == 401
+
+
+def test_a_body_that_comes_too_slowly_is_given_up_and_holds_no_writer(
+    guarded: RunningServer, caller: httpx.Client
+) -> None:
+    with raw(guarded, "mutate", headers="Content-Type: application/json\r\nContent-Length: 500") as slow:
+        slow.sendall(b'{"query":')
+        inserted(caller, "beside a slow body")
+
+        assert received(slow).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_body_that_does_not_say_its_size_is_counted_while_it_comes(guarded: RunningServer) -> None:
+    with raw(guarded, "query", headers="Content-Type: application/json\r\nTransfer-Encoding: chunked") as large:
+        piece = b"10000\r\n" + b" " * 65_536 + b"\r\n"
+        for _ in range(17):
+            large.sendall(piece)
+
+        assert large.recv(65_536).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_reader_that_stops_reading_holds_no_writer(guarded: RunningServer, caller: httpx.Client) -> None:
+    lines = "".join(
+        json.dumps({"type": "Book", "data": {"isbn": f"9-{number}", "title": "x" * 2_000}}) + "\n"
+        for number in range(8_000)
+    )
+    loaded = caller.post("load/ndjson", content=lines, headers={"content-type": "application/x-ndjson"})
+    assert loaded.status_code == 200, loaded.text
+    with raw(guarded, "export", headers="Content-Type: application/json\r\nContent-Length: 2") as slow:
+        slow.sendall(b"{}")
+        assert slow.recv(64).startswith(b"HTTP/1.1 200 ")
+
+        inserted(caller, "beside a slow reader")
+        assert caller.post("query", json={"query": ALL_BOOKS}).status_code == 200
+
+
+def test_what_is_logged_is_json_with_request_ids_and_never_a_token(
+    guarded: RunningServer, caller: httpx.Client
+) -> None:
+    caller.post("query", json={"query": ALL_BOOKS}, headers={"X-Request-Id": "mine-1"})
+    caller.get("nothing", params={"token": TOKEN})
+    with guarded.client(WRONG_TOKEN) as stranger:
+        assert stranger.get("/graphs/library/schema").status_code == 401
+        assert stranger.post("/graphs/library/query", json={"query": WRONG_TOKEN}).status_code == 401
+
+    lines = [json.loads(line) for line in guarded.logs.splitlines()]
+
+    requests = {line["request_id"]: line for line in lines if line["event"] == "request"}
+    assert requests["mine-1"]["status"] == 200
+    assert requests["mine-1"]["actor"] == "act-a"
+    assert {401, 404} <= {line["status"] for line in requests.values()}
+    assert TOKEN not in guarded.logs
+    assert WRONG_TOKEN not in guarded.logs
+
+
+def test_numbers_tell_of_requests_commits_store_and_caches(guarded: RunningServer, caller: httpx.Client) -> None:
+    inserted(caller, "counted")
+
+    text = caller.get(f"{guarded.url}/metrics").text
+
+    numbers = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert float(numbers['omnigraph_commits_total{graph="library"}']) >= 1
+    assert 'omnigraph_requests_total{method="POST",route="/graphs/{graph_id}/mutate",status="200"}' in numbers
+    assert 'omnigraph_store_requests_total{graph="library",kind="put_if_absent",outcome="ok"}' in numbers
+    for name in (
+        "omnigraph_request_seconds_bucket",
+        "omnigraph_cache_bytes",
+        "omnigraph_maintenance_passes_total",
+        "omnigraph_swept_files_total",
+    ):
+        assert name in text
+    for name in ("conflicts", "rebases", "redos", "intents_noted", "intents_cleared"):
+        assert f"# TYPE omnigraph_{name}_total counter" in text or f"# TYPE omnigraph_{name} counter" in text
+
+
+def test_a_server_that_stops_finishes_what_is_under_way(library: str) -> None:
+    rows = "".join(json.dumps({"type": "Author", "data": {"name": f"{n:06}"}}) + "\n" for n in range(30_000))
+    answers = []
+    with served("--store", library, "--unauthenticated") as server:
+
+        def load() -> None:
+            with server.client() as writer:
+                path = "/graphs/library/load/ndjson?mode=append"
+                answers.append(writer.post(path, content=rows, headers={"content-type": "application/x-ndjson"}))
+
+        writing = threading.Thread(target=load)
+        with server.client() as watcher:
+            writing.start()
+            # The one that asks is under way itself; with a second one the load has begun.
+            while "omnigraph_requests_under_way 2.0" not in watcher.get("/metrics").text and not answers:
+                pass
+        assert server.stop(signal.SIGTERM) == 0
+        writing.join()
+
+    [answer] = answers
+    assert answer.status_code == 200
+    with omnigraph.open(library, read_only=True) as graph:
+        assert graph.count("Author") == 30_002
+
+
+def test_several_workers_serve_one_graph_and_no_write_is_lost_or_doubled(library: str) -> None:
+    words = ("--workers", "2", "--unauthenticated", "--maintain-every", "1s")
+    with served("--store", library, *words) as server:
+
+        def write(number: int) -> None:
+            with server.client() as writer:
+                for turn in range(5):
+                    body = {"query": INSERT, "params": {"n": f"{number}-{turn}"}}
+                    answer = writer.post(
+                        "/graphs/library/mutate", json=body, headers={"Idempotency-Key": f"{number}-{turn}"}
+                    )
+                    assert answer.status_code == 200, answer.text
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        with server.client() as reader:
+            numbers = reader.get("/metrics").text
+        assert server.stop(signal.SIGINT) == 0
+
+    answered = 'omnigraph_requests_total{method="POST",route="/graphs/{graph_id}/mutate",status="200"} 20.0'
+    assert answered in numbers
+    with omnigraph.open(library, read_only=True) as graph:
+        names = [row["a.name"] for row in graph.query("query q() { match { $a: Author } return { $a.name } }")]
+    assert sorted(names) == sorted(["Butler", "Le Guin", *(f"{n}-{t}" for n in range(4) for t in range(5))])

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.main import parser, settings_of
+from omnigraph.server.settings import ServerSettings
 from omnigraph.server.tokens import Tokens, tokens_of
 from omnigraph.testing.served_here import InProcess, refused
 
@@ -247,6 +248,13 @@ def test_a_policy_without_tokens_stops_the_start(serve: InProcess, tmp_path: Pat
 
     with pytest.raises(InvalidRequestError, match="there is a policy and there are no bearer tokens"):
         serve(policy=str(policy), tokens=Tokens({}))
+
+
+def test_a_server_refuses_to_start_when_nobody_said_who_may_come_in_or_what_to_serve(serve: InProcess) -> None:
+    with pytest.raises(InvalidRequestError, match="no bearer tokens and there is no policy"):
+        serve(unauthenticated=False)
+    with pytest.raises(InvalidRequestError, match="name what to serve"):
+        serve.at(ServerSettings(unauthenticated=True))
 
 
 def test_flags_and_variables_become_settings() -> None:

@@ -70,7 +70,11 @@ def _conflict(error: errors.ConflictError) -> Details:
             kind, _, name = type_key.partition(":")
             return {"key_conflict": {"entity_kind": kind, "type_name": name, "entity_id": entity_id}}
         case ReadSetChanged(member, expected, actual):
-            return {"read_set_conflict": {"member": member, "expected": expected, "actual": actual}}
+            found: dict[str, Any] = {"read_set_conflict": {"member": member, "expected": expected, "actual": actual}}
+            if ":" in member:  # a type, whose versions are numbers; else the schema or the branch
+                numbers = {"table_key": member, "expected": int(expected), "actual": int(actual)}
+                found["manifest_conflict"] = numbers
+            return found
         case ExpectedVersionMismatch(table_key, expected, actual):
             kind, _, name = table_key.partition(":")
             return {

@@ -1,0 +1,104 @@
+"""Which answer an error is."""
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph import errors
+from omnigraph.errors import ConflictError, GraphError
+from omnigraph.model.commit import MAIN
+from omnigraph.model.conflict import ReadSetChanged
+from omnigraph.server.errors import TABLE, answer, row_of
+from omnigraph.storage.object_store import OutcomeUnknown, StoreTransient
+from omnigraph.testing import operations as op
+from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.operations import PERSON
+from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.write import WriteOptions, write
+
+STATUSES = {
+    "InvalidRequestError": 400,
+    "ParseError": 400,
+    "ConstraintError": 400,
+    "NotFoundError": 404,
+    "ReclaimedError": 410,
+    "ChangeGapError": 410,
+    "AlreadyExistsError": 409,
+    "ConflictError": 409,
+    "MergeConflictError": 409,
+    "RevertConflictError": 409,
+    "ChangeRefusedError": 409,
+    "PreconditionError": 412,
+    "OutcomeUnknownError": 503,
+    "LimitError": 413,
+    "UnavailableError": 503,
+    "BlobSourceError": 424,
+    "PermissionDeniedError": 403,
+    "FormatError": 500,
+    "InternalError": 500,
+}
+
+
+def classes() -> list[type[GraphError]]:
+    return [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, GraphError)]
+
+
+def test_every_class_of_errors_has_the_status_that_its_chart_says() -> None:
+    found = {each.__name__: row_of(each("x")).status for each in classes() if each is not GraphError}
+
+    assert found == STATUSES
+    chart = errors.__doc__ or ""
+    for name, status in STATUSES.items():
+        [line] = [line for line in chart.splitlines() if f" {name} " in line]
+        said = [word for word in line.split() if word.isdigit()]
+        assert said in ([str(status)], []), line
+
+
+def test_no_row_of_the_table_hides_behind_another() -> None:
+    for number, row in enumerate(TABLE):
+        assert not any(issubclass(row.error, earlier.error) for earlier in TABLE[:number]), row
+
+
+def test_a_table_at_another_version_than_expected_is_told_in_both_vocabularies(tmp_path: Path) -> None:
+    parts = op.new_graph(str(tmp_path / "graph"), settings=Settings(durability="process"), clock=ManualClock())
+    write(parts, MAIN, op.upsert_many({PERSON: {"a": 1}}))
+    seen = parts.log.live_head(MAIN).tables[PERSON].version
+    write(parts, MAIN, op.upsert_many({PERSON: {"b": 2}}))
+    now = parts.log.live_head(MAIN).tables[PERSON].version
+
+    with pytest.raises(ConflictError) as lost:
+        write(parts, MAIN, op.upsert_many({PERSON: {"c": 3}}), WriteOptions(expected_table_versions={PERSON: seen}))
+    status, body = answer(lost.value)
+
+    kind, _, name = PERSON.partition(":")
+    assert (status, body["code"]) == (409, "conflict")
+    assert body["manifest_conflict"] == {"table_key": PERSON, "expected": seen, "actual": now}
+    assert body["published_dataset_version_conflict"] == {
+        "entity_kind": kind,
+        "type_name": name,
+        "expected_published_dataset_version": seen,
+        "actual_published_dataset_version": now,
+    }
+
+
+def test_a_read_that_somebody_changed_names_the_table_with_both_versions_as_numbers() -> None:
+    changed = ReadSetChanged("node:Book", "7", "9")
+
+    _, body = answer(ConflictError("moved", conflicts=(changed,), code="read_set_conflict"))
+    _, of_schema = answer(ConflictError("moved", conflicts=(ReadSetChanged("schema", "a", "b"),)))
+
+    assert body["read_set_conflict"] == {"member": "node:Book", "expected": "7", "actual": "9"}
+    assert body["manifest_conflict"] == {"table_key": "node:Book", "expected": 7, "actual": 9}
+    assert (body["kind"], body["reason"]) == ("ConflictError", "read_set_conflict")
+    assert "manifest_conflict" not in of_schema
+
+
+def test_errors_of_stores_are_told_by_the_class_that_callers_know() -> None:
+    assert answer(StoreTransient("busy", path="x"))[1]["kind"] == "UnavailableError"
+    assert answer(OutcomeUnknown("lost", path="x"))[0] == 503
+
+
+def test_details_that_say_nothing_are_left_out() -> None:
+    status, body = answer(errors.MergeConflictError("nothing"))
+
+    assert (status, set(body)) == (409, {"error", "code", "kind", "reason"})
