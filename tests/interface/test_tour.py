@@ -1,9 +1,25 @@
-"""The README's first command, as a new user runs it."""
+"""The README's first command, as a new user runs it.
+
+What it tells is in `cli/golden/elsewhere/demo.txt`; to accept what it tells now, run this with OMNIGRAPH_GOLDEN=accept.
+"""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+GOLDEN = Path(__file__).parent / "cli" / "golden" / "elsewhere" / "demo.txt"
+# What differs from run to run, or from machine to machine.
+DIFFERING = (
+    (r"\b01[0-9A-HJKMNP-TV-Z]{24}\b", "<id>"),
+    (r"[\d.]+ ms\b", "<time> ms"),
+    (r"[\d.]+ s\b", "<time> s"),
+    (r"[\d,]+ rows/s", "<many> rows/s"),
+    (r"Spark \S+ on Java \S+, local\[\d+\]", "Spark <version> on Java <version>, local[<cores>]"),
+    (r"\d+ files, \d+ MB", "<many> files, <size> MB"),
+    (r"    \w+ …\n", ""),  # how far a load is, which is told now and then
+)
 
 
 def _cache() -> dict[str, str]:
@@ -13,7 +29,7 @@ def _cache() -> dict[str, str]:
 
 def test_the_tour_loads_asks_heals_merges_and_reads_an_old_state(tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "omnigraph.cli.tour", "--small"],
+        [sys.executable, "-m", "omnigraph.cli", "demo", "--small"],
         capture_output=True,
         text=True,
         check=False,
@@ -23,21 +39,10 @@ def test_the_tour_loads_asks_heals_merges_and_reads_an_old_state(tmp_path: Path)
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
-    assert "2,005 nodes and 12,000 edges as JSON lines" in ran.stdout
-    assert "14,005 rows, every rule checked, in one commit" in ran.stdout
-    assert "City 5, Knows 10,000, LivesIn 2,000, Person 2,000" in ran.stdout
-    assert "value 969 > max 150" in ran.stdout
-    assert "dst 'Nobody' not found in Person" in ran.stdout
-    assert "expand $p -[Knows{1,2}]-> $friend: Person" in ran.stdout
-    assert "other rows, so ours was rebased; both commits stand" in ran.stdout
-    assert "refused (read_set_conflict), nothing overwritten" in ran.stdout
-    assert "got SIGKILL before it could publish" in ran.stdout
-    assert "still 2,003 people" in ran.stdout
-    assert "22,003 people\n" in ran.stdout
-    assert "RolledForward for doomed" in ran.stdout
-    assert "review   22,005 people" in ran.stdout
-    assert "both had moved; merged in" in ran.stdout
-    assert "node:Person +2 ~1" in ran.stdout
-    assert "main     22,005 people; person-1 is 99 as on 'review', person-2 98 as on 'main'" in ran.stdout
-    assert "there were: Ada, Grace\n" in ran.stdout
+    told = ran.stdout
+    for pattern, stands in DIFFERING:
+        told = re.sub(pattern, stands, told)
+    if os.environ.get("OMNIGRAPH_GOLDEN") == "accept":
+        GOLDEN.write_text(told)
+    assert told == GOLDEN.read_text()
     assert "\033" not in ran.stdout, "colours only on a terminal"

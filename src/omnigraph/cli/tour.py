@@ -1,4 +1,4 @@
-"""A tour on a graph of its own: loaded on Spark, queried, raced, killed, healed, branched, merged and read as it was.
+"""A tour on a graph of its own: loaded on Spark, queried, raced, killed, healed, branched, merged, blamed and verified.
 
 `python -m omnigraph.cli.tour`; every number it prints was measured or counted in that run. `--small` is a shorter one.
 """
@@ -137,12 +137,40 @@ def _tour(root: Path, crowd: Crowd) -> None:
     people = f"  {'main':<8} {graph.count('Person'):,} people"
     _say(f"{people}; person-1 is {theirs} as on 'review', person-2 {ours} as on 'main'")
 
-    _heading("Any past state can be read again")
+    _heading("Where both changed one thing, a person decides")
+    _disagree(graph)
+
+    _heading("Any past state can be read again, and everything says where it comes from")
     assert first.commit is not None
     with graph.snapshot(commit=first.commit) as then:
         names = then.query("query all() { match { $p: Person } return { $p.name as name } order { name } }")
         _say(f"at commit {then.commit} there were: {', '.join(row['name'] for row in names)}")
-    print()
+    for name, entry in sorted(graph.blame("Person", "Ada").properties.items()):
+        _say(f"  Ada's {name:<4} was set by {entry.actor or 'nobody named'}, in commit {entry.commit}")
+
+    _heading("And all of it is there")
+    report, took = _timed(lambda: graph.verify(deep=True))
+    checked = report.to_dict()["checked"]
+    _say(
+        f"{checked['commits']} commits, {checked['files']} files, {checked['bytes'] / 1e6:.0f} MB, every value read "
+        f"and held against the schema: {'whole' if report.is_whole else 'damaged'}, {took / 1000:.1f} s"
+    )
+    _heading("To go on: omnigraph --help, and docs/quickstart.md for a graph of your own")
+
+
+def _disagree(graph: Graph) -> None:
+    """The same row is changed on two branches, and one of them is taken."""
+    graph.branches.create("draft", actor="agent-7")
+    graph.mutate(_BIRTHDAY, {"name": "Ada", "age": 40}, branch="draft", actor="agent-7")
+    graph.mutate(_BIRTHDAY, {"name": "Ada", "age": 41}, actor="you")
+    seen = graph.merge("draft", into="main", preview=True)
+    for conflict in seen.conflicts:
+        _say(f"a preview tells: {conflict.message} ({conflict.kind})")
+        base, source, target = (row or {} for row in (conflict.base, conflict.source, conflict.target))
+        _say(f"  it was {base.get('age')}; 'draft' says {source.get('age')}, 'main' says {target.get('age')}")
+    merged, took = _timed(lambda: graph.merge("draft", into="main", prefer="source", actor="you"))
+    (age,) = (row["age"] for row in graph.query(_AGE, {"name": "Ada"}))
+    _say(f"taking the draft's: {merged.outcome} in {took:.0f} ms, Ada is {age}; the history keeps both")
 
 
 def _load_a_crowd(graph: Graph, crowd: Crowd, path: Path) -> int:
