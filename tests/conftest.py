@@ -53,6 +53,16 @@ def s3_prefix() -> str:
 
 
 @pytest.fixture
+def s3_environment(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variables by which whoever is given no options finds the S3 server."""
+    options = s3_server.options
+    monkeypatch.setenv("AWS_ENDPOINT_URL", str(options.endpoint))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", str(options.access_key_id))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", str(options.secret_access_key))
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+
+
+@pytest.fixture
 def s3_store(s3_server: S3Server, s3_prefix: str) -> S3Store:
     """An empty store on the S3 server."""
     return S3Store(S3_BUCKET, s3_prefix, options=s3_server.options)

@@ -216,14 +216,11 @@ def test_a_record_that_names_another_place_is_told_by_its_line(graph: Graph) -> 
 
 
 @pytest.mark.s3
+@pytest.mark.usefixtures("s3_environment")
 def test_blobs_lie_on_s3_those_of_the_graph_and_those_of_others(
-    s3_server: S3Server, s3_store: S3Store, s3_prefix: str, monkeypatch: pytest.MonkeyPatch
+    s3_server: S3Server, s3_store: S3Store, s3_prefix: str
 ) -> None:
     options = s3_server.options
-    monkeypatch.setenv("AWS_ENDPOINT_URL", str(options.endpoint))
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", str(options.access_key_id))
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", str(options.secret_access_key))
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
     base = f"s3://{BUCKET}/{s3_prefix}/elsewhere/"
     policy = ExternalBlobPolicy((AllowedBase(base, BlobScope.SERVER_SAFE),)).for_servers()
     large = bytes(range(256)) * 20_000

@@ -8,21 +8,16 @@ from omnigraph.api.open import open as open_graph
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.serving import applied
 from omnigraph.storage.object_stores.s3 import S3Store
-from omnigraph.testing.s3_server import S3Server
 from omnigraph.testing.small_cluster import QUERIES, Cluster, codes
 
 BUCKET = "omnigraph-tests"
 
 
 @pytest.mark.s3
+@pytest.mark.usefixtures("s3_environment")
 def test_a_cluster_in_a_bucket_comes_about_is_served_and_goes(
-    tmp_path: Path, s3_server: S3Server, s3_store: S3Store, s3_prefix: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, s3_store: S3Store, s3_prefix: str
 ) -> None:
-    options = s3_server.options
-    monkeypatch.setenv("AWS_ENDPOINT_URL", str(options.endpoint))
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", str(options.access_key_id))
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", str(options.secret_access_key))
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
     root = f"s3://{BUCKET}/{s3_prefix}"
     cluster = Cluster(tmp_path)
     cluster.declare(storage=root)

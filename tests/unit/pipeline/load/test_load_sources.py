@@ -9,7 +9,6 @@ from omnigraph.errors import NotFoundError
 from omnigraph.pipeline.load.blocks import Piece, blocks_of
 from omnigraph.pipeline.load.sources import Format, Packing, sources_of
 from omnigraph.storage.object_stores import S3Store
-from omnigraph.testing.s3_server import S3Server
 
 
 @pytest.fixture
@@ -47,14 +46,8 @@ def test_patterns_lists_and_addresses_of_local_files(folder: Path) -> None:
 
 
 @pytest.mark.s3
-def test_objects_in_a_store_are_listed_and_read_by_range(
-    s3_server: S3Server, s3_store: S3Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = s3_server.options
-    monkeypatch.setenv("AWS_ENDPOINT_URL", str(options.endpoint))
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", str(options.access_key_id))
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", str(options.secret_access_key))
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+@pytest.mark.usefixtures("s3_environment")
+def test_objects_in_a_store_are_listed_and_read_by_range(s3_store: S3Store) -> None:
     body = b"".join(b'{"n":%d}\n' % number for number in range(1_000))
     s3_store.put("in/a.jsonl", body)
     s3_store.put("in/b.jsonl.gz", gzip.compress(body))
