@@ -125,7 +125,7 @@ export function graphView(canvas, hooks = {}) {
   function border(i, fromX, fromY) {
     // How far from its middle a node ends, towards a point.
     const node = nodes[i];
-    if (!node.lines) return node.r * Math.max(view.k, 0.35) ** 0.5 + 1;
+    if (!node.lines) return node.r * Math.max(view.k, 0.14) ** 0.5 + 1;
     const dx = Math.abs(fromX - sx(i)) || 1e-6, dy = Math.abs(fromY - sy(i)) || 1e-6, d = Math.hypot(dx, dy);
     return Math.min((node.w / 2) * view.k * d / dx, (node.h / 2) * view.k * d / dy) + 1;
   }
@@ -188,7 +188,7 @@ export function graphView(canvas, hooks = {}) {
       if (!batches.has(key)) batches.set(key, []);
       batches.get(key).push(i);
     }
-    const scale = Math.max(view.k, 0.35) ** 0.5;
+    const scale = Math.max(view.k, 0.14) ** 0.5;
     for (const [key, batch] of batches) {
       const [colour, lightened] = key.split("|");
       ctx.globalAlpha = lightened === "1" ? 1 : 0.15;
@@ -204,7 +204,7 @@ export function graphView(canvas, hooks = {}) {
         ctx.arc(x, y, r, 0, 6.2832);
       }
       ctx.fill();
-      ctx.stroke();
+      if (scale > 0.6) ctx.stroke();  // of small ones that lie close, nothing would be left
     }
     ctx.globalAlpha = 1;
     if (view.selected >= 0 && shown(view.selected)) {
@@ -251,7 +251,7 @@ export function graphView(canvas, hooks = {}) {
       ctx.fillText(text, x, y);
       return true;
     };
-    const scale = Math.max(view.k, 0.35) ** 0.5;
+    const scale = Math.max(view.k, 0.14) ** 0.5;
     if (!cards) {
       const first = [view.hover, view.selected].filter((i) => i >= 0);
       if (lit >= 0) first.push(...near[lit]);
