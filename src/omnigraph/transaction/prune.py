@@ -14,6 +14,7 @@ How many requests it takes does not depend on how long the history is.
 """
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from omnigraph import limits
 from omnigraph.clock import backoff_s
@@ -29,6 +30,7 @@ from omnigraph.transaction.stage import nothing_staged
 from omnigraph.transaction.superseding import first_not_older, floor_below, thinned
 
 _SECOND_US = 1_000_000
+_READ_AHEAD = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ def _newest_commits(parts: Parts, head: Record, policy: Policy) -> tuple[int, in
     start = max(head.pruned.floor, head.life or 1)
     wanted = max(policy.keep, 1) if policy.keep is not None else 1 if policy.older_than_s is None else None
     found: list[int] = []
-    for entry in (head, *parts.log.backwards(head.branch, start=head.number - 1, first=start, step=8)):
+    for entry in chain([head], parts.log.backwards(head.branch, start=head.number - 1, first=start, step=_READ_AHEAD)):
         if entry.is_commit:
             found.append(entry.number)
             if len(found) >= max(wanted or 1, 2):

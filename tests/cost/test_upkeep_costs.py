@@ -1,0 +1,126 @@
+"""What upkeep and merges ask of the store: what is kept decides, never how long the history is or was."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph import Graph, OpenOptions
+from omnigraph.storage.object_stores.forwarding import RequestKind
+from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.histories import grow_history
+
+GET, LIST, CREATE = RequestKind.GET, RequestKind.LIST, RequestKind.PUT_IF_ABSENT
+OPTIONS = OpenOptions(durability="process", auto_compact=False, protection_s=0)
+HISTORIES = (20, 400)
+# Not requests to an object store: only local disk has something to do there.
+LOCAL_ONLY = {RequestKind.MAKE_DURABLE, RequestKind.PROVE}
+
+Counts = Mapping[RequestKind, int]
+
+
+def schema(types: int) -> str:
+    return "".join(f"node T{number} {{ name: String @key  age: I64? }}\n" for number in range(types))
+
+
+class Counted:
+    """A graph of so long a history whose requests are counted, opened and warm."""
+
+    def __init__(self, root: Path, *, history: int, types: int = 2, branches: int = 0) -> None:
+        self.store = CountingStore(LocalStore(root, durability=Durability.PROCESS))
+        self.graph: Graph = omnigraph.init(self.store, schema(types), options=OPTIONS)
+        self.write(0)
+        grow_history(self.graph._open(), history)
+        for number in range(branches):
+            self.graph.branches.create(f"b{number}")
+        self.write(1)
+
+    def write(self, age: int, *, branch: str = "main", type_name: str = "T0") -> None:
+        self.graph.write({type_name: [{"name": "a", "age": age}]}, mode="merge", branch=branch)
+
+    def of(self, act: Callable[[Graph], object]) -> Counts:
+        self.store.reset()
+        act(self.graph)
+        return {kind: times for kind, times in self.store.reset().items() if kind not in LOCAL_ONLY}
+
+
+def at_every_history(tmp_path: Path, ask: Callable[[Counted], Counts], **shape: int) -> list[Counts]:
+    """What is asked for in graphs that differ in the length of their history alone."""
+    return [ask(Counted(tmp_path / str(history), history=history, **shape)) for history in HISTORIES]
+
+
+@pytest.mark.parametrize("now", [False, True], ids=["later", "now"])
+def test_a_prune_takes_the_same_requests_at_any_history_and_again_and_again(tmp_path: Path, *, now: bool) -> None:
+    def ask(made: Counted) -> list[Counts]:
+        found = []
+        for age in (2, 3, 4):
+            made.write(age)
+            found.append(made.of(lambda graph: graph.prune(keep=1, now=now, branch="main")))
+        return found
+
+    found = [ask(Counted(tmp_path / str(history), history=history)) for history in HISTORIES]
+
+    # The head and the commits before it, a few ahead; who is writing, and the floor; and one entry.
+    few, many = found
+    again = 3 if now else 4  # one more is kept: what the newest superseded
+    assert few == many == [{GET: gets, LIST: 2, CREATE: 1} for gets in (9, again, again)]
+
+
+def test_after_a_prune_the_commits_are_listed_without_reading_below_the_line(tmp_path: Path) -> None:
+    def ask(made: Counted) -> Counts:
+        for age in range(3):
+            made.write(age)
+        made.graph.prune(keep=3, now=True, branch="main")
+        return made.of(lambda graph: graph.commits.list())
+
+    few, many = at_every_history(tmp_path, ask)
+
+    assert few == many
+    assert few[GET] <= 6
+
+
+def test_a_sweep_asks_by_branches_and_what_they_keep_and_not_by_history_or_types(tmp_path: Path) -> None:
+    def ask(made: Counted) -> Counts:
+        for name in made.graph.branches.list():
+            made.write(7, branch=name)
+            made.graph.prune(keep=1, now=True, branch=name)
+        made.graph.sweep(older_than=0)
+        found = dict(made.of(lambda graph: graph.sweep(older_than=0)))
+        found.pop(RequestKind.DELETE, None)  # the note by which the store's clock is read
+        return found
+
+    for branches in (1, 3, 5):
+        few, many = at_every_history(tmp_path / f"{branches}", ask, branches=branches)
+        assert few == many, branches
+    one, three, five = (
+        ask(Counted(tmp_path / f"{branches}-again", history=20, types=types, branches=branches))
+        for branches, types in ((1, 2), (3, 2), (5, 2))
+    )
+    assert {kind: three[kind] - one[kind] for kind in one} == {kind: five[kind] - three[kind] for kind in one}
+    assert ask(Counted(tmp_path / "types", history=20, types=10, branches=1)) == one
+
+
+def test_upkeep_with_nothing_to_do_takes_the_same_requests_at_any_history(tmp_path: Path) -> None:
+    def ask(made: Counted) -> Counts:
+        made.graph.optimize()
+        return made.of(lambda graph: graph.optimize())
+
+    few, many = at_every_history(tmp_path, ask)
+
+    assert few.keys() == many.keys() <= {GET, LIST}
+    # One listing more where the log is long enough to be folded.
+    assert {kind: many[kind] - few[kind] for kind in few} in ({GET: 0, LIST: 0}, {GET: 0, LIST: 1})
+
+
+def test_a_merge_takes_the_same_requests_at_any_history(tmp_path: Path) -> None:
+    def ask(made: Counted) -> Counts:
+        made.graph.branches.create("side")
+        made.write(5, branch="side")
+        made.write(5, type_name="T1")
+        return made.of(lambda graph: graph.merge("side"))
+
+    few, many = at_every_history(tmp_path, ask)
+
+    assert few == many
