@@ -1,9 +1,14 @@
 """An agent's tools over a graph that a server has: what they tell is what they tell of an open one."""
 
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
 
 from omnigraph.api.graph import Graph
 from omnigraph.client.connect import connect
@@ -50,3 +55,20 @@ def test_a_proposal_on_a_served_graph_is_a_branch_of_its_own(tools: Tools) -> No
     told = tools.diff("main", "an-idea", types=["Author"], limit=None)
     assert told["stats"] == {"node:Author": {"inserted": 1, "updated": 0, "deleted": 0}}
     assert [each["id"] for each in told["changes"]] == ["Tiptree"]
+
+
+def test_the_command_takes_a_server_as_any_other(library_server: RunningServer, tmp_path: Path) -> None:
+    words = ["-m", "omnigraph.cli", "mcp", "--server", library_server.url, "--graph", "library", "--allow-writes"]
+    environment = os.environ | {"OMNIGRAPH_HOME": str(tmp_path)}
+
+    async def say() -> tuple[object, object]:
+        async with Client(StdioServerParameters(command=sys.executable, args=words, env=environment)) as client:
+            adds = {"query": 'query q() { insert Author { name: "Russ" } }', "branch": "through-a-server"}
+            done = await client.call_tool("propose", adds)
+            refused = await client.call_tool("query", {"query": BOOKS, "branch": "nothing"})
+            return done.structured_content, refused.structured_content
+
+    done, refused = anyio.run(say)
+    assert isinstance(done, dict) and isinstance(refused, dict)
+    assert (done["branch"], done["affected_nodes"]) == ("through-a-server", 1)
+    assert refused["code"] == "branch_not_found"
