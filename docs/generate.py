@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs.generators import cli_page, errors_page, formats_page, limits_page, python_page
+from docs.generators import cli_page, errors_page, formats_page, http_page, limits_page, python_page
 
 from omnigraph.testing.conflict_table import KINDS, Outcome, Relation, cells
 
@@ -76,6 +76,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/conflicts.md": conflicts,
     "reference/errors.md": errors_page.page,
     "reference/formats.md": formats_page.page,
+    "reference/http.md": http_page.page,
     "reference/limits.md": limits_page.page,
     "reference/python.md": python_page.page,
 }

@@ -48,8 +48,12 @@ def create_app(settings: ServerSettings) -> FastAPI:
         InvalidRequestError: the settings contradict each other, or leave open who may come in.
         GraphError: a graph that must be served cannot be opened.
     """
+    return application(settings, open_graphs(settings))
+
+
+def application(settings: ServerSettings, graphs: Graphs) -> FastAPI:
+    """The application over graphs that are open; see `create_app`."""
     clock = SystemClock()
-    graphs = open_graphs(settings)
     state = ServerState(
         settings=settings,
         graphs=graphs,
