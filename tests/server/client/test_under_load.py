@@ -1,0 +1,156 @@
+"""Many clients at once, servers that die under them, and several servers of one graph."""
+
+import os
+import signal
+import socket
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.clock import SystemClock
+from omnigraph.testing.served import RunningServer
+from omnigraph.testing.storm import (
+    GRAPH,
+    SCHEMA,
+    Storm,
+    items,
+    marks,
+    resident_bytes,
+    statuses,
+    storm_server,
+    storming,
+    tokens,
+)
+
+CLIENTS = 64
+TORTURE_S = 120.0
+# What a server may grow by once all of it is warm: caches have bounds, and what lives as long as a request does not add
+# up. Far below what keeping anything of every request would come to in a long run.
+GROWTH = 1.25
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    """A graph with something to read."""
+    where = str(tmp_path / "graph")
+    with omnigraph.init(where, SCHEMA) as graph:
+        graph.load(items(), mode="append", engine="local", format="jsonl")
+    return where
+
+
+def free_port() -> int:
+    """A port that nobody listens at, for a server that comes back to where it was."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def check_once(url: str, storm: Storm) -> None:
+    """Every acknowledged write is there, once, and nothing else is."""
+    [(_, token), *_] = tokens(1).items()
+    with omnigraph.connect(url, graph=GRAPH, token=token) as graph:
+        assert storm.faults == []
+        assert storm.unseen == []
+        assert marks(graph) == Counter(storm.acknowledged)
+        commits = Counter(each.actor for each in graph.commits.list(kind="mutation"))
+    assert commits == Counter(f"client-{client}" for client, _ in storm.acknowledged)
+
+
+def check_answers(logs: str) -> None:
+    """Nothing was answered but answers."""
+    found = statuses(logs)
+    assert found, "something was asked"
+    assert [status for status in found if status >= 400] == []
+
+
+def calm(address: str, folder: Path, *, more: Callable[[int], bool], warm: int) -> None:
+    """64 clients, and a server that lives."""
+    with storm_server(address, folder, clients=CLIENTS, port=free_port()) as server:
+        with storming([server.url], clients=CLIENTS, more=more) as storm:
+            storm.wait_for(warm)
+            before = resident_bytes(server.process.pid)
+        after = resident_bytes(server.process.pid)
+        check_once(server.url, storm)
+    check_answers(server.logs)
+    assert len(storm.write_s) * 5 < storm.operations, "most of them were reads"
+    assert after < before * GROWTH
+
+
+def deadly(address: str, folder: Path, *, clients: int, more: Callable[[int], bool], at: list[int]) -> None:
+    """A server that is killed each time so many operations were answered, and started again."""
+    port = free_port()
+    logs: list[str] = []
+
+    def killed(server: RunningServer, storm: Storm, operations: int) -> None:
+        storm.wait_for(operations)
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        logs.append(server.logs)
+
+    url = f"http://127.0.0.1:{port}"
+    with storming([url], clients=clients, more=more) as storm:
+        for operations in at:
+            with storm_server(address, folder, clients=clients, port=port) as server:
+                killed(server, storm, operations)
+        with storm_server(address, folder, clients=clients, port=port) as server:
+            storm.wait_for(1_000_000_000)
+            check_once(server.url, storm)
+        logs.append(server.logs)
+    for each in logs:
+        check_answers(each)
+
+
+def test_many_clients_lose_nothing_and_memory_stays(address: str, tmp_path: Path) -> None:
+    calm(address, tmp_path, more=lambda done: done < 10, warm=CLIENTS * 5)
+
+
+def test_each_write_is_there_once_though_the_server_was_killed(address: str, tmp_path: Path) -> None:
+    deadly(address, tmp_path, clients=16, more=lambda done: done < 20, at=[120])
+
+
+def test_two_servers_one_of_them_with_workers_are_one_graph(address: str, tmp_path: Path) -> None:
+    clients = 8
+    with (
+        storm_server(address, tmp_path, clients=clients, port=0) as first,
+        storm_server(address, tmp_path, "--workers", "2", clients=clients, port=0) as second,
+    ):
+        with storming([first.url, second.url], clients=clients, more=lambda done: done < 20) as storm:
+            pass
+        for server in (first, second):
+            check_once(server.url, storm)
+    for server in (first, second):
+        check_answers(server.logs)
+
+
+@pytest.mark.torture
+def test_two_minutes_of_many_clients(address: str, tmp_path: Path) -> None:
+    deadline = SystemClock().monotonic() + TORTURE_S
+    calm(address, tmp_path, more=lambda _: SystemClock().monotonic() < deadline, warm=CLIENTS * 50)
+
+
+@pytest.mark.torture
+def test_two_minutes_of_many_clients_and_a_server_killed_three_times(address: str, tmp_path: Path) -> None:
+    deadline = SystemClock().monotonic() + TORTURE_S
+    deadly(
+        address,
+        tmp_path,
+        clients=CLIENTS,
+        more=lambda _: SystemClock().monotonic() < deadline,
+        at=[CLIENTS * 5, CLIENTS * 15, CLIENTS * 25],
+    )
+
+
+@pytest.mark.torture
+def test_two_minutes_of_many_clients_on_two_servers_with_workers(address: str, tmp_path: Path) -> None:
+    deadline = SystemClock().monotonic() + TORTURE_S
+    workers = str(max(2, os.cpu_count() or 2))
+    with (
+        storm_server(address, tmp_path, "--workers", workers, clients=CLIENTS, port=0) as first,
+        storm_server(address, tmp_path, "--workers", workers, clients=CLIENTS, port=0) as second,
+    ):
+        urls = [first.url, second.url]
+        with storming(urls, clients=CLIENTS, more=lambda _: SystemClock().monotonic() < deadline) as storm:
+            pass
+        check_once(first.url, storm)
