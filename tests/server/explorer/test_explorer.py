@@ -251,6 +251,29 @@ def test_a_merge_is_reviewed_conflict_by_conflict_and_carried_out(look: Look, se
     assert (pages_of(server, "0-1", "merged-into"), pages_of(server, "0-1")) == (400, 399)
 
 
+def test_what_somebody_faster_did_is_reviewed_too(look: Look, server: RunningServer) -> None:
+    with server.client() as client:
+        client.base_url = client.base_url.join("/graphs/library/")
+        for name in ("slow", "fast"):
+            assert client.post("branches", json={"name": name}).status_code == 200
+        for name, isbn, pages in (("slow", "0-3", 1), ("slow", "0-4", 2), ("fast", "0-3", 3)):
+            change = f'query q() {{ update Book set {{ pages: {pages} }} where isbn = "{isbn}" }}'
+            assert client.post("mutate", json={"query": change, "branch": name}).status_code == 200
+        page = look(server).open("branches", words="?source=slow&target=fast&show=merge")
+        page.get_by_role("button", name="All from slow").click()
+        change = 'query q() { update Book set { pages: 4 } where isbn = "0-4" }'
+        assert client.post("mutate", json={"query": change, "branch": "fast"}).status_code == 200
+    merge = page.get_by_role("button", name="Merge into fast")
+    merge.click()
+    expect(page.get_by_role("alert")).to_contain_text("merge conflicts")
+    expect(page.locator("fieldset.conflict")).to_have_count(2)
+    expect(page.get_by_text("1 undecided")).to_be_visible()
+    page.locator("fieldset.conflict").filter(has_text="0-4").get_by_role("radio", name="fast").check()
+    merge.click()
+    expect(page.locator("#status")).to_contain_text("merged slow into fast")
+    assert (pages_of(server, "0-3", "fast"), pages_of(server, "0-4", "fast")) == (1, 4)
+
+
 def test_a_branch_is_made_from_the_one_that_is_shown(look: Look, server: RunningServer) -> None:
     page = look(server).open("branches", branch="idea")
     page.get_by_role("button", name="New branch").click()

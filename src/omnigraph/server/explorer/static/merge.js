@@ -11,7 +11,7 @@ const OUTCOMES = {
 const SHOWN_MAX = 200;
 
 export async function review(place, { graph, source, target, may, say, merged }) {
-  const choices = new Map();
+  const choices = new Map(), decided = new Map();
   const by = el("input", { type: "checkbox", onchange: () => load() });
   const remove = el("input", { type: "checkbox" });
   const message = el("input", { placeholder: "why (kept with the commit)", "aria-label": "Message", class: "grow" });
@@ -33,6 +33,11 @@ export async function review(place, { graph, source, target, may, say, merged })
   async function load() {
     previewed = await graph.merge({ ...asked(), resolve: {}, preview: true });
     choices.clear();
+    // What was decided stays, unless it is about other rows by now.
+    for (const each of previewed.conflicts) {
+      const before = decided.get(keyOf(each));
+      if (before && before.about === aboutOf(each)) choices.set(keyOf(each), before.side);
+    }
     draw();
   }
 
@@ -58,6 +63,8 @@ export async function review(place, { graph, source, target, may, say, merged })
   }
 
   const keyOf = (each) => JSON.stringify([`${each.entity_kind}:${each.type_name}`, each.entity_id]);
+  const aboutOf = (each) => JSON.stringify([each.source, each.target]);
+  const decide = (each, side) => { choices.set(keyOf(each), side); decided.set(keyOf(each), { side, about: aboutOf(each) }); };
   // What breaks a rule is not decided by taking a side of one entity.
   const decides = (each) => each.entity_id !== null && (each.source !== null || each.target !== null);
 
@@ -67,14 +74,14 @@ export async function review(place, { graph, source, target, may, say, merged })
       const row = each[side];
       const facts = row ? el("dl", {}, Object.entries(row).flatMap(([key, value]) => [el("dt", {}, key), el("dd", { class: differs.has(key) ? "differs" : "" }, text(value))])) : el("p", { class: "faint" }, "not there");
       if (side === "base" || !decides(each)) return el("div", { class: "state" }, el("span", { class: "faint" }, name), facts);
-      return el("label", { class: "state" }, el("input", { type: "radio", name: `conflict-${i}`, value: side, onchange: () => { choices.set(keyOf(each), side); count(); } }), name, facts);
+      return el("label", { class: "state" }, el("input", { type: "radio", name: `conflict-${i}`, value: side, checked: choices.get(keyOf(each)) === side, onchange: () => { decide(each, side); count(); } }), name, facts);
     };
     return el("fieldset", { class: "conflict" }, el("legend", {}, `${each.type_name ?? ""} ${each.entity_id ?? ""}`), el("p", { class: "faint" }, each.message),
       el("div", { class: "sides" }, state("source", source), state("base", "before both"), state("target", target)));
   }
 
   function all(side) {
-    for (const each of previewed.conflicts) if (decides(each)) choices.set(keyOf(each), side);
+    for (const each of previewed.conflicts) if (decides(each)) decide(each, side);
     for (const each of body.querySelectorAll(`input[type=radio][value=${side}]`)) each.checked = true;
     count();
   }
@@ -92,10 +99,11 @@ export async function review(place, { graph, source, target, may, say, merged })
       say(done.branch_delete_error ? `merged; ${source} is still there: ${done.branch_delete_error}` : `merged ${source} into ${target}`);
       merged();
     } catch (error) {
-      // Whatever stands in the way now is shown below the choices, which stay.
+      go.disabled = false;
+      // Somebody was faster, or a choice breaks a rule: what there is to decide now is shown, and why.
+      if (error.status === 409) await load().catch(() => {});
       body.querySelector(".error")?.remove();
       body.append(el("pre", { class: "error", role: "alert" }, error.message));
-      go.disabled = false;
     }
   }
 
