@@ -77,7 +77,12 @@ def graph_address(root: str, graph: str | None) -> str:
         InvalidRequestError: there are several.
     """
     store = open_store(storage_root(root), read_only=True)
-    return layout.graph_uri(store.uri, chosen_graph(ledger_state(store).graphs(), graph))
+    known = ledger_state(store).graphs()
+    if graph is not None and graph not in known and is_config_folder(root) and graph in _declared(root)[1].graphs:
+        raise NotFoundError(
+            f"graph '{graph}' is declared and not applied yet; run: omnigraph cluster apply", code="graph_not_applied"
+        )
+    return layout.graph_uri(store.uri, chosen_graph(known, graph))
 
 
 def chosen_graph(graphs: Sequence[str], graph: str | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from omnigraph.cluster import addresses, layout, moments
 from omnigraph.cluster.addresses import Address, Kind
 from omnigraph.cluster.approvals import Approval
-from omnigraph.cluster.changes import Change, Disposition, Operation, held_up, while_needed
+from omnigraph.cluster.changes import Change, Disposition, Operation, fitting, held_up, while_needed
 from omnigraph.cluster.desired import Desired, Resource
 from omnigraph.cluster.diagnostics import Diagnostics, StoppedError
 from omnigraph.cluster.draft import Draft
@@ -132,7 +132,7 @@ class _Apply:
         address, kind, graph = str(change.address), change.address.kind, change.address.graph
         if resource is None:
             if kind is Kind.GRAPH:
-                self._delete_graph(graph, approvals[graph])
+                self._delete_graph(graph, approvals.get(graph, ()))
             self.draft.drop(address)
             return
         if kind is Kind.GRAPH and change.operation is Operation.CREATE:
@@ -149,8 +149,10 @@ class _Apply:
     def _create_graph(self, graph: str) -> None:
         schema = self.desired.resources[str(addresses.schema(graph))]
         self._settled.append(self._note(SidecarKind.GRAPH_CREATE, graph, schema.digest))
-        seen = self.site.graphs.create(graph, schema.body.decode(), actor=self.actor)
-        self._take_in(graph, seen, "graph_create_incomplete")
+        if not self.site.graphs.create(graph, schema.body.decode(), actor=self.actor):
+            message = "the graph was there already, with that very schema"
+            self.site.said.warning("graph_create_skipped", str(addresses.graph(graph)), message)
+        self._take_in(graph, self.site.graphs.look(graph), "graph_create_incomplete")
         self._created.add(graph)
 
     def _apply_schema(self, graph: str, schema: Resource) -> None:
@@ -160,6 +162,11 @@ class _Apply:
         self._take_in(graph, seen, "graph_observation_error")
 
     def _delete_graph(self, graph: str, approvals: Sequence[Approval]) -> None:
+        # The plan lets nothing come here without an approval. What cannot be undone is looked at twice.
+        if not fitting(approvals, graph, config_digest=self.desired.config_digest, state=self._start):
+            address = str(addresses.graph(graph))
+            self.site.said.error("apply_approval_invariant_violation", address, "nobody approved that it goes")
+            raise StoppedError
         note = self._note(SidecarKind.GRAPH_DELETE, graph, "", approval=approvals[0].approval_id)
         if not self.site.graphs.delete(graph):
             address = str(addresses.graph(graph))

@@ -59,8 +59,8 @@ class ClusterGraphs:
             return Seen(is_there=not absent, fault=None if absent else str(fault))
         return Seen(is_there=True, schema_digest=digests.of_bytes(text.encode()), number=number)
 
-    def create(self, graph: str, schema: str, *, actor: str | None) -> Seen:
-        """Make a graph; one that is there already with that very schema will do.
+    def create(self, graph: str, schema: str, *, actor: str | None) -> bool:
+        """Make a graph; one that is there already with that very schema will do, and gives False.
 
         Raises:
             GraphError: it cannot be made, or there is one with another schema.
@@ -68,11 +68,10 @@ class ClusterGraphs:
         try:
             init(self._stores(self.uri(graph)), schema, actor=actor, clock=self._clock, ids=self._ids).close()
         except AlreadyExistsError:
-            seen = self.look(graph)
-            if seen.schema_digest != digests.of_bytes(schema.encode()):
+            if self.look(graph).schema_digest != digests.of_bytes(schema.encode()):
                 raise
-            return seen
-        return self.look(graph)
+            return False
+        return True
 
     def preview(self, graph: str, schema: str) -> SchemaPlan:
         """What giving a graph a schema would do.

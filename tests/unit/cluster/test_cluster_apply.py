@@ -5,8 +5,12 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 import omnigraph
+from omnigraph.cluster import addresses
 from omnigraph.cluster.apply import apply
+from omnigraph.cluster.changes import Change, Operation
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.faults import Fault, Faults
@@ -275,6 +279,36 @@ def test_graphs_that_are_there_already_are_taken_in_by_an_import(cluster: Cluste
         "policy.base": "applied",
     }
     assert codes(cluster.begin()) == {"state_already_exists"}
+
+
+def test_a_graph_that_is_there_already_with_the_declared_schema_is_taken_as_made(cluster: Cluster) -> None:
+    cluster.begin()
+    (cluster.folder / "graphs").mkdir()
+    omnigraph.init(str(cluster.folder / "graphs" / "people.omni"), SCHEMA).close()
+    outcome = cluster.apply()
+    assert codes(outcome) == {"graph_create_skipped"}
+    assert outcome.document["converged"]
+
+
+def test_nothing_is_deleted_without_an_approval_even_if_the_plan_were_wrong(
+    applied_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = applied_cluster
+    cluster.declare(**EMPTY)
+    monkeypatch.setattr("omnigraph.cluster.changes._gone", _gone_without_asking)
+    outcome = cluster.apply()
+    assert codes(outcome, "error") == {"apply_approval_invariant_violation"}
+    with graph(cluster) as opened:
+        assert opened.schema_text() == SCHEMA
+    assert "graph.people" in cluster.state()["applied_revision"]["resources"]
+    assert cluster.state()["applied_revision"]["resources"]["policy.base"]["applies_to"] == ["people"]
+
+
+def _gone_without_asking(address: str, entry: dict[str, str], approved: object) -> Change:
+    """A planted bug."""
+    parsed = addresses.parse(address)
+    assert parsed is not None
+    return Change(parsed, Operation.DELETE, before=entry["digest"])
 
 
 def test_a_graph_that_is_in_the_way_is_never_taken_for_the_declared_one(cluster: Cluster) -> None:

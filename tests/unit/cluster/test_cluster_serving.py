@@ -204,6 +204,10 @@ def test_a_graph_of_a_cluster_is_named_where_there_are_several(two: Cluster) -> 
         graph_address(root, None)
     with pytest.raises(NotFoundError, match="graph 'x' not found; the cluster has other, people"):
         graph_address(root, "x")
+    two.declare(graphs={**TWO, "x": {"schema": "people.pg"}})
+    with pytest.raises(NotFoundError) as caught:
+        graph_address(root, "x")
+    assert caught.value.code == "graph_not_applied"
 
 
 def test_queries_and_policies_are_the_files_ones_beside_a_configuration_and_else_the_applied_ones(two: Cluster) -> None:
