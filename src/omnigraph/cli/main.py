@@ -67,7 +67,7 @@ def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
             raise
         from omnigraph.cli.report import report  # noqa: PLC0415  (only when it went wrong)
 
-        err.write(f"{report(error, where=_where(call))}\n")
+        err.write(f"{report(error, where=_where(call), command=typed.entry.name)}\n")
         return 1
     except Exception as fault:  # people never see a traceback they did not ask for
         if typed.arguments.debug:

@@ -5,6 +5,17 @@ from omnigraph import errors
 _ADVICE = {
     "branch_not_found": "see the branches there are: omnigraph branch list",
     "branch_exists": "choose another name, or delete that branch first",
+    "already_initialized": "choose another place, or use the graph that is there",
+    "tag_exists": "choose another name, or delete that tag first",
+    "point_not_found": "see what there is: omnigraph branch list, omnigraph tag list, omnigraph commit list",
+    "entity_not_found": "look for a misspelled id, or for another branch",
+    "blob_is_null": "choose an entity that has one, or another branch",
+    "blob_range": "see how large it is: omnigraph blob stat",
+    # These messages say it themselves.
+    "no_address": "",
+    "graph_not_found": "",
+    "cluster_managed": "",
+    "policy_tests_failed": "",
     "commit_not_found": "see the commits there are: omnigraph commit list",
     "merge_conflicts": "see them with --preview, then decide: --prefer source|target, --by property or --resolve FILE",
     "too_busy": "others write the same things; run it again",
@@ -21,28 +32,46 @@ _BY_CLASS: tuple[tuple[type[errors.GraphError], str], ...] = (
     (errors.UnavailableError, "see that the storage can be reached, then run it again"),
     (errors.ConflictError, "run it again on the newest state"),
     (errors.LimitError, "ask for less at once"),
+    (errors.AlreadyExistsError, "choose another name"),
+    (errors.NotFoundError, "look for a misspelled name: omnigraph stats tells what there is"),
+    (errors.PermissionDeniedError, "ask whoever runs the server, or log in as somebody else: omnigraph login"),
     (errors.InternalError, "this is a fault of omnigraph: run it again with --debug and report what it prints"),
 )
+# Where nothing better is known: what each command is asked for most.
+_BY_COMMAND = {
+    "load": "correct the file, or put bad records aside with --rejects DIR",
+    "schema apply": "see what it would do, step by step: omnigraph schema plan",
+    "viz query": "draw a query that only reads",
+}
 
 
-def report(error: Exception, *, where: str | None) -> str:
-    """The lines that tell of an error."""
+def report(error: Exception, *, where: str | None, command: str | None = None) -> str:
+    """The lines that tell of an error.
+
+    Args:
+        error: what went wrong.
+        where: the graph it is about.
+        command: what was being done.
+    """
     if not isinstance(error, errors.GraphError):
         return f"error: {error}"
     lines = [f"error: {error}"]
     if where is not None:
         lines.append(f"   at: {where}")
-    advice = _advice(error)
+    advice = _advice(error, command)
     if advice:
         lines.append(f"  try: {advice}")
     lines += [f" note: {note}" for note in getattr(error, "__notes__", ())]
     return "\n".join(lines)
 
 
-def _advice(error: errors.GraphError) -> str:
+def _advice(error: errors.GraphError, command: str | None) -> str:
     if isinstance(error, errors.ParseError) and error.hint:
         return ""  # its report ends with it
     found = _ADVICE.get(error.code)
     if found is not None:
         return found
-    return next((advice for kind, advice in _BY_CLASS if isinstance(error, kind)), "")
+    for kind, advice in _BY_CLASS:
+        if isinstance(error, kind):
+            return advice
+    return "" if command is None else _BY_COMMAND.get(command, f"see what it takes: omnigraph {command} --help")
