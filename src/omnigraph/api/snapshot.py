@@ -1,8 +1,9 @@
 """A graph at one commit: whatever is written later, every read through it shows the same."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -11,7 +12,7 @@ from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
-from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
+from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
 from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
 from omnigraph.language.query.lifted import compile_lifted
@@ -24,6 +25,8 @@ from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
+
+_Batch = TypeVar("_Batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +109,7 @@ class Snapshot:
         try:
             rows = self._engine.run(at, compiled, bound, schema=self._accepted.schema, limits=limits)
         except FormatError as fault:
-            from omnigraph.api.pruning import as_reclaimed  # noqa: PLC0415  (what sweeps, for a file that is gone)
-
-            raise as_reclaimed(self._parts, at.record, fault) from fault
+            raise self._told(fault) from fault
         return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
 
     def stream(
@@ -134,11 +135,15 @@ class Snapshot:
             ParseError: the text is wrong.
             InvalidRequestError: the query writes, a parameter is missing, or a value does not fit.
             LimitError: it needs more memory than it may use; also later, when rows are asked for.
+            ReclaimedError: the commit was pruned since, and its data is gone; likewise.
         """
         at = self._open()
         compiled, bound = self._bound(query, params, name)
-        columns, batches = self._engine.stream(at, compiled, bound, schema=self._accepted.schema, limits=limits)
-        return ResultStream(columns, batches, query_name=compiled.name, branch=self._head_of, commit=at.commit)
+        with self._telling():
+            columns, batches = self._engine.stream(at, compiled, bound, schema=self._accepted.schema, limits=limits)
+        return ResultStream(
+            columns, self._watched(batches), query_name=compiled.name, branch=self._head_of, commit=at.commit
+        )
 
     def explain(self, query: str | PreparedQuery, *, name: str | None = None) -> str:
         """How a query or mutation would be carried out, as text for people.
@@ -170,7 +175,8 @@ class Snapshot:
         Raises:
             NotFoundError: there is no such type.
         """
-        return self._open().count(self.entity(type_name).type_key)
+        with self._telling():
+            return self._open().count(self.entity(type_name).type_key)
 
     def neighbourhood(
         self,
@@ -200,7 +206,8 @@ class Snapshot:
         entity = self.entity(type_name)
         if not isinstance(entity, NodeType):
             raise InvalidRequestError(f"'{type_name}' is an edge type: a neighbourhood is that of a node")
-        return neighbourhood(self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit)
+        with self._telling():
+            return neighbourhood(self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit)
 
     def export_arrow(self, type_name: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """All rows of a type, a batch at a time, so that memory does not follow the size of the type.
@@ -222,7 +229,8 @@ class Snapshot:
         if unknown:
             raise NotFoundError(f"{type_name} has no column '{unknown[0]}'", code="column_not_found")
         fields = [table.schema.field(name) for name in names]
-        return pa.RecordBatchReader.from_batches(pa.schema(fields), map(outward, table.batches(columns=names)))
+        batches = self._watched(map(outward, table.batches(columns=names)))
+        return pa.RecordBatchReader.from_batches(pa.schema(fields), batches)
 
     def stored_blob(self, type_key: str, id: str, column: str) -> StoredBlob | None:
         """A cell of a blob property as it is stored; `Graph.blob` gives the blob itself.
@@ -280,7 +288,26 @@ class Snapshot:
         return compiled, Params({**bound.values, **lifted}) if lifted else bound
 
     def _table(self, type_name: str) -> Table:
-        return self._open().table(self.entity(type_name).type_key)
+        with self._telling():
+            return self._open().table(self.entity(type_name).type_key)
+
+    def _told(self, fault: FormatError) -> GraphError:
+        """What a file that cannot be read means: the commit was pruned, or the graph is damaged."""
+        from omnigraph.api.pruning import as_reclaimed  # noqa: PLC0415  (what sweeps, for a file that is gone)
+
+        return as_reclaimed(self._parts, self.record, fault)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except FormatError as fault:
+            raise self._told(fault) from fault
+
+    def _watched(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
+        """Batches as they are asked for; a sweep may come before the last."""
+        with self._telling():
+            yield from batches
 
     def entity(self, type_name: str) -> EntityType:
         """A type there is.

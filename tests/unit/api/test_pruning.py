@@ -1,6 +1,6 @@
 """Pruning, sweeping, cleanup and leases as callers meet them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -284,6 +284,43 @@ def test_a_snapshot_whose_commit_was_pruned_and_swept_says_so(graph: Graph) -> N
             snapshot.query(AGES)
         assert caught.value.code == "version_reclaimed"
         assert age(reader) == 2
+
+
+READS: dict[str, Callable[[Snapshot], object]] = {
+    "query": lambda snapshot: snapshot.query(AGES),
+    "stream": lambda snapshot: list(snapshot.stream(AGES)),
+    "count": lambda snapshot: snapshot.count("Person"),
+    "export": lambda snapshot: snapshot.export_arrow("Person").read_all(),
+    "neighbourhood": lambda snapshot: snapshot.neighbourhood("Person", "ada"),
+    "lance": lambda snapshot: snapshot.lance_table("Person"),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_every_way_to_read_says_that_a_commit_was_pruned(graph: Graph, read: str) -> None:
+    set_age(graph, 1)
+    with omnigraph.open(graph.uri, options=EAGER) as reader:
+        snapshot = reader.snapshot()
+        set_age(graph, 2)
+        graph.cleanup(keep=1, confirm=True)
+
+        with pytest.raises(ReclaimedError, match="was pruned"):
+            READS[read](snapshot)
+        READS[read](reader.snapshot())
+
+
+@pytest.mark.parametrize("read", READS)
+def test_within_the_window_no_prune_or_sweep_disturbs_a_reader(tmp_path: Path, clock: ManualClock, read: str) -> None:
+    with omnigraph.init(tmp_path / "graph", SCHEMA, options=FAST, clock=clock) as graph:
+        set_age(graph, 1)
+        with omnigraph.open(graph.uri, options=FAST, clock=clock) as reader:
+            snapshot = reader.snapshot()
+            for each in range(5):
+                clock.advance(60)
+                set_age(graph, each, prune_previous=True)
+                graph.sweep(older_than=0)
+
+            READS[read](snapshot)
 
 
 def test_a_read_of_the_newest_that_loses_the_race_looks_again(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
