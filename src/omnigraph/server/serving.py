@@ -66,8 +66,12 @@ def listening(bind: str) -> socket.socket:
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
         raise InvalidRequestError(f"--bind takes HOST:PORT, not '{bind}'")
     host = host.strip("[]")
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    # With its protocol named: only then does asyncio send small answers at once, instead of 40 ms later.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # An answer goes out in several pieces: without this the second waits until the first is acknowledged, 40 ms later.
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         made.bind((host or "0.0.0.0", int(port)))
     except OSError as fault:
