@@ -54,11 +54,11 @@ def page() -> str:
         if schema.get("type") != "object" or "properties" not in schema:
             continue
         required = set(schema.get("required", ()))
-        rows = [
+        members = [
             (f"`{member}{'' if member in required else '?'}`", _shown(of), of.get("description", ""))
             for member, of in schema["properties"].items()
         ]
-        parts += [f"### {name}", schema.get("description", ""), _table(("member", "type", ""), rows)]
+        parts += [f"### {name}", schema.get("description", ""), _table(("member", "type", ""), members)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

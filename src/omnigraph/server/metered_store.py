@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from omnigraph.clock import Clock
 from omnigraph.server import metrics
+from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore, StoreError
 from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
-from omnigraph.storage.paths import LOGS, RECOVERY
 
 
 class MeteredStore(ForwardingStore):
@@ -37,12 +37,12 @@ class MeteredStore(ForwardingStore):
             self._note(kind, path, outcome)
 
     def _note(self, kind: RequestKind, path: str, outcome: str) -> None:
-        if kind is RequestKind.PUT_IF_ABSENT and path.startswith(LOGS):
+        if kind is RequestKind.PUT_IF_ABSENT and path.startswith(paths.LOGS):
             if outcome == "ok":
                 metrics.COMMITS.labels(self._graph).inc()
             elif outcome == "taken":
                 metrics.REBASES.labels(self._graph).inc()
-        elif path.startswith(RECOVERY) and outcome == "ok":
+        elif path.startswith(paths.RECOVERY) and outcome == "ok":
             if kind in (RequestKind.PUT, RequestKind.PUT_IF_ABSENT):
                 metrics.INTENTS_NOTED.labels(self._graph).inc()
             elif kind in (RequestKind.DELETE, RequestKind.DELETE_PREFIX):
