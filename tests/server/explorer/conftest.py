@@ -31,13 +31,13 @@ BOOKS = (
 )
 POLICY = """
 version: 1
-groups: { readers: [ann], editors: [bob] }
+groups: { readers: [ann], editors: [bob], guests: [cyd] }
 protected_branches: [main]
 rules:
-  - id: all-read
-    allow: { actors: { group: readers }, actions: [read], branch_scope: unprotected }
-  - id: readers-read-names
+  - id: readers-read
     allow: { actors: { group: readers }, actions: [read] }
+  - id: guests-read-ideas
+    allow: { actors: { group: guests }, actions: [read], branch_scope: unprotected }
   - id: editors-read
     allow: { actors: { group: editors }, actions: [read] }
   - id: editors-write
@@ -82,18 +82,20 @@ def make_library(folder: Path, *, readers: int) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """An open server, shared by the tests of a module: write only what is your own."""
     with served(
-        "--store", str(make_library(tmp_path_factory.mktemp("explored"), readers=3_000)), "--unauthenticated"
+        "--store", str(make_library(tmp_path_factory.mktemp("explored"), readers=2_000)), "--unauthenticated"
     ) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server with tokens: ann reads, bob also writes and merges."""
+    """A server with tokens: ann reads, bob also writes and merges, cyd reads what is not protected."""
     folder = tmp_path_factory.mktemp("guarded")
     (folder / "policy.yaml").write_text(POLICY)
     words = ("--store", str(make_library(folder, readers=2)), "--policy", str(folder / "policy.yaml"))
-    tokens = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"ann": "token-of-ann", "bob": "token-of-bob"})}
+    tokens = {
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({each: f"token-of-{each}" for each in ("ann", "bob", "cyd")})
+    }
     with served(*words, environment=tokens) as running:
         yield running
 

@@ -48,6 +48,16 @@ function option(select, names, chosen) {
   select.replaceChildren(...names.map((each) => el("option", { value: each, selected: each === chosen }, each)));
 }
 
+// What stands around every view: which graphs, branches and views there are to choose from.
+function frame({ graph, branch, view }, ids, names) {
+  option(picks.graph, ids.includes(graph) ? ids : [graph, ...ids], graph);
+  option(picks.branch, names.includes(branch) ? names : [branch, ...names], branch);
+  document.getElementById("leave").hidden = !hasToken();
+  document.title = `${VIEWS[view].title} · ${graph}`;
+  document.getElementById("views").replaceChildren(...Object.entries(VIEWS).map(([key, each], i) => el("a",
+    { href: address({ graph, branch, view: key }), "aria-current": key === view ? "page" : null, title: `${each.title} (${i + 1})` }, each.title)));
+}
+
 async function show({ again = false } = {}) {
   const mine = ++latest, wanted = read();
   // A view that can follow its own words need not be made again.
@@ -63,7 +73,10 @@ async function show({ again = false } = {}) {
     if (!wanted.graph) { await name(); return; }
     here = wanted;
     const graph = graphOf(wanted.graph), { branch, view, params } = wanted;
-    const names = await graph.branches();
+    // Who may read a branch need not be told which others there are.
+    const names = await graph.branches().catch((error) => { if (error.status === 403) return [branch]; throw error; });
+    if (mine !== latest) return;
+    frame(wanted, ids, names);
     if (!names.includes(branch)) throw new Error(`There is no branch ${branch}.`);
     const [types, allowed] = await Promise.all([graph.types(branch), graph.permissions(branch)]);
     const targets = new Map([[branch, allowed.actions]]);
@@ -72,20 +85,17 @@ async function show({ again = false } = {}) {
       if (names.includes(target)) targets.set(target, (await graph.permissions(target)).actions);
     }
     if (mine !== latest) return;
-    option(picks.graph, ids.includes(wanted.graph) ? ids : [wanted.graph, ...ids], wanted.graph);
-    option(picks.branch, names, branch);
     document.getElementById("actor").textContent = allowed.actor_id ?? "";
-    document.getElementById("leave").hidden = !hasToken();
-    document.title = `${VIEWS[view].title} · ${wanted.graph}`;
-    document.getElementById("views").replaceChildren(...Object.entries(VIEWS).map(([key, each], i) => el("a",
-      { href: address({ graph: wanted.graph, branch, view: key }), "aria-current": key === view ? "page" : null, title: `${each.title} (${i + 1})` }, each.title)));
     main.className = VIEWS[view].full ? "full" : "";
-    main.replaceChildren();
-    mounted = await VIEWS[view].mount(main, {
+    // A place of its own: whoever is overtaken by another view goes on where nobody sees it.
+    const place = el("div", { class: "view" });
+    main.replaceChildren(place);
+    const made = await VIEWS[view].mount(place, {
       graph, branch, types, params, say, fail, go,
       may: (action, on = branch) => Boolean(targets.get(on)?.[action]),
       refresh: (changes) => { if (changes) go(changes); else show({ again: true }); },
-    }) || {};
+    });
+    if (mine === latest) mounted = made || {};
   } catch (error) {
     if (mine !== latest) return;
     main.className = "";

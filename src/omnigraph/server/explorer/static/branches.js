@@ -7,7 +7,7 @@ export const title = "Branches";
 const MOST = 500;
 
 export async function mount(root, { graph, branch, types, params, say, fail, go, may, refresh }) {
-  const names = await graph.branches();
+  const names = await graph.branches().catch((error) => { if (error.status === 403) return [branch]; throw error; });
   const source = params.get("source") ?? (branch === "main" ? null : branch), target = params.get("target") ?? "main";
   const list = el("ul", { class: "list" }, names.map((name) => el("li", {}, el("button", {
     type: "button", "aria-current": name === source ? "true" : null, onclick: () => go({ params: { source: name, target } }) }, name))));
