@@ -318,6 +318,8 @@ YAML_CHARACTERS_MAX = 4 * 1024**2
 YAML_DEPTH_MAX = 32
 # Tries to read or put one of a cluster's own documents while others change them.
 CLUSTER_PUT_ATTEMPTS_MAX = 5
+# Stored queries and policies of a cluster that are read at once.
+CLUSTER_READS_AT_ONCE = 8
 # States of a cluster's ledger that are kept, and in it notes of what was finished after a death.
 CLUSTER_REVISIONS_KEPT = 16
 CLUSTER_RECOVERIES_KEPT = 100

@@ -12,6 +12,7 @@ from typing import Any
 from omnigraph.cluster import addresses, layout, moments
 from omnigraph.cluster.addresses import Address, Kind
 from omnigraph.cluster.approvals import Approval
+from omnigraph.cluster.catalog import payload_path
 from omnigraph.cluster.changes import Change, Disposition, Operation, fitting, held_up, while_needed
 from omnigraph.cluster.desired import Desired, Resource
 from omnigraph.cluster.diagnostics import Diagnostics, StoppedError
@@ -22,7 +23,7 @@ from omnigraph.cluster.outcome import Outcome
 from omnigraph.cluster.planning import planned
 from omnigraph.cluster.recovery import recover
 from omnigraph.cluster.sidecars import Sidecar, SidecarKind
-from omnigraph.cluster.site import Means, Site, payload_path, usual_means
+from omnigraph.cluster.site import Means, Site, usual_means
 from omnigraph.cluster.state import Status
 from omnigraph.errors import GraphError
 

@@ -1,8 +1,23 @@
 """Texts that a cluster stores under their digests."""
 
-from omnigraph.cluster import digests
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from omnigraph import limits
+from omnigraph.cluster import digests, layout
+from omnigraph.cluster.addresses import Kind, parse
 from omnigraph.errors import FormatError, GraphError
 from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
+
+
+def payload_path(address: str, digest: str) -> str | None:
+    """Where the text of a resource is stored; None for those that have none."""
+    parsed = parse(address)
+    if parsed is not None and parsed.kind is Kind.QUERY:
+        return layout.query_payload(parsed.graph, parsed.name, digest)
+    if parsed is not None and parsed.kind is Kind.POLICY:
+        return layout.policy_payload(parsed.name, digest)
+    return None
 
 
 def payload(store: ObjectStore, path: str, digest: str) -> str:
@@ -17,6 +32,33 @@ def payload(store: ObjectStore, path: str, digest: str) -> str:
         raise FormatError(f"there is nothing at {path}", code="catalog_payload_missing") from None
     except GraphError as fault:
         raise FormatError(f"{path} cannot be read: {fault}", code="catalog_payload_read_error") from fault
-    if digests.of_bytes(body) != digest:
-        raise FormatError(f"{path} is not what was applied", code="catalog_payload_digest_mismatch")
+    found = digests.of_bytes(body)
+    if found != digest:
+        message = f"{path} is not what was applied: it has the digest {found}"
+        raise FormatError(message, code="catalog_payload_digest_mismatch")
     return body.decode()
+
+
+def payloads(store: ObjectStore, wanted: Mapping[str, str]) -> dict[str, str | FormatError]:
+    """The stored texts of many resources, several read at once.
+
+    Args:
+        store: of the cluster.
+        wanted: digests by address; resources without a text are passed over.
+
+    Returns:
+        By address the text, or what is wrong with it.
+    """
+    paths = {address: payload_path(address, digest) for address, digest in wanted.items()}
+
+    def read(address: str, path: str) -> str | FormatError:
+        try:
+            return payload(store, path, wanted[address])
+        except FormatError as damage:
+            return damage
+
+    stored = {address: path for address, path in paths.items() if path is not None}
+    if not stored:
+        return {}
+    with ThreadPoolExecutor(limits.CLUSTER_READS_AT_ONCE) as pool:
+        return dict(zip(stored, pool.map(read, stored, stored.values()), strict=True))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from omnigraph.cluster import addresses, digests, layout
 from omnigraph.cluster.addresses import Kind
-from omnigraph.cluster.catalog import payload
+from omnigraph.cluster.catalog import payloads
 from omnigraph.cluster.config import read_config
 from omnigraph.cluster.declared import DeclaredProvider
 from omnigraph.cluster.desired import is_config_folder, storage_of
@@ -29,6 +29,8 @@ from omnigraph.storage.object_stores.open import open_store
 
 _EMBED = "OMNIGRAPH_EMBED_"
 _NOT_INSTALLED = "not_installed"
+# Stored texts by address, or what is wrong with them.
+_Stored = Mapping[str, str | FormatError]
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -93,7 +95,8 @@ def applied(root: str | os.PathLike[str], *, require_all: bool = False) -> Appli
     store = open_store(storage_root(root), read_only=True)
     state = ledger_state(store)
     pending = _under_way(store)
-    graphs = tuple(_graph(store, state, each, pending.get(each)) for each in state.graphs())
+    stored = payloads(store, state.digests)
+    graphs = tuple(_graph(store.uri, state, stored, each, pending.get(each)) for each in state.graphs())
     if not graphs:
         raise InvalidRequestError(
             f"the cluster at {store.uri} has no graphs; declare some, then run: omnigraph cluster apply",
@@ -105,7 +108,7 @@ def applied(root: str | os.PathLike[str], *, require_all: bool = False) -> Appli
             f"the cluster at {store.uri} cannot be served: {'; '.join(aside)}", code="cluster_no_healthy_graphs"
         )
     try:
-        own = _policy(store, state, layout.CLUSTER_SCOPE, rules.Kind.SERVER)
+        own = _policy(state, stored, layout.CLUSTER_SCOPE, rules.Kind.SERVER)
     except FormatError as damage:
         raise InvalidRequestError(f"the cluster's own policy cannot be used: {damage}", code=damage.code) from None
     return Applied(store.uri, state.revision, state.config_digest, graphs, own)
@@ -190,8 +193,8 @@ def _under_way(store: ObjectStore) -> dict[str, str]:
     return {each.graph_id: f"{each.kind} of {each.started_at} was not finished" for each in pending}
 
 
-def _graph(store: ObjectStore, state: State, graph: str, under_way: str | None) -> ServedGraph:
-    uri = layout.graph_uri(store.uri, graph)
+def _graph(root: str, state: State, stored: _Stored, graph: str, under_way: str | None) -> ServedGraph:
+    uri = layout.graph_uri(root, graph)
     if under_way is not None:
         return ServedGraph(graph, uri, quarantine=f"cluster_recovery_pending: {under_way}")
     try:
@@ -199,11 +202,8 @@ def _graph(store: ObjectStore, state: State, graph: str, under_way: str | None) 
         return ServedGraph(
             graph,
             uri,
-            queries={
-                name: payload(store, layout.query_payload(graph, name, digest), digest)
-                for name, digest in state.queries(graph).items()
-            },
-            policy=_policy(store, state, graph, rules.Kind.GRAPH),
+            queries={name: _text(stored, str(addresses.query(graph, name))) for name in state.queries(graph)},
+            policy=_policy(state, stored, graph, rules.Kind.GRAPH),
             provider=_provider(state, entry.get("embedding_provider")),
             external_blobs=ExternalBlobPolicy.from_document(entry.get("external_blob_policy", {})),
         )
@@ -220,7 +220,14 @@ def _entry(state: State, graph: str) -> Entry:
     return entry
 
 
-def _policy(store: ObjectStore, state: State, scope: str, kind: rules.Kind) -> Policy | None:
+def _text(stored: _Stored, address: str) -> str:
+    found = stored[address]
+    if isinstance(found, FormatError):
+        raise found
+    return found
+
+
+def _policy(state: State, stored: _Stored, scope: str, kind: rules.Kind) -> Policy | None:
     bound = []
     for address, entry in sorted(state.resources.items()):
         parsed = addresses.parse(address)
@@ -229,20 +236,17 @@ def _policy(store: ObjectStore, state: State, scope: str, kind: rules.Kind) -> P
         if "applies_to" not in entry:
             raise FormatError(f"the ledger does not say what {address} is for", code="policy_bindings_missing")
         if scope in entry["applies_to"]:
-            bound.append((parsed.name, str(entry["digest"])))
+            bound.append(address)
     if len(bound) > 1:
-        raise FormatError(
-            f"{' and '.join(name for name, _ in bound)} are for the same", code="duplicate_policy_binding"
-        )
+        raise FormatError(f"{' and '.join(bound)} are for the same", code="duplicate_policy_binding")
     if not bound:
         return None
-    name, digest = bound[0]
     try:
-        return Policy.parse(payload(store, layout.policy_payload(name, digest), digest), kind=kind)
+        return Policy.parse(_text(stored, bound[0]), kind=kind)
     except InvalidRequestError as fault:
         if fault.code == _NOT_INSTALLED:
             raise
-        raise FormatError(f"policy.{name}: {fault}", code="policy_invalid") from None
+        raise FormatError(f"{bound[0]}: {fault}", code="policy_invalid") from None
 
 
 def _provider(state: State, name: str | None) -> DeclaredProvider | None:

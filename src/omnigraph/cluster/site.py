@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.clock import Clock, SystemClock
-from omnigraph.cluster import digests, layout
-from omnigraph.cluster.addresses import Kind, parse
+from omnigraph.cluster import layout
 from omnigraph.cluster.approvals import Approvals
+from omnigraph.cluster.catalog import payloads
 from omnigraph.cluster.desired import Configuration, read_configuration, read_place
 from omnigraph.cluster.diagnostics import Diagnostics, StoppedError
 from omnigraph.cluster.graphs import ClusterGraphs, Stores
@@ -17,10 +17,13 @@ from omnigraph.cluster.ledger import Ledger, Written
 from omnigraph.cluster.lock import Held, Lock, LockFaultError
 from omnigraph.cluster.sidecars import Sidecars
 from omnigraph.cluster.state import LedgerFaultError, State
-from omnigraph.errors import GraphError
+from omnigraph.errors import FormatError, GraphError
 from omnigraph.ids import IdSource, UlidSource
-from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
+from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
+
+# What whoever compares with the ledger calls it.
+_AS_LEDGER_SAYS = {"catalog_payload_digest_mismatch": "catalog_payload_mismatch"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,21 +189,11 @@ class Site:
 
     def lost_payloads(self, state: State) -> dict[str, tuple[str, str]]:
         """The resources whose stored text is not as the ledger says, with a diagnostic's code and the reason."""
-        found = {}
-        for address, digest in state.digests.items():
-            path = payload_path(address, digest)
-            if path is None:
-                continue
-            try:
-                actual = digests.of_bytes(self.store.get(path))
-            except ObjectNotFound:
-                found[address] = ("catalog_payload_missing", f"there is nothing at {path}")
-            except GraphError as fault:
-                found[address] = ("catalog_payload_read_error", f"{path} cannot be read: {fault}")
-            else:
-                if actual != digest:
-                    found[address] = ("catalog_payload_mismatch", f"{path} has the digest {actual}")
-        return found
+        return {
+            address: (_AS_LEDGER_SAYS.get(damage.code, damage.code), damage.message)
+            for address, damage in payloads(self.store, state.digests).items()
+            if isinstance(damage, FormatError)
+        }
 
     def observations(self) -> dict[str, Any]:
         """What there is to know about the ledger and the lock."""
@@ -236,13 +229,3 @@ class Site:
             message = f"{each.kind} of {each.started_at} was not finished; run: omnigraph cluster apply"
             self.said.warning("cluster_recovery_pending", f"graph.{each.graph_id}", message)
         return [each.graph_id for each in pending]
-
-
-def payload_path(address: str, digest: str) -> str | None:
-    """Where the text of a resource is stored; None for those that have none."""
-    parsed = parse(address)
-    if parsed is not None and parsed.kind is Kind.QUERY:
-        return layout.query_payload(parsed.graph, parsed.name, digest)
-    if parsed is not None and parsed.kind is Kind.POLICY:
-        return layout.policy_payload(parsed.name, digest)
-    return None
