@@ -98,8 +98,15 @@ def read(warn: Callable[[str], None]) -> Config:
 
 
 def token_for(config: Config, url: str) -> str | None:
-    """The token for a server's address: that of the configured server whose address is the longest prefix of it."""
-    fitting = [(len(base), name) for name, base in config.servers.items() if url.startswith(base.rstrip("/"))]
+    """The token for a server's address: that of the configured server whose address is the longest prefix of it.
+
+    A prefix ends where a part of the address ends: the token of `https://host` is not for `https://host.elsewhere`.
+    """
+    fitting = [
+        (len(base), name)
+        for name, base in config.servers.items()
+        if f"{url.rstrip('/')}/".startswith(f"{base.rstrip('/')}/")
+    ]
     if fitting:
         name = max(fitting)[1]
         from_variable = os.environ.get(f"OMNIGRAPH_TOKEN_{name.upper().replace('-', '_')}")

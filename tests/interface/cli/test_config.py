@@ -139,3 +139,15 @@ def test_the_token_of_an_address_is_that_of_the_longest_server_it_begins_with(
     assert config.token_for(found, "https://host/a/b/graphs") == "of-lab"
     monkeypatch.setenv("OMNIGRAPH_TOKEN_MY_LAB", "from-variable")
     assert config.token_for(found, "https://host/a/b") == "from-variable"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://host.example/a", "https://host/ab", "https://hostile/a", "https://host:8443/a", "http://host/a"],
+)
+def test_a_token_goes_to_no_address_that_only_begins_like_that_of_its_server(
+    run: Run, operator_home: Path, address: str
+) -> None:
+    configure(operator_home, SERVERS)
+    run("login", "prod", "--token", "of-prod")
+    assert config.token_for(config.read(pytest.fail), address) is None
