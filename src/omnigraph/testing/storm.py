@@ -108,7 +108,12 @@ def storm_server(address: str, folder: Path, *words: str, clients: int, port: in
 
 @contextmanager
 def storming(
-    urls: list[str], *, clients: int, more: Callable[[int], bool], clock: Clock | None = None
+    urls: list[str],
+    *,
+    clients: int,
+    more: Callable[[int], bool],
+    writes: bool = True,
+    clock: Clock | None = None,
 ) -> Iterator[Storm]:
     """Clients that go on until each has had enough; at the end of the block they have.
 
@@ -116,6 +121,7 @@ def storming(
         urls (list[str]): of servers; clients are spread over them.
         clients (int): how many.
         more (Callable[[int], bool]): whether a client that has done so many operations goes on.
+        writes (bool): whether one of ten operations is a write; else all of them are reads.
         clock (Clock | None): measures how long things take.
 
     Yields:
@@ -128,7 +134,7 @@ def storming(
         threading.Thread(
             target=_client,
             args=(storm, urls[each % len(urls)], each, known[f"client-{each}"]),
-            kwargs={"more": more, "clock": clock},
+            kwargs={"more": more, "writes": writes, "clock": clock},
         )
         for each in range(clients)
     ]
@@ -141,13 +147,15 @@ def storming(
             thread.join()
 
 
-def _client(storm: Storm, url: str, number: int, token: str, *, more: Callable[[int], bool], clock: Clock) -> None:
+def _client(
+    storm: Storm, url: str, number: int, token: str, *, more: Callable[[int], bool], writes: bool, clock: Clock
+) -> None:
     try:
         with connect(url, graph=GRAPH, token=token, patience_s=_PATIENCE_S) as graph:
             done = serial = 0
             while more(done):
                 # Some begin with a write and some with reads, so that writes come at all times.
-                is_write = (done + number) % WRITE_EVERY == 0
+                is_write = writes and (done + number) % WRITE_EVERY == 0
                 began = clock.monotonic()
                 if is_write:
                     _write(storm, graph, number, serial)

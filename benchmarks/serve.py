@@ -1,0 +1,85 @@
+"""A server under many clients: how much it answers, how fast, and how much of that time is the store's.
+
+64 clients, each with connections of its own, read and write one branch in the ratio of nine to one; clients run in
+this process and take their share of the machine from the server. The store is local disk, once as durable as it gets.
+What the store takes is what its requests add up to while a request runs, tables of Lance not among them: those are
+read and written by Lance itself.
+"""
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import httpx
+
+import omnigraph
+from benchmarks.report import Figure, Scale, alone, run
+from omnigraph.testing.served import RunningServer
+from omnigraph.testing.storm import SCHEMA, Storm, items, storm_server, storming, tokens
+
+CLIENTS = 64
+
+
+def measure(scale: Scale) -> Iterable[Figure]:
+    """Every figure, one after the other."""
+    folder = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
+    try:
+        for clients in (1, 8, CLIENTS):
+            address = str(folder / f"graph-{clients}")
+            with omnigraph.init(address, SCHEMA) as graph:
+                graph.load(items(), mode="append", engine="local", format="jsonl")
+            yield from _measured(address, folder, clients, each=scale.pick(full=200, quick=10 if clients > 8 else 40))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _measured(address: str, folder: Path, clients: int, *, each: int) -> Iterable[Figure]:
+    with storm_server(address, folder, clients=clients, port=0) as server:
+        _stormed(server, clients, each=3, writes=False)  # so that plans are made and columns are in memory
+        before = _numbers(server)
+        began = time.perf_counter()
+        storm = _stormed(server, clients, each=each)
+        took_s = time.perf_counter() - began
+        after = _numbers(server)
+    what = f"{clients} clients, 90 % reads" if clients > 1 else "1 client, 90 % reads"
+    yield alone(f"{what}: answered", storm.operations / took_s, "requests/s")
+    yield alone(f"{what}: a read, median", _at(storm.read_s, 50), "ms")
+    yield alone(f"{what}: a read, 99 of 100", _at(storm.read_s, 99), "ms")
+    yield alone(f"{what}: a write, median", _at(storm.write_s, 50), "ms")
+    yield alone(f"{what}: a write, 99 of 100", _at(storm.write_s, 99), "ms")
+    store_s, request_s = (after[name] - before[name] for name in ("store", "request"))
+    yield alone(f"{what}: share of the answering time spent in the store", 100 * store_s / request_s, "%")
+
+
+def _stormed(server: RunningServer, clients: int, *, each: int, writes: bool = True) -> Storm:
+    with storming([server.url], clients=clients, more=lambda done: done < each, writes=writes) as storm:
+        pass
+    if storm.faults or storm.unseen:
+        raise RuntimeError(f"clients met faults: {(storm.faults + storm.unseen)[:3]}")
+    return storm
+
+
+def _at(seconds: Sequence[float], percentile: int) -> float:
+    """A percentile, in milliseconds."""
+    return statistics.quantiles(seconds, n=100, method="inclusive")[percentile - 1] * 1_000
+
+
+def _numbers(server: RunningServer) -> dict[str, float]:
+    """Seconds the server spent on requests to graphs, and of those in the store."""
+    [(_, token), *_] = tokens(1).items()
+    answer = httpx.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {token}"}).raise_for_status()
+    found = {"store": 0.0, "request": 0.0}
+    for line in answer.text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if name.startswith("omnigraph_store_request_seconds_sum"):
+            found["store"] += float(value)
+        elif name.startswith("omnigraph_request_seconds_sum") and "/graphs/" in name:
+            found["request"] += float(value)
+    return found
+
+
+if __name__ == "__main__":
+    run("serve", measure)
