@@ -6,6 +6,7 @@ from omnigraph.cli.arguments import add_branch, add_query, query_params, query_t
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.results import add_form, form_of, show_result
+from omnigraph.errors import InvalidRequestError
 
 _EXAMPLES = """\
   omnigraph query --store ./library -e 'query q() { match { $b: Book } return { $b.title } limit 5 }'
@@ -17,6 +18,8 @@ def _arguments(parser: ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     add_branch(where)  # type: ignore[arg-type]  # a group takes arguments as a parser does
     where.add_argument("--snapshot", metavar="COMMIT", help="read at this commit instead")
+    where.add_argument("--tag", metavar="TAG", help="read at the commit of this tag instead")
+    parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")
     add_form(parser)
 
 
@@ -24,13 +27,16 @@ def _run(call: Call) -> int:
     args = call.args
     form, params = form_of(call), query_params(args)
     if call.is_by_name:
+        if args.tag is not None or args.at is not None:
+            raise InvalidRequestError("a stored query is asked at a branch or a commit; name no tag and no time")
         with call.served(call.scope) as remote:
             document = remote.invoke(args.name, params, branch=args.branch, commit=args.snapshot, expect_mutation=False)
         show_result(call, document, form)
         return 0
     text = query_text(args)
     with call.asked() as graph:
-        result = graph.query(text, params, name=args.name, branch=args.branch, commit=args.snapshot)
+        where = {"branch": args.branch, "commit": args.snapshot, "tag": args.tag, "at": args.at}
+        result = graph.query(text, params, name=args.name, **where)
         show_result(call, result.to_json(), form)
     return 0
 
