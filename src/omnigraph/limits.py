@@ -303,9 +303,12 @@ AGENT_BYTES_MAX = 256 * 1024
 # How long one of its queries may run, and the properties that one search looks through.
 AGENT_QUERY_S_MAX = 60.0
 AGENT_SEARCHED_PROPERTIES_MAX = 64
-# What the explorer asks for: matches or changes in one drawing, commits of a branch, the text before a word, words.
+# What is drawn: matches or changes at most, commits of a branch, branches and tags of a history.
 DRAWING_MAX = 5_000
 DRAWN_COMMITS = 200
+DRAWN_BRANCHES_MAX = 50
+DRAWN_TAGS_MAX = 1_000
+# Where somebody types: the text before a word, and the words that are offered.
 COMPLETED_TEXT_MAX = 100_000
 COMPLETIONS_MAX = 50
 

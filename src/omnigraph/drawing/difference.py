@@ -10,7 +10,7 @@ from omnigraph.model.schema import EdgeType, Schema
 _MARKS = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
 
 
-def drawn(graph: Graph, older: str, newer: str, *, limit: int) -> Drawing:
+def drawn(graph: Graph, older: str, newer: str, *, limit: int, engine: str = "auto") -> Drawing:
     """The difference between two states.
 
     Args:
@@ -18,6 +18,7 @@ def drawn(graph: Graph, older: str, newer: str, *, limit: int) -> Drawing:
         older (str): a branch, tag or commit.
         newer (str): another.
         limit (int): changes to draw at most.
+        engine (str): where rows are compared; see `Graph.diff`.
 
     Returns:
         Drawing: of them.
@@ -25,7 +26,7 @@ def drawn(graph: Graph, older: str, newer: str, *, limit: int) -> Drawing:
     Raises:
         NotFoundError: there is no such state.
     """
-    found = graph.diff(older, newer)
+    found = graph.diff(older, newer, engine=engine)
     schemas = [graph.snapshot(commit=commit).schema for commit in (found.to_commit, found.from_commit)]
     drawing = Drawing(f"{older} → {newer}")
     edges = []

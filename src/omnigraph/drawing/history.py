@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import islice
 
+from omnigraph import limits
 from omnigraph.api.commits import Commit
 from omnigraph.api.graph import Graph
 from omnigraph.drawing.drawing import Drawing
@@ -30,7 +32,7 @@ def drawn(graph: Graph, *, limit: int, branches: Iterable[str] | None = None) ->
         if commits:
             heads.setdefault(commits[0].id, []).append(branch)
     tags: dict[str, list[str]] = {}
-    for tag in graph.tags:
+    for tag in islice(graph.tags, limits.DRAWN_TAGS_MAX):
         tags.setdefault(graph.tags.read(tag).commit, []).append(tag)
     drawing = Drawing("History", f"{len(found):,} commits on {len(chosen)} branches", "timeline")
     lanes: dict[str, int] = {}

@@ -8,6 +8,7 @@ import pytest
 
 from omnigraph import limits
 from omnigraph.testing.served import RunningServer
+from omnigraph.testing.served_here import InProcess
 
 STATIC = files("omnigraph.server.explorer").joinpath("static")
 NAMES = sorted(each.name for each in STATIC.iterdir() if each.is_file())
@@ -110,3 +111,17 @@ def test_schema_history_and_differences_are_drawn(client: httpx.Client) -> None:
     history = client.get("drawings/history").json()
     assert any(each["label"].startswith("[drawn]") for each in history["nodes"])
     assert history["layout"] == "timeline"
+
+
+def test_a_history_of_very_many_branches_is_drawn_within_bounds(
+    serve: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve()
+    for name in ("a", "b", "c"):
+        assert client.post("branches", json={"name": name}).status_code == 200
+        change = {"query": f'query q() {{ insert Author {{ name: "{name}" }} }}', "branch": name}
+        assert client.post("mutate", json=change).status_code == 200
+    monkeypatch.setattr(limits, "DRAWN_BRANCHES_MAX", 2)
+    drawn = client.get("drawings/history").json()
+    assert {each["group"] for each in drawn["nodes"]} == {"main", "a"}
+    assert len(client.get("drawings/history", params={"limit": 1}).json()["nodes"]) == 2

@@ -1,5 +1,6 @@
 """What the explorer asks of a graph beyond the routes that everybody uses. All of it goes beyond the contract."""
 
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import Query, Response
@@ -7,6 +8,7 @@ from pydantic import Field
 
 from omnigraph import limits
 from omnigraph.api.documents import type_document
+from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.drawing import difference, history, pattern, schema, surroundings
 from omnigraph.language.query.completing import suggestions, typed
@@ -180,16 +182,17 @@ def draw_diff(
     states = call.graph.diff(older, newer, engine="local")
     for each in (states.older, states.newer):
         call.reads(each.branch)
-    return answered(difference.drawn(call.graph, older, newer, limit=most).document())
+    return answered(difference.drawn(call.graph, older, newer, limit=most, engine="local").document())
 
 
 @router.get(
     "/drawings/history", operation_id="cluster_drawHistory", response_model=DrawingOutput, responses=failing(*READING)
 )
 def draw_history(call: Served, most: Drawn = limits.DRAWN_COMMITS) -> Response:
-    """The commits of all branches that the caller may read, drawn."""
+    """The commits of branches that the caller may read, drawn: of `main`, then of others by name."""
     call.reads()
-    readable = [each for each in call.graph.branches if _may(call, Action.READ, each)]
+    names = sorted(call.graph.branches, key=lambda each: (each != MAIN_BRANCH, each))
+    readable = islice((each for each in names if _may(call, Action.READ, each)), limits.DRAWN_BRANCHES_MAX)
     return answered(history.drawn(call.graph, limit=most, branches=readable).document())
 
 
