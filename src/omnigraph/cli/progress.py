@@ -82,8 +82,7 @@ class _Report:
         if progress.bytes_total:
             share = min(progress.bytes / progress.bytes_total, 1.0)
             full = round(share * _BAR)
-            bar = f"[{'█' * full}{'·' * (_BAR - full)}] " if self._live else ""
-            said = f"{bar}{share:4.0%} {said}"
+            said = f"[{'█' * full}{'·' * (_BAR - full)}] {share:4.0%} {said}" if self._live else f"{share:.0%} {said}"
         if self._live:
             width = shutil.get_terminal_size().columns
             self._err.write(f"\r\033[K{said[: width - 1]}")
