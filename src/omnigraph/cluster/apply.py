@@ -124,10 +124,15 @@ class _Apply:
             kept = while_needed(change, self._start, {graph.graph})
             if change.address.graph == graph.graph and change.disposition is Disposition.DERIVED:
                 kept = change.deferred(f"it goes with {graph}")
-            if kept is not change:
-                self.changes[at] = kept
-                self.draft.restore(str(change.address), self._start)
-                self.draft.mark(str(change.address), Status.PENDING, kept.reason)
+            if kept is change:
+                continue
+            self.changes[at] = kept
+            address = str(change.address)
+            if kept.keeps:
+                self.draft.keep(address, _entry(kept, self.desired.resources[address]))
+            else:
+                self.draft.restore(address, self._start)
+                self.draft.mark(address, Status.PENDING, kept.reason)
 
     def _do(self, change: Change, resource: Resource | None, approvals: Mapping[str, Sequence[Approval]]) -> None:
         address, kind, graph = str(change.address), change.address.kind, change.address.graph
@@ -143,7 +148,7 @@ class _Apply:
         path = payload_path(address, resource.digest)
         if path is not None:
             self.site.store.put(path, resource.body)
-        self.draft.keep(address, resource.entry())
+        self.draft.keep(address, _entry(change, resource))
 
     # -- graphs -------------------------------------------------------------------------------------------------------
 
@@ -232,6 +237,14 @@ class _Apply:
             except GraphError as fault:
                 path = layout.recovery(note.operation_id)
                 self.site.said.warning("recovery_sidecar_cleanup_failed", path, str(fault))
+
+
+def _entry(change: Change, resource: Resource) -> dict[str, Any]:
+    """What the ledger keeps of a resource: a policy also for graphs that are still to go."""
+    entry = resource.entry()
+    if change.keeps:
+        entry["applies_to"] = sorted({*entry["applies_to"], *change.keeps})
+    return entry
 
 
 def _failure(change: Change) -> str:

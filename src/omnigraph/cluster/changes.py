@@ -47,6 +47,7 @@ class Change:
         binding_change: it is for other graphs than before.
         metadata_change: what else than content changes.
         migration: the steps from one schema to the next.
+        keeps: graphs that a policy goes on guarding although it is for others, until they have gone.
     """
 
     address: Address
@@ -58,6 +59,7 @@ class Change:
     binding_change: bool = False
     metadata_change: str | None = None
     migration: Mapping[str, Any] | None = None
+    keeps: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The wire form."""
@@ -184,6 +186,9 @@ def while_needed(change: Change, state: State, staying: Collection[str]) -> Chan
     still = sorted(set(served) & set(staying))
     if not still:
         return change
+    if change.address.kind is Kind.POLICY and change.operation is Operation.UPDATE and change.before != change.after:
+        # What it says may well be stricter now: that must not wait for somebody's word about another graph.
+        return replace(change, keeps=tuple(still))
     return change.deferred(f"{addresses.graph(still[0])} is still there")
 
 

@@ -11,6 +11,7 @@ import omnigraph
 from omnigraph.cluster import addresses
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.changes import Change, Operation
+from omnigraph.cluster.serving import applied
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.faults import Fault, Faults
@@ -190,6 +191,27 @@ def test_what_guards_and_feeds_a_graph_stays_as_long_as_the_graph_does(applied_c
         "graph.people": "blocked",
     }
     assert set(cluster.state()["applied_revision"]["resources"]) == set(made_of(cluster.plan()))
+
+
+def test_a_policy_that_gets_stricter_waits_for_nobody_and_goes_on_guarding_what_is_to_go(
+    applied_cluster: Cluster,
+) -> None:
+    cluster = applied_cluster
+    cluster.declare(graphs={**CONFIG["graphs"], "more": {"schema": "people.pg"}}, policies=BOTH)
+    assert cluster.apply().document["converged"]
+    cluster.write("base.policy.yaml", "version: 1\n")
+    cluster.declare(
+        graphs={"more": {"schema": "people.pg"}}, policies={"base": {**BOTH["base"], "applies_to": ["more"]}}
+    )
+    assert made_of(cluster.apply())["policy.base"] == "applied"
+    for graph in applied(cluster.folder).graphs:
+        assert graph.policy is not None
+        assert not graph.policy.decide("act-a", "read").allowed
+    assert made_of(cluster.apply())["policy.base"] == "deferred"
+    assert cluster.apply().document["state_written"] is False
+    assert cluster.approve("graph.people").is_ok
+    assert cluster.apply().document["converged"]
+    assert cluster.state()["applied_revision"]["resources"]["policy.base"]["applies_to"] == ["more"]
 
 
 def test_a_word_given_for_something_else_does_not_count(applied_cluster: Cluster) -> None:
