@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 import omnigraph
+from omnigraph.server.serving import listening
 from omnigraph.testing.served import RunningServer, served
 from omnigraph.testing.served_here import LIBRARY, ROWS
 
@@ -82,6 +83,24 @@ def test_a_body_that_comes_too_slowly_is_given_up_and_holds_no_writer(
         inserted(caller, "beside a slow body")
 
         assert received(slow).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_head_that_never_ends_is_given_up(guarded: RunningServer, caller: httpx.Client) -> None:
+    host, port = guarded.url.removeprefix("http://").split(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=60) as slow,
+        socket.create_connection((host, int(port)), timeout=60) as mute,
+    ):
+        slow.sendall(b"POST /graphs/library/query HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+
+        assert received(slow) == b""
+        assert received(mute) == b""
+    inserted(caller, "after a head that never ended")
+
+
+def test_answers_are_not_held_back_for_more_to_send() -> None:
+    with listening("127.0.0.1:0") as listener:
+        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_a_body_that_does_not_say_its_size_is_counted_while_it_comes(guarded: RunningServer) -> None:
@@ -177,7 +196,7 @@ def test_several_workers_serve_one_graph_and_no_write_is_lost_or_doubled(library
     with served("--store", library, *words) as server:
 
         def write(number: int) -> None:
-            with server.client() as writer:
+            with server.client(timeout_s=240) as writer:
                 for turn in range(5):
                     body = {"query": INSERT, "params": {"n": f"{number}-{turn}"}}
                     answer = writer.post(
@@ -187,7 +206,7 @@ def test_several_workers_serve_one_graph_and_no_write_is_lost_or_doubled(library
 
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(write, range(4)))
-        with server.client() as reader:
+        with server.client(timeout_s=240) as reader:
             numbers = reader.get("/metrics").text
         assert server.stop(signal.SIGINT) == 0
 

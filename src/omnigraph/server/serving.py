@@ -18,6 +18,7 @@ from omnigraph.clock import SystemClock
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.app import create_app, upkeep_of
 from omnigraph.server.logs import log, log_to_stderr
+from omnigraph.server.patience import PatientProtocol
 from omnigraph.server.settings import ServerSettings
 
 LISTEN_LINE = "OMNIGRAPH_LISTEN_ADDR"
@@ -90,7 +91,7 @@ def worker_app(settings: ServerSettings, parent: int) -> FastAPI:
 
 def _serve_alone(settings: ServerSettings, listener: socket.socket) -> int:
     signal.signal(signal.SIGTERM, _leave)
-    server = _Server(_config(create_app(settings), workers=1))
+    server = _Server(_config(create_app(settings), settings))
     # Asked for, and done: uvicorn hands the signal on when everything is finished.
     with suppress(KeyboardInterrupt, SystemExit):
         server.run(sockets=[listener])
@@ -107,7 +108,7 @@ def _serve_by_workers(settings: ServerSettings, listener: socket.socket) -> int:
         actor_requests_max=max(1, settings.actor_requests_max // settings.workers),
         actor_bytes_max=max(1, settings.actor_bytes_max // settings.workers),
     )
-    config = _config(partial(worker_app, workers, os.getpid()), workers=settings.workers)
+    config = _config(partial(worker_app, workers, os.getpid()), settings)
     listener.listen(_BACKLOG)
     upkeep.start()
     _announce(listener)
@@ -119,11 +120,12 @@ def _serve_by_workers(settings: ServerSettings, listener: socket.socket) -> int:
     return 0
 
 
-def _config(app: object, *, workers: int) -> uvicorn.Config:
+def _config(app: object, settings: ServerSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # an application, or what makes one in a worker
-        factory=workers > 1,
-        workers=workers,
+        factory=settings.workers > 1,
+        workers=settings.workers,
+        http=partial(PatientProtocol, head_s_max=settings.body_s_max),  # type: ignore[arg-type]  # called like a class
         log_config=None,
         access_log=False,
         server_header=False,

@@ -27,7 +27,7 @@ class ServerSettings:
         actor_bytes_max: and how many bytes of bodies.
         query_bytes_max: how much memory one query may use while it runs.
         query_s_max: how long it may run.
-        body_s_max: how long the body of a request may take to come.
+        body_s_max: how long the head of a request may take to come, and then its body.
         maintain_every_s: seconds between passes of maintenance; None for none.
         maintain_keep: of each branch, prune all but so many of the newest commits.
         maintain_older_than_s: prune commits older than this.
