@@ -4,7 +4,7 @@ A value stands at the ordinal of its row, deleted rows included. So a column dep
 version that has them, and grows by the fragments a newer version adds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +123,44 @@ def read(table: Table, name: str, numbering: Numbering, before: Column | None, *
     return Column(joined([before.array, added]), before.firsts | _firsts(new))
 
 
+def pieces(table: Table, name: str, numbering: Numbering, rows: int) -> Iterator[tuple[int, Values]]:
+    """The values of a column some at a time, for what need not have all of them at once.
+
+    Args:
+        table (Table): the version.
+        name (str): the column.
+        numbering (Numbering): of its rows.
+        rows (int): about how many at a time; fewer at the end of a fragment.
+
+    Yields:
+        tuple[int, Values]: the ordinal of the first of them, and the values, deleted rows included.
+    """
+    for run in numbering.runs:
+        if not run.is_there:
+            continue
+        first, held = run.first, list[Values]()
+        for batch in fragment_rows(table, [run.fragment], [name]):
+            held.append(batch.column(0))
+            if sum(map(len, held)) >= rows:
+                yield first, joined(held)
+                first, held = first + sum(map(len, held)), []
+        if held:
+            yield first, joined(held)
+
+
+def firsts_of(numbering: Numbering) -> Firsts:
+    """What a column of these rows is read from."""
+    return _firsts(numbering.runs)
+
+
+def too_large(table: Table, name: str) -> LimitError:
+    """The error of a column, or of what is made of it, that does not fit into memory."""
+    return LimitError(
+        f"column '{name}' of {table.pin.table} is larger than the memory for columns; open the graph with more",
+        code="column_too_large",
+    )
+
+
 def encode(column: Column, before: Coded | None) -> Coded:
     """The codes of a column.
 
@@ -173,10 +211,7 @@ def _values(table: Table, name: str, runs: Sequence[Run], bytes_max: int) -> Val
         read_values.append(batch.column(0))
         bytes_max -= batch.column(0).nbytes
         if bytes_max < 0:
-            raise LimitError(
-                f"column '{name}' of {table.pin.table} is larger than the memory for columns; open the graph with more",
-                code="column_too_large",
-            )
+            raise too_large(table, name)
     if len(there) == len(runs):
         return joined(read_values) if read_values else pa.nulls(0, type_)
     chunked = pa.chunked_array(read_values, type_)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph import limits
+from omnigraph.errors import LimitError
 from omnigraph.execution import column as one
 from omnigraph.execution.arrays import NO_ORDINALS, NONE, Mask, Ordinals, Values, joined, places_in, take
 from omnigraph.execution.cache import ByteCache, Sized
@@ -19,12 +20,12 @@ from omnigraph.execution.column import Coded, Column, Indexed
 from omnigraph.execution.id_index import IdIndex
 from omnigraph.execution.numbering import Numbering, number
 from omnigraph.execution.search.bm25 import Collection, collection
-from omnigraph.execution.search.text_index import TextIndex, indexed
+from omnigraph.execution.search.text_index import TextIndex, indexed, indexed_in_pieces
 from omnigraph.execution.search.vectors import Vectors, vectors_of
 from omnigraph.execution.search.word_files import WordFiles
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
-from omnigraph.storage.tables.fragments import column_numbers, fragment_rows
+from omnigraph.storage.tables.fragments import column_numbers
 from omnigraph.storage.tables.table import BuiltIndex
 from omnigraph.storage.tables.tables import Table, Tables
 
@@ -151,15 +152,11 @@ class Columns:
                 some = ordinals[start : start + step]
                 yield some, self._looked_up(name, some, absent=False)
             return
-        for run in self.numbering.runs:
-            if run.is_there:
-                first = run.first
-                for batch in fragment_rows(self.table, [run.fragment], [name]):
-                    bounds = np.searchsorted(ordinals, [first, first + batch.num_rows])
-                    some = ordinals[bounds[0] : bounds[1]]
-                    if len(some):
-                        yield some, take(batch.column(0), some - first)
-                    first += batch.num_rows
+        for first, values in one.pieces(self.table, name, self.numbering, 1):
+            bounds = np.searchsorted(ordinals, [first, first + len(values)])
+            some = ordinals[bounds[0] : bounds[1]]
+            if len(some):
+                yield some, take(values, some - first)
 
     def vector_index(self, name: str, *, searches: int = 1) -> BuiltIndex | None:
         """The index through which the vectors of a column are searched; None where they are compared in memory."""
@@ -288,9 +285,23 @@ class Versions:
             before = self._word_files.load(columns.pin, field, columns.numbering)
         if before is not None and before.serves(columns.numbering):
             return before
-        made = indexed(columns.column(name), before)
+        try:
+            made = indexed(columns.column(name), before)
+        except LimitError:
+            # The words of texts take less room than the texts, which need not be there all at once.
+            made = self._words_in_pieces(columns, name)
         if self._word_files is not None:
             self._word_files.keep(columns.pin, field, made)
+        return made
+
+    def _words_in_pieces(self, columns: Columns, name: str) -> TextIndex:
+        table, numbering = columns.table, columns.numbering
+        texts = one.pieces(table, name, numbering, limits.SEARCH_TEXTS_AT_ONCE)
+        made: TextIndex | None = None
+        for made in indexed_in_pieces(texts, numbering.size, one.firsts_of(numbering)):
+            if made.nbytes > self._cache.bytes_max:
+                raise one.too_large(table, name)
+        assert made is not None
         return made
 
     def has_word_index(self, columns: Columns, name: str, rows: int) -> bool:

@@ -13,6 +13,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
+from omnigraph.errors import LimitError
 from omnigraph.storage.derived import version_of
 
 COUNT, DIMENSION, CELL_ROWS = 12_000, 32, 40
@@ -231,6 +232,30 @@ def test_an_index_over_words_is_read_by_the_next_process_instead_of_the_texts(se
         assert "words are found through an index made from the texts" in graph.explain(text)
         assert counts(graph) == found
     assert files(searched) == [], "who may only read writes none"
+
+
+def test_texts_larger_than_the_memory_are_searched_by_their_words(tmp_path: Path) -> None:
+    long = " ".join(["internationalisation antidisestablishmentarianism"] * 40)
+    bodies = [f"{long} word{each % 9} word7" if each % 5 else None for each in range(400)]
+    rows = [{"slug": f"d{each:04}", "body": body} for each, body in enumerate(bodies)]
+    schema = "node Doc { slug: String @key  body: String? }"
+    with omnigraph.init(tmp_path / "long", schema) as ample:
+        ample.write({"Doc": rows[:300]})
+        ample.write({"Doc": rows[300:]})
+        ample.mutate('query q() { delete Doc where slug = "d0007" }')
+        expected = counts(ample)
+    with (
+        patch.object(limits, "SEARCH_TEXTS_AT_ONCE", 150),
+        omnigraph.open(tmp_path / "long", options=OpenOptions(cache_bytes=500_000)) as scarce_one,
+    ):
+        assert counts(scarce_one) == expected
+        with pytest.raises(LimitError) as refused:
+            scarce_one.query('query q() { match { $d: Doc  $d.body contains "word3" } return { count(*) as n } }')
+        assert refused.value.code == "column_too_large", "the texts themselves did not fit"
+    with omnigraph.open(tmp_path / "long", options=OpenOptions(cache_bytes=50_000)) as tiny:
+        with pytest.raises(LimitError) as refused:
+            counts(tiny)
+        assert refused.value.code == "column_too_large"
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "emptied", "of another format"])

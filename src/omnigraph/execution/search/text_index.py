@@ -5,7 +5,7 @@ are no larger than what follows them are made anew together with it, so that the
 indexed a few times only.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,6 +182,28 @@ def indexed(column: Column, before: TextIndex | None) -> TextIndex:
         np.concatenate([before.has_text, _has_text(column.array.slice(before.size))]),
         column.firsts,
     )
+
+
+def indexed_in_pieces(pieces: Iterable[tuple[int, Values]], size: int, firsts: Firsts) -> Iterator["TextIndex"]:
+    """The index over texts that are not in memory as a whole.
+
+    Args:
+        pieces (Iterable[tuple[int, Values]]): some texts at a time, in order, with the ordinal of the first of them.
+        size (int): how many ordinals there are, those without a text included.
+        firsts (Firsts): what the texts are read from.
+
+    Yields:
+        TextIndex: over the pieces so far; the last one is whole.
+    """
+    parts: tuple[Part, ...] = ()
+    lengths, has_text = np.zeros(size, np.int32), np.zeros(size, np.bool_)
+    for first, texts in pieces:
+        part, found = _part(texts, first)
+        lengths[first : first + len(texts)], has_text[first : first + len(texts)] = found, _has_text(texts)
+        parts = (*parts, part)
+        yield TextIndex(parts, lengths, has_text, firsts)
+    if not parts:
+        yield TextIndex(parts, lengths, has_text, firsts)
 
 
 def _has_text(texts: Values) -> Mask:
