@@ -116,6 +116,38 @@ class GraphSpark:
             read(key, None, None).createOrReplaceTempView(f"{prefix}{name}")
         return {key: f"{prefix}{name}" for key, name in names.items()}
 
+    def sql(
+        self,
+        text: str,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Any:
+        """Ask one commit a query in SQL, over types by their names, of which no more is read than the query needs.
+
+        Columns that it does not need are not read, and conditions on a type are judged by the scan.
+
+        Args:
+            text (str): the query. An edge type named like a node type has the ending `_edge`.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
+
+        Returns:
+            DataFrame: the answer.
+
+        Raises:
+            NotFoundError: there is no such branch, commit or tag.
+            InvalidRequestError: it is no query.
+        """
+        record = entry_at(self._parts, Point(branch=branch, commit=commit, tag=tag, at=at))
+        frames = _module("frames")
+        names = frames.view_names(self._schemas.of(record.schema).schema)
+        return frames.query_frame(self.session(), place_of(self._parts.tables), record, names, text)
+
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def write(

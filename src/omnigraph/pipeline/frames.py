@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (Spark's own custom)
+from pyspark.sql.types import StructType
 
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.ids import IdSource
@@ -23,6 +25,7 @@ from omnigraph.model.schema import EdgeType, Schema
 from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.pipeline.load.jobs import spark_fault
+from omnigraph.pipeline.narrowing import Needed, marked, needed, refuse_commands
 from omnigraph.pipeline.parts_written import write_part
 from omnigraph.pipeline.settings import is_local
 from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_filter
@@ -65,7 +68,65 @@ def read_frame(
             raise NotFoundError(f"{type_key} has no column '{name}'", code="column_not_found")
     if where is not None:
         check_filter(table, where)
-    wanted = spark_schema(table.schema, columns)
+    return _frame(spark, pinned, spark_schema(table.schema, columns), where)
+
+
+def query_frame(
+    spark: SparkSession, place: TablesPlace, record: Record, names: Mapping[str, str], text: str
+) -> DataFrame:
+    """A query in SQL over the types of a commit, of which no more is read than it needs.
+
+    Args:
+        spark (SparkSession): the session; its own views are there as well, and are left as they are.
+        place (TablesPlace): where the graph's tables are.
+        record (Record): the commit.
+        names (Mapping[str, str]): by type key, what the type is called in the text.
+        text (str): the query.
+
+    Returns:
+        DataFrame: its answer, when it is asked for.
+
+    Raises:
+        InvalidRequestError: it is no query.
+        AnalysisException: a name in it is none.
+    """
+    refuse_commands(spark, text)
+    pins = {key: PinnedTable(place, record.tables[key]) for key in names}
+    columns = {key: spark_schema(pinned.open().schema) for key, pinned in pins.items()}
+    first = _session_like(spark)
+    for key, name in names.items():
+        _frame(first, pins[key], marked(columns[key], key), None).createOrReplaceTempView(name)
+    wanted = needed(first.sql(text))
+    session = _session_like(spark)
+    for key, name in names.items():
+        some = wanted.get(key)
+        frame = (
+            _frame(session, pins[key], columns[key], None)
+            if some is None
+            else _narrowed(session, pins[key], columns[key], some)
+        )
+        frame.createOrReplaceTempView(name)
+    return session.sql(text)
+
+
+def _narrowed(spark: SparkSession, pinned: PinnedTable, columns: StructType, some: Needed) -> DataFrame:
+    """All columns of a type, of which those that nobody looks at are null; and no row that would be dropped."""
+    read = StructType([each for each in columns if each.name in some.columns] or [columns["id"]])
+    frame = _frame(spark, pinned, read, some.where)
+    return frame.select(
+        *(
+            frame[each.name] if each.name in read.names else F.lit(None).cast(each.dataType).alias(each.name)
+            for each in columns
+        )
+    )
+
+
+def _session_like(spark: SparkSession) -> SparkSession:
+    """A session with the same settings and views, whose views are its own from now on."""
+    return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+
+
+def _frame(spark: SparkSession, pinned: PinnedTable, wanted: StructType, where: str | None) -> DataFrame:
     # Not through the data source, for which Spark starts a process of Python's each time it plans one.
     reader = TableReader(pinned, wanted, filter=where)
     groups = list(reader.partitions())
