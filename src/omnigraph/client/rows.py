@@ -36,7 +36,8 @@ def rows(wire: Wire, body: dict[str, object]) -> Result:
     """The rows of a query."""
     answer = wire.whole(_ask(body))
     with ipc.open_stream(pa.py_buffer(answer.content)) as reader:
-        table = _plain(reader.read_all())
+        plain = reader.schema.remove_metadata()
+        table = pa.Table.from_batches([_under(plain, each) for each in reader], plain)
         about = _about(reader.schema)
     return Result(table, query_name=about.query_name, branch=about.branch, commit=about.commit)
 
@@ -60,9 +61,10 @@ def _batches(wire: Wire, body: dict[str, object]) -> Iterator[pa.Schema | pa.Rec
         ipc.open_stream(pa.PythonFile(io.BufferedReader(_Body(answer)), mode="r")) as reader,
     ):
         yield reader.schema
+        plain = reader.schema.remove_metadata()
         for batch in reader:
             if batch.num_rows:
-                yield batch.replace_schema_metadata(None)
+                yield _under(plain, batch)
 
 
 def _ask(body: dict[str, object]) -> Ask:
@@ -74,8 +76,9 @@ def _about(schema: pa.Schema) -> About:
     return About(**json.loads(metadata[_ABOUT]))
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    return table.replace_schema_metadata(None)
+def _under(plain: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows, without what the wire said of them."""
+    return pa.RecordBatch.from_arrays(batch.columns, schema=plain)
 
 
 class _Body(io.RawIOBase):
