@@ -5,7 +5,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO, cast
 
@@ -13,7 +13,7 @@ from omnigraph.cli import config as configuration
 from omnigraph.cli.quick_imports import quick_imports
 from omnigraph.cli.scope import Scope, refuse_foreign_flags, resolve
 from omnigraph.cli.table import Capability, Entry
-from omnigraph.errors import InvalidRequestError
+from omnigraph.errors import InvalidRequestError, PermissionDeniedError
 
 if TYPE_CHECKING:  # Lance takes seconds to import, and a command's help needs no graph
     from omnigraph.api.graph import Graph
@@ -173,9 +173,21 @@ class Call:
     def served(self, scope: Scope) -> "Iterator[RemoteGraph]":
         """A graph that a server has, with the token that the operator has for that server."""
         with quick_imports(without="pandas"):
-            from omnigraph.client.connect import connect  # noqa: PLC0415  (heavy: only for graphs on a server)
+            from omnigraph.client.connect import (  # noqa: PLC0415  (heavy: only for graphs on a server)
+                connect,
+                graphs_at,
+                server_and_graph,
+            )
 
         token = configuration.token_for(self.config, scope.address)
+        if scope.graph is None and server_and_graph(scope.address)[1] is None:
+            # Who may not list them has the one graph there is, or is told that there are several.
+            with suppress(PermissionDeniedError):
+                found = [each["graph_id"] for each in graphs_at(scope.address, token=token)]
+                raise InvalidRequestError(
+                    f"which graph? name one of {scope.address} with --graph: {', '.join(found) or 'it has none'}",
+                    code="no_address",
+                )
         with connect(scope.address, graph=scope.graph, token=token) as graph:
             self._remote = graph
             yield graph
