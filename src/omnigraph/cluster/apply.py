@@ -95,7 +95,7 @@ class _Apply:
                 if resource is not None:  # else it goes with its graph
                     self.draft.keep(address, resource.entry())
             case Disposition.DEFERRED:
-                self.draft.mark(address, Status.PENDING, change.reason)
+                self._hold_back(change)
             case Disposition.BLOCKED:
                 self.draft.mark(address, Status.BLOCKED, change.reason)
             case Disposition.APPLIED:
@@ -121,18 +121,24 @@ class _Apply:
     def _keep_what_it_needs(self, graph: Address) -> None:
         """A graph that could not be deleted is still there: what guards and feeds it must not go either."""
         for at, change in enumerate(self.changes):
-            kept = while_needed(change, self._start, {graph.graph})
+            kept = while_needed(change, self.desired, self._start, {graph.graph})
             if change.address.graph == graph.graph and change.disposition is Disposition.DERIVED:
                 kept = change.deferred(f"it goes with {graph}")
             if kept is change:
                 continue
             self.changes[at] = kept
-            address = str(change.address)
-            if kept.keeps:
-                self.draft.keep(address, _entry(kept, self.desired.resources[address]))
+            if kept.disposition is Disposition.DEFERRED:
+                self._hold_back(kept)
             else:
-                self.draft.restore(address, self._start)
-                self.draft.mark(address, Status.PENDING, kept.reason)
+                self.draft.keep(str(kept.address), _entry(kept, self.desired.resources[str(kept.address)]))
+
+    def _hold_back(self, change: Change) -> None:
+        """A resource stays what it was; a policy that is to go, only for the graphs that still need it."""
+        address = str(change.address)
+        self.draft.restore(address, self._start)
+        if change.address.kind is Kind.POLICY and change.operation is Operation.DELETE:
+            self.draft.keep(address, {**self.draft.resources[address], "applies_to": list(change.keeps)})
+        self.draft.mark(address, Status.PENDING, change.reason)
 
     def _do(self, change: Change, resource: Resource | None, approvals: Mapping[str, Sequence[Approval]]) -> None:
         address, kind, graph = str(change.address), change.address.kind, change.address.graph

@@ -47,7 +47,7 @@ class Change:
         binding_change: it is for other graphs than before.
         metadata_change: what else than content changes.
         migration: the steps from one schema to the next.
-        keeps: graphs that a policy goes on guarding although it is for others, until they have gone.
+        keeps: graphs that are to go and have it, a policy or a provider, until they have gone.
     """
 
     address: Address
@@ -116,8 +116,8 @@ def differences(
     ]
     going = {each.address.graph: each for each in gone if each is not None and each.address.kind is Kind.GRAPH}
     staying = {name for name, each in going.items() if each.disposition is Disposition.BLOCKED}
-    wanted = [each and while_needed(each, state, staying) for each in wanted]
-    deletes = [while_needed(_with_its_graph(each, going), state, staying) for each in gone if each is not None]
+    wanted = [each and while_needed(each, desired, state, staying) for each in wanted]
+    deletes = [while_needed(_with_its_graph(each, going), desired, state, staying) for each in gone if each is not None]
     # What hangs on a graph goes before it, and the graph itself last of all.
     deletes.sort(key=lambda each: (each.address.kind is Kind.GRAPH, [-each.address.order[0]], each.address.order))
     return [each for each in wanted if each is not None] + deletes
@@ -165,31 +165,38 @@ def _with_its_graph(change: Change, going: Mapping[str, Change]) -> Change:
     return replace(change, disposition=Disposition.DERIVED)
 
 
-def while_needed(change: Change, state: State, staying: Collection[str]) -> Change:
-    """A change, put off if it touches what a graph still needs that is to go: its policy and its provider.
+def while_needed(change: Change, desired: Desired, state: State, staying: Collection[str]) -> Change:
+    """A change, held back as far as a graph that is to go still needs what it touches: its policy, its provider.
 
     Args:
         change: the change.
+        desired: what should be.
         state: what the ledger said before.
         staying: the graphs that are to go and are still there.
     """
+    entry = state.resources.get(str(change.address), {})
     served: Collection[str] = ()
     if change.address.kind is Kind.POLICY:
-        served = state.resources.get(str(change.address), {}).get("applies_to", ())
+        served = entry.get("applies_to", ())
     if change.address.kind is Kind.PROVIDER and change.operation is Operation.DELETE:
-        provider = change.address.name
-        served = [
-            graph
-            for graph in state.graphs()
-            if state.resources[str(addresses.graph(graph))].get("embedding_provider") == provider
-        ]
-    still = sorted(set(served) & set(staying))
+        served = _fed(state, change.address.name)
+    still = tuple(sorted(set(served) & set(staying)))
     if not still:
         return change
-    if change.address.kind is Kind.POLICY and change.operation is Operation.UPDATE and change.before != change.after:
-        # What it says may well be stricter now: that must not wait for somebody's word about another graph.
-        return replace(change, keeps=tuple(still))
-    return change.deferred(f"{addresses.graph(still[0])} is still there")
+    waiting = replace(change.deferred(f"{addresses.graph(still[0])} is still there"), keeps=still)
+    if change.operation is Operation.DELETE:
+        return waiting
+    # What a policy says may be stricter now, and for others it is not any more something else may be: neither must
+    # wait for somebody's word about one graph. Only that one goes on having it.
+    bindings = sorted({*(desired.resources[str(change.address)].applies_to or ()), *still})
+    is_done = change.before == change.after and bindings == list(entry["applies_to"])
+    return waiting if is_done else replace(change, keeps=still)
+
+
+def _fed(state: State, provider: str) -> list[str]:
+    """The graphs whose provider it is."""
+    entries = ((graph, state.resources[str(addresses.graph(graph))]) for graph in state.graphs())
+    return [graph for graph, entry in entries if entry.get("embedding_provider") == provider]
 
 
 def held_up(changes: Sequence[Change], desired: Desired, culprits: Collection[str]) -> list[Change]:

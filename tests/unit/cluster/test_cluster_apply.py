@@ -11,7 +11,7 @@ import omnigraph
 from omnigraph.cluster import addresses
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.changes import Change, Operation
-from omnigraph.cluster.serving import applied
+from omnigraph.cluster.serving import ServedGraph, applied
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.faults import Fault, Faults
@@ -204,7 +204,7 @@ def test_a_policy_that_gets_stricter_waits_for_nobody_and_goes_on_guarding_what_
         graphs={"more": {"schema": "people.pg"}}, policies={"base": {**BOTH["base"], "applies_to": ["more"]}}
     )
     assert made_of(cluster.apply())["policy.base"] == "applied"
-    for graph in applied(cluster.folder).graphs:
+    for graph in served(cluster):
         assert graph.policy is not None
         assert not graph.policy.decide("act-a", "read").allowed
     assert made_of(cluster.apply())["policy.base"] == "deferred"
@@ -212,6 +212,32 @@ def test_a_policy_that_gets_stricter_waits_for_nobody_and_goes_on_guarding_what_
     assert cluster.approve("graph.people").is_ok
     assert cluster.apply().document["converged"]
     assert cluster.state()["applied_revision"]["resources"]["policy.base"]["applies_to"] == ["more"]
+
+
+def test_a_policy_under_another_name_takes_over_from_one_that_still_guards_what_is_to_go(
+    applied_cluster: Cluster,
+) -> None:
+    cluster = applied_cluster
+    cluster.declare(graphs={**CONFIG["graphs"], "more": {"schema": "people.pg"}}, policies=BOTH)
+    assert cluster.apply().document["converged"]
+    cluster.write("strict.policy.yaml", "version: 1\n")
+    new = {"strict": {"file": "strict.policy.yaml", "applies_to": ["more"]}}
+    cluster.declare(graphs={"more": {"schema": "people.pg"}}, policies=new)
+    made = made_of(cluster.apply())
+    assert (made["policy.base"], made["policy.strict"]) == ("deferred", "applied")
+    allowed = {each.id: each.policy and each.policy.decide("act-a", "read").allowed for each in served(cluster)}
+    assert allowed == {"more": False, "people": True}
+    assert cluster.apply().document["state_written"] is False
+    assert cluster.approve("graph.people").is_ok
+    assert cluster.apply().document["converged"]
+    assert set(cluster.state()["applied_revision"]["resources"]) == {"graph.more", "schema.more", "policy.strict"}
+
+
+def served(cluster: Cluster) -> tuple[ServedGraph, ...]:
+    """What a server would serve, all of it whole."""
+    graphs = applied(cluster.folder).graphs
+    assert [each.quarantine for each in graphs] == [None] * len(graphs)
+    return graphs
 
 
 def test_a_word_given_for_something_else_does_not_count(applied_cluster: Cluster) -> None:
