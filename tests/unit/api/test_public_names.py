@@ -14,11 +14,11 @@ NAMES = {
     "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance", "MaintenanceReport",
     "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult", "Neighbourhood", "NotFoundError",
     "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError", "PermissionDeniedError", "Point",
-    "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "Result", "ResultStream", "RevertConflict",
-    "RevertConflictError", "RevertResult", "Snapshot", "Tag", "UnavailableError", "VerifyReport", "WriteResult", "init",
-    "open", "verify",
+    "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "RemoteGraph", "Result", "ResultStream",
+    "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot", "Tag", "UnavailableError", "VerifyReport",
+    "WriteResult", "connect", "init", "open", "verify",
 }  # fmt: skip
-HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars")
+HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars", "httpx", "fastapi")
 
 
 def test_these_names_are_public_and_no_others() -> None:
