@@ -191,6 +191,19 @@ def test_a_neighbourhood_is_walked_with_the_keyboard_alone(look: Look, server: R
     expect(page.get_by_text("Choose a node to begin with.")).to_be_visible()
 
 
+def test_a_node_is_found_by_its_name_or_by_its_id(look: Look, server: RunningServer) -> None:
+    page = look(server).open("explore")
+    page.get_by_label("Type", exact=True).select_option("Book")
+    for typed, offered, title in (
+        ("the f", ["The Female Man0-4"], "The Female Man"),
+        ("0-5", [], "The Left Hand of Darkness"),
+    ):
+        page.get_by_label("Node", exact=True).fill(typed)
+        expect(page.locator("#found li")).to_have_text(offered)
+        page.get_by_label("Node", exact=True).press("Enter")
+        expect(page.locator(".facts h2")).to_have_text(title)
+
+
 def test_a_node_that_is_not_there_is_told(look: Look, server: RunningServer) -> None:
     page = look(server).open("explore", words="?type=Author&id=Nobody")
     expect(page.get_by_role("alert")).to_have_text("there is no Author 'Nobody'")

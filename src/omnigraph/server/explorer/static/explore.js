@@ -50,7 +50,7 @@ export async function mount(root, { graph, branch, types, params, say, fail, go 
     const called = NAMING.find((each) => texts.includes(each)) ?? node.key.find((each) => texts.includes(each)) ?? texts[0];
     const condition = called && word.value.trim() ? `lower($n.${called}) contains $q` : "";
     const label = called ? `, $n.${called} as label` : "";
-    const query = `query find(${condition ? "$q: String" : ""}) { match { $n: ${node.name} ${condition} } return { $n as id${label} } limit 12 }`;
+    const query = `query find(${condition ? "$q: String" : ""}) { match { $n: ${node.name} ${condition} } return { $n as id${label} } ${called ? "order { label } " : ""}limit 12 }`;
     const answer = await graph.query({ query, branch, params: condition ? { q: word.value.trim().toLowerCase() } : {} });
     if (mine !== asked || document.activeElement !== word) return;
     offered = answer.rows.map((row) => ({ id: row.id, label: row.label ?? row.id }));
@@ -65,10 +65,10 @@ export async function mount(root, { graph, branch, types, params, say, fail, go 
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (step && offered.length) { at = (at + step + offered.length) % offered.length; offer(); e.preventDefault(); }
     // What was typed may be an id itself.
-    if (e.key === "Enter" && (at >= 0 || word.value.trim())) choose(at >= 0 ? offered[at].id : exact() ?? word.value.trim());
+    if (e.key === "Enter" && (at >= 0 || word.value.trim())) choose(at >= 0 ? offered[at].id : meant());
     if (e.key === "Escape" && !found.hidden) { close(); e.stopPropagation(); }
   };
-  const exact = () => (offered.length === 1 ? offered[0].id : offered.find((each) => each.label === word.value.trim())?.id);
+  const meant = () => (offered.find((each) => [each.id, each.label].includes(word.value.trim())) ?? offered[0])?.id ?? word.value.trim();
   depth.onchange = () => { if (params.get("id")) show(); };
 
   async function show() {
