@@ -62,12 +62,18 @@ WORKS = {
 }
 
 
-def cuts(tmp_path: Path, work: Work, fault: Fault) -> Iterator[Cut]:
+def cuts(
+    tmp_path: Path, work: Work, fault: Fault, *, kind: RequestKind | None = None, path_part: str = ""
+) -> Iterator[Cut]:
     template = tmp_path / "template"
     template.mkdir()
     work.prepare(at(template))
     return at_every_request(
-        Copies(template, tmp_path / "copies"), fault, lambda store: work.command(at(store.uri, store.faults))
+        Copies(template, tmp_path / "copies"),
+        fault,
+        lambda store: work.command(at(store.uri, store.faults)),
+        kind=kind,
+        path_part=path_part,
     )
 
 
@@ -183,3 +189,16 @@ def test_two_that_apply_at_once_without_a_lock_end_where_one_would(tmp_path: Pat
             assert refused <= {"state_cas_mismatch", "graph_create_failed", "schema_apply_failed"}, outcome.lines()
         finished(at(folder), work)
     assert step > 4
+
+
+@pytest.mark.parametrize("kind", [RequestKind.GET, RequestKind.LIST])
+@pytest.mark.parametrize("name", ["create", "delete"])
+def test_a_document_that_cannot_be_read_is_told_and_changes_nothing_for_good(
+    tmp_path: Path, name: str, kind: RequestKind
+) -> None:
+    work = WORKS[name]
+    for cut in cuts(tmp_path, work, Fault.FAIL_BEFORE, kind=kind, path_part="__cluster"):
+        assert cut.raised is None, f"{cut.where}: {cut.raised}"
+        cluster = at(cut.store.uri)
+        what_is_served_is_guarded(cluster)
+        finished(cluster, work)
