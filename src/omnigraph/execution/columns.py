@@ -272,7 +272,7 @@ class Versions:
         """Whether an index over the words of a column is in a file that can be read instead of the texts."""
         if self._word_files is None:
             return False
-        return self._word_files.has(columns.pin, columns.numbers[name])
+        return self._word_files.has(columns.pin, columns.numbers[name], columns.numbering)
 
     def words_in_memory(self, columns: Columns, name: str) -> bool:
         """Whether the words of a column are indexed."""

@@ -15,6 +15,8 @@ import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.errors import LimitError
 from omnigraph.storage.derived import version_of
+from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.testing.counting_store import CountingStore
 
 COUNT, DIMENSION, CELL_ROWS = 12_000, 32, 40
 SCHEMA = f"""node Doc {{
@@ -256,6 +258,15 @@ def test_texts_larger_than_the_memory_are_searched_by_their_words(tmp_path: Path
         with pytest.raises(LimitError) as refused:
             counts(tiny)
         assert refused.value.code == "column_too_large"
+
+
+def test_few_texts_are_indexed_without_asking_the_store_for_a_file() -> None:
+    store = CountingStore(MemoryStore())
+    with omnigraph.init(store, "node Doc { slug: String @key  body: String? }") as graph:
+        graph.write({"Doc": [{"slug": f"d{each}", "body": "word7"} for each in range(50)]})
+        assert counts(graph)[0] == 50
+        graph.explain(f"query q() {{ match {{ $d: Doc {WORDS[0]} }} return {{ count(*) as n }} }}")
+    assert [path for _, path in store.requests() if path.startswith("__derived/")] == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "emptied", "of another format"])

@@ -43,8 +43,10 @@ class WordFiles:
         # How many texts the file written or read last covers, by table and column.
         self._covered: dict[tuple[str, int], int] = {}
 
-    def has(self, pin: Pin, column: int) -> bool:
+    def has(self, pin: Pin, column: int, numbering: Numbering) -> bool:
         """Whether there is a file of this very version."""
+        if numbering.size < limits.WORDS_FILE_TEXTS_MIN:
+            return False
         return words_file(pin.table, pin.version, column) in self._paths(pin, column)
 
     def load(self, pin: Pin, column: int, numbering: Numbering) -> TextIndex | None:
@@ -58,6 +60,8 @@ class WordFiles:
         Returns:
             TextIndex | None: None where no file is of use.
         """
+        if numbering.size < limits.WORDS_FILE_TEXTS_MIN:
+            return None  # made sooner than asked for
         for path in self._paths(pin, column):
             found = self._read(path)
             if found is not None and found.begins(numbering) and found.size:
