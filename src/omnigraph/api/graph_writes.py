@@ -102,6 +102,7 @@ class GraphWrites(OpenGraph):
             replayed=receipt.replayed,
             attempts=receipt.attempts,
             warnings=receipt.warnings,
+            entry=receipt.entry,
         )
 
     def write(

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.model.commit import Record
+
 
 @dataclass(frozen=True, slots=True)
 class MutationResult:
@@ -14,6 +16,7 @@ class MutationResult:
         affected_nodes: how many nodes were inserted, updated or deleted.
         affected_edges: how many edges, those that went with their nodes included.
         commit: the id of the commit it made; None where nothing had to change.
+        entry: the same, whole; also None where another process made it.
         head: the commit the branch was at when the mutation was done: its own, or the one it found.
         number: the commit's place in the branch's log; None where there is none.
         replayed: an earlier call with the same idempotency key had made the commit.
@@ -31,6 +34,7 @@ class MutationResult:
     replayed: bool = False
     attempts: int = 1
     warnings: tuple[str, ...] = ()
+    entry: Record | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

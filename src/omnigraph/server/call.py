@@ -11,6 +11,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.execution.engine import QueryLimits
 from omnigraph.policy.rules import Action
+from omnigraph.server import metrics
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.state import ServerState
 from omnigraph.storage.paths import branch_name
@@ -85,6 +86,10 @@ class Call:
         self.authorize(action, branch=branch, target_branch=target_branch)
         with self.admitted():
             yield
+
+    def ran(self, attempts: int) -> None:
+        """Count how often a write ran again."""
+        metrics.REDOS.labels(self.served.id).inc(attempts - 1)
 
     @contextmanager
     def admitted(self) -> Iterator[None]:

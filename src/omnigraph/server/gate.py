@@ -23,6 +23,7 @@ PUBLIC_PATHS = frozenset({"/", "/healthz", "/readyz", "/openapi.json", "/favicon
 PUBLIC_PREFIXES = ("/explorer/",)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _GRAPHS = "/graphs/"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 @dataclass(slots=True)
@@ -107,9 +108,11 @@ class Gate:
         return given if _REQUEST_ID.fullmatch(given) else self._state.ids.new()
 
     def _done(self, scope: Scope, sent: _Sent, actor: str | None, request_id: str, seconds: float) -> None:
-        # By the route's pattern, never the path: names of graphs and branches would make endless series.
+        # By the route's pattern and known methods: what callers make up would make endless series.
         route = getattr(scope.get("route"), "path", None) or "unknown"
-        metrics.REQUESTS.labels(scope["method"] if route != "unknown" else "other", route, str(sent.status)).inc()
+        metrics.REQUESTS.labels(
+            scope["method"] if scope["method"] in _METHODS else "other", route, str(sent.status)
+        ).inc()
         metrics.REQUEST_SECONDS.labels(route).observe(seconds)
         log(
             "request",

@@ -6,6 +6,7 @@ import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from omnigraph import limits
 from omnigraph.clock import duration_s
@@ -108,6 +109,8 @@ def main(words: Sequence[str], *, environment: Mapping[str, str]) -> int:
     os.environ.setdefault("LANCE_LOG", "error")
     try:
         settings = settings_of(args, environment)
+        if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+            raise InvalidRequestError("the server's packages are not installed; run: pip install 'omnigraph[server]'")
         with _sharing_numbers(settings):
             # Help needs none of it; and that workers share their numbers must be known before this import.
             from omnigraph.server.serving import serve  # noqa: PLC0415  (see above)

@@ -135,6 +135,7 @@ def _merged(call: Call, body: BranchMergeRequest, target: str, *, delete: bool) 
 
 def _beyond(call: Call, done: MergeResult) -> dict[str, Any]:
     """What the contract does not ask for."""
+    call.ran(done.attempts)
     commit = None if done.commit is None else commit_told(call.graph.snapshot(commit=done.commit).record)
     document: dict[str, Any] = {
         "commit": commit,

@@ -96,6 +96,7 @@ def revert(body: RevertRequest, call: Served, idempotency_key: IdempotencyKey = 
             idempotency_key=idempotency_key,
             prune_previous=body.prune_previous,
         )
+        call.ran(done.attempts)
         commit = None if done.commit is None else commit_told(call.graph.snapshot(commit=done.commit).record)
     changes = {
         key: {"inserted": each.inserted, "updated": each.updated, "deleted": each.deleted}

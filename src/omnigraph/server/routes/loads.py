@@ -127,6 +127,7 @@ def _authorize(call: Call, branch: str, source: str | None) -> None:
 
 
 def _document(call: Call, done: LoadResult) -> dict[str, Any]:
+    call.ran(done.attempts)
     return {
         **done.to_dict(),
         "commit": None if done.entry is None else commit_told(done.entry),

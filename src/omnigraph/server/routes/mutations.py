@@ -6,7 +6,6 @@ from fastapi import Header, Request, Response
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
-from omnigraph.server import metrics
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Call, Served
 from omnigraph.server.documents import commit_told
@@ -108,8 +107,8 @@ def run_mutation(
             idempotency_key=idempotency_key,
             prune_previous=prune_previous,
         )
-        metrics.REDOS.labels(call.served.id).inc(done.attempts - 1)
-        commit = None if done.commit is None else commit_told(call.graph.snapshot(commit=done.commit).record)
+        call.ran(done.attempts)
+        commit = None if done.entry is None else commit_told(done.entry)
     return {
         "branch": done.branch,
         "query_name": done.query_name,
