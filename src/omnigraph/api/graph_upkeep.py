@@ -15,6 +15,7 @@ from omnigraph.api.pruning import CleanupReport, Duration, PruneReport, SweepRep
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.api.upkeep import OptimizeReport, report_of, rewritten, type_keys_of
 from omnigraph.api.verifying import VerifyReport, verified
+from omnigraph.branch import branches
 from omnigraph.storage import paths
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.optimize import optimize
@@ -105,7 +106,7 @@ class GraphUpkeep(GraphReads):
         """
         parts = self._open()
         parts.refuse_read_only()
-        return maintain_once(self, lambda: [parts.log.live_head(name) for name in self.branches], policy, parts.clock)
+        return maintain_once(self, partial(branches.heads, parts), policy, parts.clock)
 
     def maintain(
         self,

@@ -255,8 +255,7 @@ def cleaned_up(
 ) -> CleanupReport:
     """Prune every branch at once, then sweep everything that nothing reaches; without `confirm`, only look."""
     check(Policy(keep=keep, older_than_s=seconds(older_than)))
-    heads = [parts.log.head(name) for name in branches.names(parts)]
-    type_keys = {pin.table: key for head in heads if head is not None for key, pin in head.tables.items()}
+    type_keys = {pin.table: key for head in branches.heads(parts) for key, pin in head.tables.items()}
     marked = pruned(
         parts,
         branch=None,

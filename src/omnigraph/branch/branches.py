@@ -118,6 +118,22 @@ def names(parts: Parts) -> list[str]:
     return marks.live_branches(parts)
 
 
+def heads(parts: Parts) -> list[Record]:
+    """The newest entries of the branches there are, in order; each log is looked at.
+
+    What was deleted a moment ago is passed over; and so is what is listed though it is not there, because somebody took
+    the mark away that said so: then it is put again.
+    """
+    found = []
+    for name in names(parts):
+        head = parts.log.head(name)
+        if head is not None and head.is_live:
+            found.append(head)
+        elif head is not None and not parts.read_only:
+            marks.settle(parts, name, head.number, Mark.GONE)
+    return found
+
+
 def _keep_or_take_back(parts: Parts, entry: Record, origin: Record, point: Point) -> None:
     """See to it that what the new branch shows is kept: a prune may have passed its source before the fork was there.
 

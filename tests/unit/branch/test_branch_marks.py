@@ -205,6 +205,21 @@ def test_marks_that_cannot_be_put_or_taken_away_make_nobody_believe_what_is_not_
             assert ("side" in branches.names(open_root(store))) == branches.exists(parts, "side")
 
 
+def test_a_mark_of_a_deletion_that_somebody_took_away_is_put_again_by_upkeep(store: MemoryStore, parts: Parts) -> None:
+    branches.create(parts, "side")
+    branches.create(parts, "gone")
+    branches.delete(parts, "gone")
+    forget_marks(store)
+    assert branches.names(parts) == ["gone", MAIN, "side"]
+    assert not branches.exists(parts, "gone")
+
+    assert [head.branch for head in branches.heads(open_root(store, read_only=True))] == [MAIN, "side"]
+    assert [head.branch for head in branches.heads(parts)] == [MAIN, "side"]
+
+    assert branches.names(parts) == [MAIN, "side"]
+    assert marks_of(store, "gone") == [(2, "gone")]
+
+
 def test_what_somebody_else_left_under_a_name_is_listed_and_stands_in_nobodys_way(
     store: MemoryStore, parts: Parts
 ) -> None:
