@@ -110,6 +110,24 @@ def test_actors_that_have_nothing_under_way_are_forgotten() -> None:
     assert admission.actors == 0
 
 
+def test_bodies_and_results_of_all_callers_have_bounded_room_and_give_it_back(serve: InProcess) -> None:
+    rows = "".join(json.dumps({"type": "Author", "data": {"name": f"{n:06}"}}) + "\n" for n in range(5_000))
+    every = {"query": "query q() { match { $a: Author } return { $a.name } }"}
+    client = serve(rows=rows, bodies_bytes_max=1_000, results_bytes_max=100_000)
+    state = state_of(client)
+
+    too_much = client.post("load/ndjson", content=rows[:2_000], headers=LINES)
+    state.results.take(90_000)
+    crowded = client.post("query", json=every)
+    state.results.give_back(90_000)
+    sent = client.post("query", json=every)
+
+    refused(too_much, 429, "no room left for bodies of requests", "too_many_requests")
+    refused(crowded, 429, "no room left for results", "too_many_requests")
+    assert sent.json()["row_count"] == 5_000
+    assert (state.bodies.held, state.results.held) == (0, 0)
+
+
 def test_a_graph_is_exported_once_at_a_time(serve: InProcess) -> None:
     client = serve()
     give_back = state_of(client).streams.take("library")

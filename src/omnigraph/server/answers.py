@@ -3,14 +3,16 @@
 import io
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from fastapi import Response
-from fastapi.responses import StreamingResponse
 from pyarrow import ipc
 
 from omnigraph import limits
 from omnigraph.api.result import Result
+from omnigraph.server.room import Room
+from omnigraph.server.streams import PieceStream
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -28,25 +30,39 @@ def answered(document: object, *, status: int = 200, headers: Mapping[str, str] 
     return Response(json_bytes(document), status_code=status, headers=headers, media_type=JSON)
 
 
-def rows_answered(result: Result, *, headers: Mapping[str, str] | None = None, legacy: bool = False) -> Response:
+def rows_answered(
+    result: Result, room: Room, *, headers: Mapping[str, str] | None = None, legacy: bool = False
+) -> Response:
     """The rows of a query as an answer; many rows are made into JSON some at a time, while they are sent.
 
     Args:
         result: of the query.
+        room: where it is counted while it is sent.
         headers: of the answer.
         legacy: leave the commit out, as answers of old did.
+
+    Raises:
+        Refusal: there is no room for it.
     """
     if result.row_count <= limits.SERVER_ROWS_AT_ONCE:
         document = result.to_json()
         if legacy:
             document.pop("graph_commit_id")
         return answered(document, headers=headers)
-    return StreamingResponse(_pieces(result, legacy=legacy), headers=headers, media_type=JSON)
+    return _streamed(_pieces(result, legacy=legacy), result, room, media_type=JSON, headers=headers)
 
 
-def arrow_answered(result: Result) -> Response:
+def arrow_answered(result: Result, room: Room) -> Response:
     """The rows of a query as an Arrow stream, for whoever wants them typed; sent some at a time."""
-    return StreamingResponse(_arrow_pieces(result), media_type=ARROW)
+    return _streamed(_arrow_pieces(result), result, room, media_type=ARROW)
+
+
+def _streamed(
+    pieces: Iterator[bytes], result: Result, room: Room, *, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    size = result.to_arrow().nbytes
+    room.take(size)
+    return PieceStream(pieces, media_type=media_type, headers=headers, done=partial(room.give_back, size))
 
 
 def _arrow_pieces(result: Result) -> Iterator[bytes]:

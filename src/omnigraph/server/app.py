@@ -25,6 +25,7 @@ from omnigraph.server.gate import Gate
 from omnigraph.server.graphs import Graphs
 from omnigraph.server.openapi import api_document
 from omnigraph.server.opening import open_graphs
+from omnigraph.server.room import Room
 from omnigraph.server.routes import ROUTERS
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState
@@ -59,6 +60,8 @@ def application(settings: ServerSettings, graphs: Graphs) -> FastAPI:
         graphs=graphs,
         admission=Admission(requests_max=settings.actor_requests_max, bytes_max=settings.actor_bytes_max),
         streams=StreamSlots(),
+        bodies=Room(settings.bodies_bytes_max, "bodies of requests"),
+        results=Room(settings.results_bytes_max, "results on their way out"),
         clock=clock,
         ids=UlidSource(clock),
     )

@@ -39,7 +39,6 @@ class BoundedRequest(Request):
             try:
                 async with asyncio.timeout(seconds):
                     self._body = await self._read()
-                    self.scope["state"]["body_bytes"] = len(self._body)
             except TimeoutError:
                 raise Refusal(408, f"the body did not come within {seconds:g} s", code="request_timeout") from None
         return self._body
@@ -55,11 +54,13 @@ class BoundedRequest(Request):
         return self._json
 
     async def _read(self) -> bytes:
-        pieces, size = [], 0
+        pieces, noted, room = [], self.scope["state"], self.app.state.server.bodies
         async for piece in self.stream():
-            size += len(piece)
+            size = noted["body_bytes"] + len(piece)
             if size > self.body_bytes_max:
                 raise self._too_large(size)
+            room.take(len(piece))
+            noted["body_bytes"] = size  # the gate gives it back, whatever becomes of the request
             pieces.append(piece)
         return b"".join(pieces)
 

@@ -80,6 +80,7 @@ class Gate:
                 await answered(body, status=500)(scope, receive, watched)
         finally:
             self._under_way -= 1
+            self._state.bodies.give_back(scope.get("state", {}).get("body_bytes", 0))
             metrics.UNDER_WAY.dec()
             self._done(scope, sent, actor, request_id, self._state.clock.monotonic() - began)
 

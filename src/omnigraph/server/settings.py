@@ -27,6 +27,8 @@ class ServerSettings:
         actor_bytes_max: and how many bytes of bodies.
         query_bytes_max: how much memory one query may use while it runs.
         query_s_max: how long it may run.
+        bodies_bytes_max: how much of all callers' bodies a process holds.
+        results_bytes_max: and of large results while they are sent.
         body_s_max: how long the head of a request may take to come, and then its body.
         maintain_every_s: seconds between passes of maintenance; None for none.
         maintain_keep: of each branch, prune all but so many of the newest commits.
@@ -50,6 +52,8 @@ class ServerSettings:
     actor_bytes_max: int = limits.SERVER_ACTOR_BYTES_MAX
     query_bytes_max: int = limits.SERVER_QUERY_BYTES_MAX
     query_s_max: float = limits.SERVER_QUERY_S_MAX
+    bodies_bytes_max: int = limits.SERVER_BODIES_BYTES_MAX
+    results_bytes_max: int = limits.SERVER_RESULTS_BYTES_MAX
     body_s_max: float = limits.SERVER_BODY_S_MAX
     maintain_every_s: float | None = None
     maintain_keep: int | None = None

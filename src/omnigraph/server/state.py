@@ -6,6 +6,7 @@ from omnigraph.clock import Clock
 from omnigraph.ids import IdSource
 from omnigraph.server.admission import Admission
 from omnigraph.server.graphs import Graphs
+from omnigraph.server.room import Room
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.streams import StreamSlots
 
@@ -19,6 +20,8 @@ class ServerState:
         graphs: what it serves.
         admission: what each actor has under way.
         streams: who may stream.
+        bodies: room for the bodies of requests.
+        results: room for large results on their way out.
         clock: measures how long things take.
         ids: names requests.
     """
@@ -27,5 +30,7 @@ class ServerState:
     graphs: Graphs
     admission: Admission
     streams: StreamSlots
+    bodies: Room
+    results: Room
     clock: Clock
     ids: IdSource

@@ -49,7 +49,8 @@ def query(body: QueryRequest, call: Served, request: Request) -> Response:
         at=body.at,
         limits=call.query_limits,
     )
-    return arrow_answered(result) if ARROW in request.headers.get("accept", "") else rows_answered(result)
+    wants_arrow = ARROW in request.headers.get("accept", "")
+    return (arrow_answered if wants_arrow else rows_answered)(result, call.server.results)
 
 
 @router.post(
@@ -73,7 +74,7 @@ def read(body: ReadRequest, call: Served) -> Response:
         commit=body.snapshot,
         limits=call.query_limits,
     )
-    return rows_answered(result, headers=superseded_by("query"), legacy=True)
+    return rows_answered(result, call.server.results, headers=superseded_by("query"), legacy=True)
 
 
 @router.post(

@@ -63,7 +63,7 @@ def invoke(
     result = call.graph.query(
         stored.text, said.params, name=name, branch=said.branch, commit=said.snapshot, limits=call.query_limits
     )
-    return rows_answered(result)
+    return rows_answered(result, call.server.results)
 
 
 @router.post(
