@@ -120,8 +120,15 @@ class _Apply:
 
     def _keep_what_it_needs(self, graph: Address) -> None:
         """A graph that could not be deleted is still there: what guards and feeds it must not go either."""
+        staying = {
+            each.address.graph
+            for each in self.changes
+            if each.address.kind is Kind.GRAPH
+            and each.operation is Operation.DELETE
+            and each.disposition is Disposition.BLOCKED
+        }
         for at, change in enumerate(self.changes):
-            kept = while_needed(change, self.desired, self._start, {graph.graph})
+            kept = while_needed(change, self.desired, self._start, staying)
             if change.address.graph == graph.graph and change.disposition is Disposition.DERIVED:
                 kept = change.deferred(f"it goes with {graph}")
             if kept is change:

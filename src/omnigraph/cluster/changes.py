@@ -190,7 +190,7 @@ def while_needed(change: Change, desired: Desired, state: State, staying: Collec
     # wait for somebody's word about one graph. Only that one goes on having it.
     bindings = sorted({*(desired.resources[str(change.address)].applies_to or ()), *still})
     is_done = change.before == change.after and bindings == list(entry["applies_to"])
-    return waiting if is_done else replace(change, keeps=still)
+    return waiting if is_done else replace(change, disposition=Disposition.APPLIED, reason=None, keeps=still)
 
 
 def _fed(state: State, provider: str) -> list[str]:

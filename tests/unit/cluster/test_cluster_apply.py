@@ -423,3 +423,24 @@ def test_a_graph_that_could_not_be_deleted_keeps_what_guards_and_feeds_it(applie
     assert cluster.apply().document["converged"]
     assert cluster.state()["applied_revision"]["resources"]["policy.base"]["applies_to"] == ["more"]
     assert len(cluster.state()["approval_records"]) == 1
+
+
+def test_several_graphs_that_stay_for_several_reasons_all_keep_their_policy(applied_cluster: Cluster) -> None:
+    cluster = applied_cluster
+    graphs = {name: {"schema": "people.pg"} for name in ("aa", "bb", "cc")}
+    guard = {"guard": {"file": "base.policy.yaml", "applies_to": [*graphs]}}
+    cluster.declare(graphs=graphs, policies=guard)
+    assert cluster.apply().document["deferred_count"] > 0  # the graph of before waits for somebody's word
+    cluster.declare(graphs={}, policies={})
+    for name in ("bb", "cc"):
+        assert cluster.approve(f"graph.{name}").is_ok
+    faults = Faults()
+    faults.arm(Fault.NO_SPACE, times=2, path_part="__cluster/recoveries")
+    stores = cluster.means.stores
+    failing = replace(cluster.means, stores=lambda uri: FaultyStore(stores(uri), faults))
+    outcome = apply(cluster.folder, means=failing)
+    assert codes(outcome, "error") == {"recovery_sidecar_write_error"}
+    assert {each.id for each in served(cluster) if each.policy is not None} == {"aa", "bb", "cc", "people"}
+    outcome = cluster.apply()
+    assert {each.id for each in served(cluster) if each.policy is not None} == {"aa", "people"}
+    assert cluster.state()["applied_revision"]["resources"]["policy.guard"]["applies_to"] == ["aa"]
