@@ -9,7 +9,7 @@ import pytest
 from omnigraph.testing.command_line import Run
 
 TYPED = [
-    ("omnigraph bl", ["blame"]),
+    ("omnigraph bl", ["blame", "blob"]),
     ("omnigraph branch ", ["create", "delete", "list", "merge"]),
     ("omnigraph branch cr", ["create"]),
     ("omnigraph load --mod", ["--mode"]),
