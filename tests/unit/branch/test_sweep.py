@@ -15,11 +15,12 @@ from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.branch.sweep.worklist import Swept, Verdict
 from omnigraph.errors import FormatError, InvalidRequestError, PermissionDeniedError, UnavailableError
 from omnigraph.failpoints import Failpoint, armed
-from omnigraph.model.commit import MAIN, CommitKind, Record
+from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
 from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.storage.tables.tables import Tables
 from omnigraph.testing import operations as op
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
@@ -547,6 +548,26 @@ def test_a_sweep_that_cannot_read_what_is_needed_deletes_nothing(damage: Callabl
         assert "branch 'side'" in caught.value.message
         assert PERSON not in caught.value.message
         assert parts.log.live_head("side").tables[PERSON].table in caught.value.message
+
+
+@pytest.mark.parametrize(("silences", "is_told"), [(limits.STORE_RETRY_ATTEMPTS_MAX - 1, True), (99, False)])
+def test_a_version_that_cannot_be_read_at_once_is_asked_for_again_before_its_table_is_spared(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch, silences: int, *, is_told: bool
+) -> None:
+    grow(parts)
+    prune(parts, MAIN, Policy(keep=1, now=True))
+    silent, read = iter(range(silences)), Tables.files
+
+    def now_and_then(tables: Tables, pin: Pin) -> frozenset[str]:
+        if next(silent, None) is not None:
+            raise UnavailableError("the store does not answer")
+        return read(tables, pin)
+
+    monkeypatch.setattr(Tables, "files", now_and_then)
+    done = sweep(parts, older_than_s=0)
+
+    assert (done.of(Verdict.INDETERMINATE) == []) is is_told
+    assert any(file.kind is FileKind.DATA for file in done.deleted) is is_told
 
 
 def test_a_store_that_does_not_answer_ends_the_sweep_before_anything_is_deleted(

@@ -88,8 +88,17 @@ class ReadingBySize:
 
 
 def files_of(tables: Tables, pin: Pin) -> Told:
-    """Which files a version refers to, or why that cannot be told."""
-    try:
-        return tables.files(pin)
-    except (UnavailableError, FormatError) as fault:
-        return fault
+    """Which files a version refers to, or why that cannot be told.
+
+    A store that does not answer is asked again: a doubt spares every file of the table until the next sweep.
+    """
+    left = limits.STORE_RETRY_ATTEMPTS_MAX
+    while True:
+        left -= 1
+        try:
+            return tables.files(pin)
+        except FormatError as fault:
+            return fault
+        except UnavailableError as fault:
+            if not left:
+                return fault
