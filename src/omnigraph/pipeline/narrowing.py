@@ -77,7 +77,7 @@ def refuse_commands(session: SparkSession, text: str) -> None:
     parsed = session._jsparkSession.sessionState().sqlParser().parsePlan(text)
     forbidden = [java.java.lang.Class.forName(f"{_LOGICAL}.{name}") for name in ("Command", "ParsedStatement")]
     if any(kind.isInstance(each) for each in _nodes(parsed) for kind in forbidden):
-        raise InvalidRequestError("this statement is no query; only what reads can be asked here")
+        raise InvalidRequestError("this statement is no query; only what reads can be asked here", code="not_a_query")
 
 
 def needed(frame: DataFrame) -> Mapping[str, Needed]:

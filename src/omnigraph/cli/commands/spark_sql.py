@@ -2,6 +2,7 @@
 
 import logging
 from argparse import ArgumentParser
+from typing import Any
 
 from omnigraph.cli import render
 from omnigraph.cli.arguments import add_branch, add_json, add_uri
@@ -24,12 +25,11 @@ def _run(call: Call) -> int:
     args = call.args
     with call.graph() as graph:
         session = graph.spark.session(spark_settings(call))
-        graph.spark.views(branch=args.branch)
         if not args.debug:
             # It would print the traceback of a wrong statement.
             logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         try:
-            table = session.sql(args.sql).limit(args.limit).toArrow()
+            table = _asked(graph, session, args.sql, args.branch).limit(args.limit).toArrow()
         except Exception as fault:
             if not type(fault).__module__.startswith("pyspark."):
                 raise
@@ -40,6 +40,17 @@ def _run(call: Call) -> int:
     rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
     texts = [[render.cell(value) for value in row.values()] for row in rows]
     return call.show({"columns": table.column_names, "rows": rows}, *render.table(table.column_names, texts))
+
+
+def _asked(graph: Any, session: Any, text: str, branch: str | None) -> Any:  # noqa: ANN401  (heavy to import)
+    """A query reads no more than it needs; anything else that Spark understands is about views of the types."""
+    try:
+        return graph.spark.sql(text, branch=branch)
+    except InvalidRequestError as refused:
+        if refused.code != "not_a_query":
+            raise
+    graph.spark.views(branch=branch)
+    return session.sql(text)
 
 
 COMMANDS = {
