@@ -9,7 +9,6 @@ Nothing of it is visible before the last step. An intent is on the store from th
 what is being written, and whoever finds it later knows that a load was under way.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -29,7 +28,6 @@ from omnigraph.pipeline.load.blocks import Piece, pieces_of
 from omnigraph.pipeline.load.jobs import Jobs, Kept, fault_of
 from omnigraph.pipeline.load.judging import Verdict
 from omnigraph.pipeline.load.keys import Places, piece_and_row
-from omnigraph.pipeline.load.problems import Phase
 from omnigraph.pipeline.load.reading import Reading
 from omnigraph.pipeline.load.request import Loaded, LoadRequest, operation, refuse_or_keep
 from omnigraph.pipeline.load.rounds import Rounds, is_key
@@ -54,10 +52,7 @@ from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
 from omnigraph.transaction.write_rows import Mode
 
-_ALL = (Phase.IDENTITY, Phase.UNIQUE, Phase.END, Phase.DEGREE)
 _NO_PLACES: Places = np.empty(0, np.uint64)
-_FULL = ("No space left on device", "os error 28", "Disk quota exceeded", "File too large")
-_PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception|Interrupt|Exit)\b.*")
 
 
 @contextmanager
