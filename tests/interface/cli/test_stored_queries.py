@@ -25,6 +25,7 @@ POLICIES = {
     "  - { id: all, allow: { actors: { group: leads }, actions: [read, change], branch_scope: any } }",
 }
 TOKEN = "of-ada"
+SERVED = ("--server", "prod", "--graph", "library")
 SCHEMA = """\
 node Author { name: String @key }
 node Book { title: String @key  pages: I32? }
@@ -82,7 +83,7 @@ def configured(server: RunningServer, operator_home: Path, monkeypatch: pytest.M
 
 def test_a_stored_query_is_called_by_its_name(run: Run, configured: None) -> None:
     params = '{"author": "Le Guin", "least": 1}'
-    ended = run("query", "books_of", "--server", "prod", "--graph", "library", "--params", params)
+    ended = run("query", "books_of", *SERVED, "--params", params)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == (
         "1 rows from branch main via books_of\ntitle            | pages\n-----------------+------\n"
@@ -92,7 +93,7 @@ def test_a_stored_query_is_called_by_its_name(run: Run, configured: None) -> Non
 
 def test_a_stored_mutation_is_called_by_its_name_and_a_lost_race_ends_with_code_4(run: Run, configured: None) -> None:
     params = '{"author": "Lem", "title": "Solaris", "pages": 204}'
-    words = ["mutate", "add", "--server", "prod", "--params", params, "--json"]
+    words = ["mutate", "add", *SERVED, "--params", params, "--json"]
     ended = run(*words, "--if-commit", "01AAAAAAAAAAAAAAAAAAAAAAAA")
     assert ended.code == 4
     assert json.loads(ended.out)["precondition_failure"]["expected"] == "01AAAAAAAAAAAAAAAAAAAAAAAA"
@@ -102,13 +103,13 @@ def test_a_stored_mutation_is_called_by_its_name_and_a_lost_race_ends_with_code_
 
 
 def test_the_verb_says_which_kind_of_query_is_meant(run: Run, configured: None) -> None:
-    ended = run("query", "add", "--server", "prod")
+    ended = run("query", "add", *SERVED)
     assert ended.code == 1
     assert "'add' is a mutation — use omnigraph mutate add" in ended.err
-    ended = run("mutate", "books_of", "--server", "prod")
+    ended = run("mutate", "books_of", *SERVED)
     assert ended.code == 1
     assert "'books_of' is a read — use omnigraph query books_of" in ended.err
-    assert "stored query not found" in run("query", "nothing", "--server", "prod").err
+    assert "stored query not found" in run("query", "nothing", *SERVED).err
 
 
 def test_an_alias_has_values_of_its_own_takes_those_that_are_typed_and_prints_as_it_says(
