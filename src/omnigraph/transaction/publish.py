@@ -7,6 +7,7 @@ put entry head + 1 if absent
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from omnigraph import ids, limits
@@ -17,6 +18,7 @@ from omnigraph.model.commit import CommitKind, Pin, Record, Recovery
 from omnigraph.model.conflict import BasePruned, Conflict, ReadSetChanged
 from omnigraph.model.footprint import Footprint
 from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction import queues
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, judge, mismatches, told
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
@@ -91,37 +93,42 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
         OutcomeUnknownError: the store never said; the log will tell.
     """
     head = base
-    for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
-        if draft.intent is None and _staged_too_long_ago(parts, staged):
-            staged = _staged_anew(parts, staged, head)
-        entry = entry_after(parts, head, staged, draft)
-        match parts.log.put(entry):
-            case Done():
-                reached(Failpoint.PUBLISH_ENTRY_PUT)
-                return entry
-            case Refused():
-                reached(Failpoint.PUBLISH_REFUSED)
-        newer = parts.log.since(draft.branch, head.number)
-        check_above_the_floor(head, newer[-1])
-        finished = _finished_by_another(newer, draft)
-        if finished is not None:
-            return finished
-        twin = _same_request(newer, draft)
-        if twin is not None:
-            raise CarriedOutError(twin)
-        check_preconditions(draft, newer[-1])
-        match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
-            case Clear():
-                staged = rebased(parts, staged, newer[-1])
-            case Clashing(conflicts):
-                raise LostRaceError(conflicts)
-            case Broken(conflicts):
-                raise ConflictError(told(conflicts[0]), conflicts=conflicts)
-        if any(entry.kind is CommitKind.BARRIER for entry in newer):
-            staged = _staged_behind_a_barrier(parts, staged, draft, newer[-1])
-        head = newer[-1]
-        if attempt > limits.PUBLISH_ATTEMPTS_EAGER:
-            parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER))
+    with ExitStack() as line:
+        for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
+            if draft.intent is None and _staged_too_long_ago(parts, staged):
+                staged = _staged_anew(parts, staged, head)
+            entry = entry_after(parts, head, staged, draft)
+            match parts.log.put(entry):
+                case Done():
+                    reached(Failpoint.PUBLISH_ENTRY_PUT)
+                    return entry
+                case Refused():
+                    reached(Failpoint.PUBLISH_REFUSED)
+            newer = parts.log.since(draft.branch, head.number)
+            check_above_the_floor(head, newer[-1])
+            finished = _finished_by_another(newer, draft)
+            if finished is not None:
+                return finished
+            twin = _same_request(newer, draft)
+            if twin is not None:
+                raise CarriedOutError(twin)
+            check_preconditions(draft, newer[-1])
+            match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
+                case Clear():
+                    staged = rebased(parts, staged, newer[-1])
+                case Clashing(conflicts):
+                    raise LostRaceError(conflicts)
+                case Broken(conflicts):
+                    raise ConflictError(told(conflicts[0]), conflicts=conflicts)
+            if any(entry.kind is CommitKind.BARRIER for entry in newer):
+                staged = _staged_behind_a_barrier(parts, staged, draft, newer[-1])
+            head = newer[-1]
+            if attempt == limits.PUBLISH_ATTEMPTS_EAGER:
+                # Whoever did not queue, like upkeep, would lose for as long as writers here never pause. Everybody else
+                # is in line already, and asks again for what is held.
+                line.enter_context(queues.held(parts.store.uri, draft.branch, frozenset(staged.tables)))
+            elif attempt > limits.PUBLISH_ATTEMPTS_EAGER + 1:
+                parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
     raise ConflictError(
         f"branch '{draft.branch}' is too busy: {limits.PUBLISH_ATTEMPTS_MAX} tries to publish lost the race; try again",
         code="too_busy",
@@ -168,6 +175,22 @@ def _outcome(audit: Recovery, staged: Staged, tables: Mapping[str, Pin]) -> Reco
     return replace(audit, tables=ended)
 
 
+def check_head(head: Record, if_commit: str | None) -> None:
+    """Refuse when a caller names a commit and another one is the head of the branch.
+
+    Raises:
+        PreconditionError: it is.
+    """
+    if if_commit is not None and not head.has_content_of(if_commit):
+        raise PreconditionError(
+            f"precondition failed on branch '{head.branch}': expected head '{if_commit}' but current is "
+            f"{head.head_commit}",
+            branch=head.branch,
+            expected=if_commit,
+            actual=head.head_commit,
+        )
+
+
 def check_preconditions(draft: Draft, head: Record) -> None:
     """Refuse when what the caller expected of the head does not hold.
 
@@ -175,14 +198,7 @@ def check_preconditions(draft: Draft, head: Record) -> None:
         PreconditionError: `if_commit` is not the head commit.
         ConflictError: a table is not at its expected version.
     """
-    if draft.if_commit is not None and not head.has_content_of(draft.if_commit):
-        raise PreconditionError(
-            f"precondition failed on branch '{draft.branch}': expected head '{draft.if_commit}' but current is "
-            f"{head.head_commit}",
-            branch=draft.branch,
-            expected=draft.if_commit,
-            actual=head.head_commit,
-        )
+    check_head(head, draft.if_commit)
     if draft.expected_table_versions:
         wrong = mismatches(draft.expected_table_versions, head)
         if wrong:
