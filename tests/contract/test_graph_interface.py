@@ -319,6 +319,24 @@ class GraphContract:
         assert (done.outcome, done.resolved) == ("merged", 1)
         assert graph.query(BOOKS, branch=line).to_pylist()[0]["b.pages"] == 400
 
+    def test_a_merge_that_was_reviewed_is_refused_once_either_side_has_moved(self, graph: AnyGraph, line: str) -> None:
+        graph.branches.create(f"{line}/r", source=line)
+        graph.mutate(ADD, {"name": "Lem"}, branch=f"{line}/r")
+        seen = graph.merge(f"{line}/r", into=line, preview=True)
+        graph.mutate(ADD, {"name": "Russ"}, branch=f"{line}/r")
+        moved = graph.mutate(PAGES, {"n": 500}, branch=line).commit
+
+        with pytest.raises(errors.PreconditionError) as target:
+            graph.merge(f"{line}/r", into=line, if_commit=seen.head)
+        with pytest.raises(errors.PreconditionError) as source:
+            graph.merge(f"{line}/r", into=line, if_source_commit=seen.source_commit)
+        again = graph.merge(f"{line}/r", into=line, preview=True)
+        done = graph.merge(f"{line}/r", into=line, if_commit=again.head, if_source_commit=again.source_commit)
+
+        assert (target.value.details["expected"], target.value.details["actual"]) == (seen.head, moved)
+        assert f"on branch '{line}/r'" in source.value.message
+        assert (done.outcome, done.source_commit) == ("merged", again.source_commit)
+
     # -- history ------------------------------------------------------------------------------------------------------
 
     def test_commits_are_listed_newest_first_in_pages(self, graph: AnyGraph, line: str) -> None:

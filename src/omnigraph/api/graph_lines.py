@@ -61,6 +61,8 @@ class GraphLines(GraphReads):
         delete_branch: bool = False,
         actor: str | None = None,
         message: str | None = None,
+        if_commit: str | None = None,
+        if_source_commit: str | None = None,
         prune_previous: bool = False,
         engine: str = "auto",
     ) -> MergeResult:
@@ -75,9 +77,13 @@ class GraphLines(GraphReads):
             resolutions (Resolutions | None): by type and id, `"source"`, `"target"`, a row, or None to delete; or a
                 JSON file that says so.
             preview (bool): work it out and write nothing; conflicts are returned.
-            delete_branch (bool): delete the source afterwards. That this fails is told, and the merge stands.
+            delete_branch (bool): delete the source afterwards, unless it has moved on. That this fails is told, and
+                the merge stands.
             actor (str | None): who.
             message (str | None): why.
+            if_commit (str | None): only if this is still the target's head commit: `head` of the preview that was
+                looked at.
+            if_source_commit (str | None): only if this is still the source's: `source_commit` of the preview.
             prune_previous (bool): in the same step, show earlier commits of the target no more; see `mutate`.
             engine (str): where it is found out what each side did: `local`, `spark`, or `auto`, which takes Spark for
                 very much; then only what changed comes here, and not the tables.
@@ -90,6 +96,7 @@ class GraphLines(GraphReads):
             NotFoundError: there is no such branch.
             InvalidRequestError: both are one branch, or a choice or engine means nothing.
             ConflictError: the target keeps moving, or its schema was changed meanwhile.
+            PreconditionError: a head is not the commit named.
             PermissionDeniedError: the graph was opened read-only.
         """
         return merging.merge(
@@ -101,7 +108,8 @@ class GraphLines(GraphReads):
             preview=preview,
             delete_branch=delete_branch,
             engine=engine,
-            options=WriteOptions(actor=actor, message=message, prune_previous=prune_previous),
+            options=WriteOptions(actor=actor, message=message, if_commit=if_commit, prune_previous=prune_previous),
+            if_source_commit=if_source_commit,
         )
 
     # -- undoing and asking who did it --------------------------------------------------------------------------------

@@ -104,17 +104,27 @@ def merge(
     delete_branch: bool,
     engine: str,
     options: WriteOptions,
+    if_source_commit: str | None = None,
 ) -> MergeResult:
     """Bring one branch into another; see `Graph.merge`."""
     differ = partial(told_on_spark, parts, engine_of(engine))
     if preview:
         done = run.preview(parts, schemas.of, source, into, choices=choices, differ=differ)
     else:
-        done = run.merge(parts, schemas.of, source, into, choices=choices, differ=differ, options=options)
+        done = run.merge(
+            parts,
+            schemas.of,
+            source,
+            into,
+            choices=choices,
+            differ=differ,
+            options=options,
+            if_source_commit=if_source_commit,
+        )
     entry = None if done.receipt is None else done.receipt.entry
     error = None
     if delete_branch and not preview:
-        error = _delete(parts, source, options.actor)
+        error = _delete(parts, source, options.actor, merged=done.source.head_commit)
     return MergeResult(
         outcome=done.planned.outcome.value,
         source=done.source.branch,
@@ -135,10 +145,11 @@ def merge(
     )
 
 
-def _delete(parts: Parts, source: str, actor: str | None) -> str | None:
+def _delete(parts: Parts, source: str, actor: str | None, *, merged: str) -> str | None:
     """Delete the source; why not, where it cannot be: the merge stands whatever comes of this."""
     try:
-        branches.delete(parts, source, actor=actor)
+        # What somebody wrote there since is in nobody's branch yet.
+        branches.delete(parts, source, actor=actor, if_commit=merged)
     except GraphError as refused:
         return refused.message
     return None

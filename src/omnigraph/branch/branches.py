@@ -16,6 +16,7 @@ from omnigraph.model.retention import NOTHING_PRUNED
 from omnigraph.storage import paths
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.publish import check_head
 
 
 def create(
@@ -66,12 +67,22 @@ def create(
     raise _too_busy(branch)
 
 
-def delete(parts: Parts, name: str, *, actor: str | None = None) -> Record:
+def delete(parts: Parts, name: str, *, actor: str | None = None, if_commit: str | None = None) -> Record:
     """Delete a branch. Its log stays, ended by an entry that says so; branches made from it live on.
+
+    Args:
+        parts (Parts): the graph.
+        name (str): the branch.
+        actor (str | None): who.
+        if_commit (str | None): only if this is its head commit.
+
+    Returns:
+        Record: the entry that ends it.
 
     Raises:
         NotFoundError: there is no such branch.
         InvalidRequestError: it is `main`.
+        PreconditionError: the head is another commit.
     """
     parts.refuse_read_only()
     branch = paths.branch_name(name)
@@ -79,6 +90,7 @@ def delete(parts: Parts, name: str, *, actor: str | None = None) -> Record:
         raise InvalidRequestError("cannot delete branch 'main'")
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
         head = parts.log.live_head(branch)
+        check_head(head, if_commit)
         entry = Record(
             commit=ids.after(head.commit, parts.ids.new()),
             branch=branch,

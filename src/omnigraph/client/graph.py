@@ -269,6 +269,8 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         delete_branch: bool = False,
         actor: str | None = None,
         message: str | None = None,
+        if_commit: str | None = None,
+        if_source_commit: str | None = None,
         prune_previous: bool = False,
         engine: str = "auto",  # noqa: ARG002  (the server decides; here so that calls are the same)
     ) -> MergeResult:
@@ -285,6 +287,8 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             delete_branch (bool): delete the source afterwards.
             actor (str | None): not to be named: the token decides.
             message (str | None): why.
+            if_commit (str | None): only if this is still the target's head commit.
+            if_source_commit (str | None): only if this is still the source's.
             prune_previous (bool): in the same step, show earlier commits of the target no more.
             engine (str): the server's matter; passed over.
 
@@ -293,6 +297,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
 
         Raises:
             MergeConflictError: the branches did what cannot both stand; `conflicts` lists all of it.
+            PreconditionError: a head is not the commit named.
             OutcomeUnknownError: the answer was lost; merging again does nothing if it was done.
         """
         refuse_actor(actor, self._open())
@@ -306,6 +311,8 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             "preview": preview,
             "delete_branch": delete_branch,
             "message": message,
+            "if_commit": if_commit,
+            "if_source_commit": if_source_commit,
             "prune_previous": prune_previous,
         }
         wire = self._open()

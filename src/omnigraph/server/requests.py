@@ -131,6 +131,8 @@ class BranchMergeRequest(Body):
         description='By type and id, "source", "target", a row, or null to delete. Beyond the contract.',
     )
     message: str | None = Field(None, description="Why. Beyond the contract.")
+    if_commit: str | None = Field(None, description="Only at this head of the target. Beyond the contract.")
+    if_source_commit: str | None = Field(None, description="Only at this head of the source. Beyond the contract.")
     prune_previous: bool = Field(default=False, description="Beyond the contract; see mutate.")
 
 

@@ -14,6 +14,7 @@ from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.publish import check_head
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
 
@@ -67,6 +68,7 @@ def merge(
     choices: Choices,
     differ: Differ,
     options: WriteOptions,
+    if_source_commit: str | None = None,
 ) -> Merged:
     """Bring what the source did into the target, as one commit, or change nothing.
 
@@ -78,9 +80,11 @@ def merge(
         NotFoundError: there is no such branch.
         InvalidRequestError: both are the same branch, or a resolution does not fit.
         ConflictError: the target keeps moving, or its schema changed meanwhile.
+        PreconditionError: the source's head is not the commit named, or the target's is not that of the options.
     """
     parts.refuse_read_only()
     entry, head = _heads(parts, source, target)
+    check_head(entry, if_source_commit)
     worked_out: list[Planned] = []
 
     def run(staging: Staging) -> None:

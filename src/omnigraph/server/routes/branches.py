@@ -118,6 +118,8 @@ def _merged(call: Call, body: BranchMergeRequest, target: str, *, delete: bool) 
         delete_branch=delete,
         actor=call.actor,
         message=body.message,
+        if_commit=body.if_commit,
+        if_source_commit=body.if_source_commit,
         prune_previous=body.prune_previous,
     )
     document: dict[str, Any] = {

@@ -95,13 +95,17 @@ export async function review(place, { graph, source, target, may, say, merged })
   async function carryOut() {
     go.disabled = true;
     try {
-      const done = await graph.merge({ ...asked(), message: message.value || undefined, delete_branch: remove.checked });
+      const done = await graph.merge({
+        ...asked(), message: message.value || undefined, delete_branch: remove.checked,
+        // What was looked at is what is merged.
+        if_commit: previewed.head, if_source_commit: previewed.source_commit,
+      });
       say(done.branch_delete_error ? `merged; ${source} is still there: ${done.branch_delete_error}` : `merged ${source} into ${target}`);
       merged();
     } catch (error) {
       go.disabled = false;
       // Somebody was faster, or a choice breaks a rule: what there is to decide now is shown, and why.
-      if (error.status === 409) await load().catch(() => {});
+      if (error.status === 409 || error.status === 412) await load().catch(() => {});
       body.querySelector(".error")?.remove();
       body.append(el("pre", { class: "error", role: "alert" }, error.message));
     }
