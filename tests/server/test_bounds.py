@@ -1,16 +1,19 @@
 """What one request, one actor and one stream may take; more is refused at once, in words."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.requests import ClientDisconnect
+from starlette.types import Message
 
 from omnigraph import limits
 from omnigraph.server.admission import Admission
 from omnigraph.server.errors import Refusal
 from omnigraph.server.state import ServerState
-from omnigraph.server.streams import StreamSlots
+from omnigraph.server.streams import PieceStream, StreamSlots
 from omnigraph.testing.served_here import InProcess, refused
 
 QUERY = "query q() { match { $b: Book } return { $b.isbn } }"
@@ -166,6 +169,29 @@ def test_a_process_has_eight_streams_and_the_ninth_is_refused() -> None:
     assert full.value.details["resource_limit"]["resource"] == "stream_export_transport_bytes"
     assert slots.taken == 0
     slots.take("graph-9")()
+
+
+def test_a_reader_that_stops_reading_is_left_and_its_place_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SERVER_STREAM_STALL_S", 0.01)
+    given_back = []
+    stream = PieceStream(iter([b"x" * 200_000]), media_type="text/plain", done=lambda: given_back.append(True))
+    sent = []
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+        if len(sent) > 2:
+            await asyncio.Event().wait()
+
+    scope = {"type": "http", "asgi": {"spec_version": "2.4"}}
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(stream(scope, receive, send))
+
+    assert [len(each.get("body", b"")) for each in sent] == [0, 65_536, 65_536]
+    assert given_back == [True]
 
 
 def test_a_query_that_needs_too_much_memory_is_refused(serve: InProcess) -> None:

@@ -71,7 +71,7 @@ class Gate:
             await self._app(scope, receive, watched)
         except Refusal as refused:
             await answered(refused.body(), status=refused.status, headers=refused.headers)(scope, receive, watched)
-        except (ClientDisconnect, TimeoutError):
+        except ClientDisconnect:
             log("client left", request_id=request_id, path=scope["path"])
         except Exception as fault:  # noqa: BLE001  (the last place that can answer)
             log("fault", level=logging.ERROR, error=fault, request_id=request_id, path=scope["path"])
