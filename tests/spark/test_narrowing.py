@@ -117,9 +117,12 @@ def test_only_what_is_needed_is_read(graph: Graph, read: Read) -> None:
 def test_views_and_the_session_are_left_as_they_are(spark: SparkSession, graph: Graph) -> None:
     spark.range(3).createOrReplaceTempView("Person")
     spark.range(5).createOrReplaceTempView("mine")
-    assert graph.spark.sql("select name from Person, mine where name = 'p1'").count() == 5
-    assert spark.sql("select * from Person").count() == 3
-    assert SparkSession.getActiveSession() is not None
+    try:
+        assert graph.spark.sql("select name from Person, mine where name = 'p1'").count() == 5
+        assert spark.sql("select * from Person").count() == 3
+    finally:
+        for name in ("Person", "mine"):
+            spark.catalog.dropTempView(name)
 
 
 def test_what_is_no_query_is_refused_and_not_done(spark: SparkSession, graph: Graph) -> None:

@@ -110,6 +110,17 @@ def aside(work: Callable[P, T]) -> Callable[P, T]:
     return done_aside
 
 
+def go_on() -> None:
+    """For work that waits without a job: go on only if somebody still waits for it.
+
+    Raises:
+        KeyboardInterrupt: nobody does.
+    """
+    talk = _current.get()
+    if talk is not None:
+        talk.go_on()
+
+
 @contextmanager
 def cancellable(cancel: Callable[[], None]) -> Iterator[None]:
     """Jobs within the block are cancelled when the main thread is interrupted.

@@ -15,6 +15,7 @@ from pathlib import Path
 from omnigraph import limits
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import UnavailableError
+from omnigraph.pipeline.aside import go_on
 from omnigraph.pipeline.class_archive import ClassArchive
 from omnigraph.pipeline.java import Java, home_for_workers
 
@@ -172,6 +173,7 @@ def _connection(process: "subprocess.Popen[bytes]", told: Path, said: Path, cloc
     """Port and secret, once the process has written them; it renames the file into its place when it is whole."""
     deadline = clock.monotonic() + limits.SPARK_START_S_MAX
     while not told.is_file():
+        go_on()
         if process.poll() is not None:
             raise UnavailableError(
                 f"Spark's Java process ended as it started (exit {process.returncode}){_tail(said)}",

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 import pytest
 
 from omnigraph.errors import ConflictError
-from omnigraph.pipeline.aside import aside, cancellable
+from omnigraph.pipeline.aside import aside, cancellable, go_on
 
 mood = ContextVar("mood", default="calm")
 
@@ -83,6 +83,26 @@ def test_after_an_interrupt_no_other_job_begins() -> None:
     with pytest.raises(KeyboardInterrupt):
         aside(work)()
     assert begun == []
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_work_that_waits_for_something_else_can_ask_whether_to_go_on() -> None:
+    ended: list[type[BaseException]] = []
+
+    def work() -> None:
+        go_on()
+        press_ctrl_c()
+        try:
+            while True:
+                go_on()
+        except BaseException as error:
+            ended.append(type(error))
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        aside(work)()
+    assert ended == [KeyboardInterrupt]
+    go_on()  # whoever is not aside always may
 
 
 def test_jobs_that_nobody_waits_for_aside_are_as_they_were() -> None:
