@@ -347,6 +347,8 @@ SERVER_ROWS_AT_ONCE = 4_096
 # What a process holds of all callers' bodies while they are dealt with, and of results while they are sent.
 SERVER_BODIES_BYTES_MAX = 512 * 1024**2
 SERVER_RESULTS_BYTES_MAX = 1024**3
+# Commits that one answer lists; the others are on the next page.
+SERVER_COMMITS_MAX = 10_000
 # Streams: bytes sent at once, how many run at once in a process, how long one waits for its turn, and for its reader.
 SERVER_STREAM_CHUNK_BYTES = 65_536
 SERVER_STREAMS_MAX = 8

@@ -39,6 +39,7 @@ def test_a_blob_comes_whole_with_what_there_is_to_know_of_it(covers: TestClient)
     assert answer.headers["content-length"] == "10"
     assert answer.headers["accept-ranges"] == "bytes"
     assert answer.headers["etag"].startswith('"')
+    assert answer.headers["x-content-type-options"] == "nosniff"
     assert len(answer.headers["omnigraph-snapshot-id"]) == 26
 
 

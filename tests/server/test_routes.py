@@ -8,6 +8,7 @@ import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
 
+from omnigraph import limits
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.routes.mutations import condition_of
 from omnigraph.testing.served_here import InProcess, refused
@@ -304,6 +305,24 @@ def test_commits_are_listed_shown_and_told_change_by_change(serve: InProcess) ->
     body = refused(client.get(f"commits/{first}/changes"), 409, "", "conflict")
     assert body["change_diff_refusal"]["reason"] == "parentless_commit"
     refused(client.get("commits/01ARZ3NDEKTSV4RRFFQ69G5FAV"), 404, "not found", "not_found")
+
+
+def test_a_long_list_of_commits_comes_in_pages(serve: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = serve()
+    for number in range(4):
+        added(client, str(number))
+    whole = client.get("commits").json()["commits"]
+    monkeypatch.setattr(limits, "SERVER_COMMITS_MAX", 2)
+
+    found: list[dict[str, Any]] = []
+    token = None
+    while token is not None or not found:
+        page = client.get("commits", params={} if token is None else {"page_token": token}).json()
+        assert len(page["commits"]) <= 2
+        found += page["commits"]
+        token = page.get("next_page_token")
+
+    assert found == whole
 
 
 def test_the_feed_goes_on_from_a_baseline_and_misses_nothing(serve: InProcess) -> None:

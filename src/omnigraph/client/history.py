@@ -57,18 +57,23 @@ class RemoteCommits:
         """
         if limit is not None and limit < 1:
             raise InvalidRequestError("page limit must be greater than zero")
-        document = self._wire.get(
-            "commits",
-            branch=branch,
-            actor=actor,
-            kind=kind,
-            since=instant(since),
-            until=instant(until),
-            limit=limit,
-            page_token=page_token,
-        )
-        commits = [Commit(values.record_of(each)) for each in document["commits"]]
-        return Page(commits, document.get("next_page_token"))
+        found: list[Commit] = []
+        while True:
+            document = self._wire.get(
+                "commits",
+                branch=branch,
+                actor=actor,
+                kind=kind,
+                since=instant(since),
+                until=instant(until),
+                limit=None if limit is None else limit - len(found),
+                page_token=page_token,
+            )
+            found += [Commit(values.record_of(each)) for each in document["commits"]]
+            page_token = document.get("next_page_token")
+            # An answer has a bound of its own; who asked for more gets more of them.
+            if page_token is None or len(found) == limit:
+                return Page(found, page_token)
 
     def show(self, commit: str) -> Commit:
         """One commit, on whichever branch it was made.

@@ -22,6 +22,8 @@ ACTOR = "omnigraph-actor"
 PUBLIC_PATHS = frozenset({"/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico"})
 PUBLIC_PREFIXES = ("/explorer/",)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Bytes that callers stored are what their media type says, whatever they look like to a browser.
+_AS_SAID = (b"x-content-type-options", b"nosniff")
 _GRAPHS = "/graphs/"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -56,7 +58,7 @@ class Gate:
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent.status = message["status"]
-                own = [(REQUEST_ID.encode(), request_id.encode())]
+                own = [(REQUEST_ID.encode(), request_id.encode()), _AS_SAID]
                 if actor is not None:
                     own.append((ACTOR.encode(), quote(actor).encode()))  # any text, and headers are ASCII
                 message["headers"] = [*message.get("headers", ()), *own]

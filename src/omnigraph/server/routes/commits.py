@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
+from omnigraph import limits
 from omnigraph.errors import NotFoundError
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Served
@@ -38,7 +39,8 @@ def list_commits(
     limit: Limit = None,
     page_token: Annotated[str | None, Query(description="Of the page before. Beyond the contract.")] = None,
 ) -> Response:
-    """The commits of a branch, newest first."""
+    """The commits of a branch, newest first. Of very many, those that follow are on further pages."""
+    limit = min(limit or limits.SERVER_COMMITS_MAX, limits.SERVER_COMMITS_MAX)
     call.reads(branch)
     page = call.graph.commits.list(
         branch, actor=actor, kind=kind, since=since, until=until, limit=limit, page_token=page_token
