@@ -71,7 +71,8 @@ def _conflict(error: errors.ConflictError) -> Details:
             return {"key_conflict": {"entity_kind": kind, "type_name": name, "entity_id": entity_id}}
         case ReadSetChanged(member, expected, actual):
             found: dict[str, Any] = {"read_set_conflict": {"member": member, "expected": expected, "actual": actual}}
-            if ":" in member:  # a type, whose versions are numbers; else the schema or the branch
+            # Of a type, versions are numbers; of the schema or the branch, something else changed.
+            if ":" in member and all(each.isascii() and each.isdigit() for each in (expected, actual)):
                 numbers = {"table_key": member, "expected": int(expected), "actual": int(actual)}
                 found["manifest_conflict"] = numbers
             return found
