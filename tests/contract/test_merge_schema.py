@@ -200,6 +200,18 @@ def test_a_required_property_with_a_default_gives_it_to_rows_of_the_other_branch
 
 
 @pytest.mark.parametrize(("source", "target"), [("side", "main"), ("main", "side")])
+def test_a_default_of_a_property_that_was_always_there_says_nothing(source: str, target: str) -> None:
+    schema = SCHEMA.replace("age: I32?", 'tags: [I32] @default("none")')
+    with omnigraph.init("memory://", schema, options=OpenOptions(durability="process")) as graph:
+        graph.branches.create("side")
+        graph.schema_apply(schema.replace("tags:", "mail: String?  tags:"), branch="side")
+        graph.write({"Person": [{"name": "Ann", "tags": [1]}]}, branch="side")
+        graph.write({"Person": [{"name": "Ben", "tags": [2]}]})
+        graph.merge(source, into=target)
+        assert {name: row["tags"] for name, row in rows(graph, "Person", target).items()} == {"Ann": [1], "Ben": [2]}
+
+
+@pytest.mark.parametrize(("source", "target"), [("side", "main"), ("main", "side")])
 def test_rows_that_lack_what_the_other_branch_requires_by_now_are_conflicts(
     graph: Graph, source: str, target: str
 ) -> None:

@@ -153,6 +153,11 @@ class Property:
     declared_directly: bool = True
     satisfies: tuple[PropertyRef, ...] = ()
 
+    @property
+    def default(self) -> str | None:
+        """What its `@default` says: for entities that were there before it."""
+        return next((note.value for note in self.annotations if note.name == "default"), None)
+
 
 @dataclass(frozen=True, slots=True)
 class InterfaceType:

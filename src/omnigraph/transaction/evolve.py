@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import CommitKind, Pin
 from omnigraph.model.schema import ID, EntityType, Property, Schema
 from omnigraph.model.schema_change import FillProperty, SchemaPlan
@@ -21,6 +19,7 @@ from omnigraph.model.schema_change_document import step_document
 from omnigraph.storage.layout import arrow_type, table_schema
 from omnigraph.storage.tables.tables import ComputedColumn
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
+from omnigraph.transaction.defaults import default_value, repeated
 from omnigraph.transaction.evolve_checks import refuse_what_breaks
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import create_table
@@ -173,29 +172,6 @@ def _filled(each: Property, field: "pa.Field[pa.DataType]", default: str) -> Com
     value = default_value(each, default)
 
     def values(ids: "pa.Array[Any]") -> "pa.Array[Any]":
-        filled: pa.Array[Any] = pa.array([value], field.type).take(np.zeros(len(ids), np.int64))
-        return filled
+        return repeated(value, field.type, len(ids))
 
     return ComputedColumn(field.with_name(_PASSING + field.name), ID, values)
-
-
-def default_value(each: Property, text: str) -> object:
-    """The value that a default's text stands for.
-
-    Args:
-        each: the property.
-        text: as its `@default` says it.
-
-    Returns:
-        The value.
-
-    Raises:
-        InvalidRequestError: it is none of the property's.
-    """
-    values = each.type.enum_values
-    if values is not None and text not in values:
-        raise InvalidRequestError(f"the @default of '{each.name}' is not among {', '.join(values)}")
-    try:
-        return pa.array([text], pa.string()).cast(arrow_type(each.type))[0].as_py()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as wrong:
-        raise InvalidRequestError(f"the @default of '{each.name}' is no {each.type}: {wrong}") from None

@@ -1,13 +1,18 @@
 """Whether the data there is allows a change of schema: looked at column by column, before anything is written."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.errors import ConstraintError
-from omnigraph.model.schema import ID, SRC, Check, EdgeType, EntityType, Range, Schema, Unique
+from omnigraph.model.schema import ID, SRC, Check, EdgeType, EntityType, Property, Range, Schema, Unique
 from omnigraph.model.schema_change import AddConstraint, ChangeCardinality, ChangePropertyType, SchemaPlan, Step
+from omnigraph.storage.layout import arrow_type
+from omnigraph.transaction.constraint_rules.rules import value_rule
+from omnigraph.transaction.constraint_rules.values import broken_rows
+from omnigraph.transaction.defaults import default_value, repeated
 from omnigraph.transaction.staging import Staging
 
 # The stubs know what a kernel takes only where the Arrow type is known.
@@ -57,47 +62,51 @@ def _breaking(staging: Staging, before: Schema, was: EntityType, now: EntityType
     """The ids of the entities that a step would leave wrong."""
     match step:
         case ChangePropertyType() if step.from_type.nullable and not step.to_type.nullable:
-            column = _old_name(was, now, step.property_name)
-            rows = staging.scan(was.type_key, columns=[ID, column])
-            return _ids(rows, pc.is_null(rows.column(column)))
-        case AddConstraint(constraint=Range(property=name, min=least, max=most)):
-            column = _old_name(was, now, name)
-            rows = staging.scan(was.type_key, columns=[ID, column])
-            values = rows.column(column)
-            wrong = [pc.less(values, least)] if least is not None else []
-            wrong += [pc.greater(values, most)] if most is not None else []
-            return _ids(rows, pc.or_(*wrong) if len(wrong) > 1 else wrong[0])
-        case AddConstraint(constraint=Check(property=name, pattern=pattern)):
-            column = _old_name(was, now, name)
-            rows = staging.scan(was.type_key, columns=[ID, column])
-            return _ids(rows, pc.invert(pc.match_substring_regex(rows.column(column), pattern)))
+            rows = _rows(staging, was, now, [step.property_name])
+            return _ids(rows, pc.is_null(rows.column(step.property_name)))
+        case AddConstraint(constraint=Range() | Check() as added):
+            rows = _rows(staging, was, now, [added.property])
+            return _ids(rows, broken_rows(value_rule(now, added), rows))
         case AddConstraint(constraint=Unique(properties=names)):
-            return _sharing(staging, was, [_old_name(was, now, name) for name in names])
+            return _sharing(_rows(staging, was, now, names), names)
         case ChangeCardinality():
             return _of_wrong_degree(staging, before, was, step)
         case _:
             return pa.array([], pa.string())
 
 
-def _old_name(was: EntityType, now: EntityType, name: str) -> str:
-    """What a property was called before; the ends of an edge are always called the same."""
-    found = now.property_named(name)
-    if found is None:
-        return name
-    return next((each.name for each in was.properties if each.property_id == found.property_id), name)
+def _rows(staging: Staging, was: EntityType, now: EntityType, names: Sequence[str]) -> pa.Table:
+    """The ids there are, with properties as the change leaves them: a new one has its default or nothing."""
+    old = {each.property_id: each.name for each in was.properties}
+    # The ends of an edge are no properties, and always called the same.
+    declared = {name: now.property_named(name) for name in names}
+    there = {name: name if each is None else old.get(each.property_id) for name, each in declared.items()}
+    rows = staging.scan(was.type_key, columns=[ID, *(column for column in there.values() if column is not None)])
+    columns: dict[str, Any] = {ID: rows.column(ID)}
+    for name, each in declared.items():
+        column = there[name]
+        if column is not None:
+            columns[name] = rows.column(column)
+        elif each is not None:
+            columns[name] = _fresh(each, rows.num_rows)
+    return pa.table(columns)
+
+
+def _fresh(each: Property, rows: int) -> "pa.Array[Any]":
+    text = None if each.type.nullable else each.default
+    return repeated(None if text is None else default_value(each, text), arrow_type(each.type), rows)
 
 
 def _ids(rows: pa.Table, wrong: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """The ids of the rows for which a mask is true; unknown is not."""
-    return rows.column(ID).filter(pc.fill_null(wrong, False)).combine_chunks()  # noqa: FBT003  (Arrow takes it by place)
+    """The ids of the rows for which a mask is true."""
+    return rows.column(ID).filter(wrong).combine_chunks()
 
 
-def _sharing(staging: Staging, was: EntityType, columns: list[str]) -> "pa.Array[Any]":
+def _sharing(rows: pa.Table, columns: Sequence[str]) -> "pa.Array[Any]":
     """The ids of the entities whose tuple another one has."""
-    rows = staging.scan(was.type_key, columns=[ID, *columns])
     for column in columns:
         rows = rows.filter(pc.is_valid(rows.column(column)))
-    groups = rows.group_by(columns).aggregate([(ID, "count"), (ID, "list")])
+    groups = rows.group_by(list(columns)).aggregate([(ID, "count"), (ID, "list")])
     shared = groups.filter(pc.greater(groups.column(f"{ID}_count"), 1))
     found = pc.list_flatten(shared.column(f"{ID}_list").combine_chunks())
     ordered: pa.Array[Any] = found.take(pc.sort_indices(found))

@@ -123,6 +123,10 @@ def test_a_default_that_is_no_value_is_refused(graph: Graph) -> None:
     for declared, message in (
         ('rank: I64 @default("x")', "the @default of 'rank' is no I64"),
         ('rank: enum(low) @default("high")', "the @default of 'rank' is not among low"),
+        ('rank: F64 @default("nan")', "the @default of 'rank' is no F64: nan is not finite"),
+        ('rank: F32 @default("inf")', "the @default of 'rank' is no F32: inf is not finite"),
+        ('rank: Blob @default("base64:AA==")', "adding required property 'Person.rank' requires a backfill"),
+        ('rank: [I32] @default("[1]")', "adding required property 'Person.rank' requires a backfill"),
     ):
         before = graph.snapshot().record
         with pytest.raises(InvalidRequestError, match=message):
@@ -159,6 +163,47 @@ def test_a_rule_comes_only_when_everybody_keeps_to_it(graph: Graph, rule: str, m
     # And goes without looking.
     graph.schema_apply(BEFORE, validated=True)
     graph.mutate(f'query q() {{ insert Person {{ name: "e", score: 1.0, mood: "good", {bad} }} }}')
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "rank: String?  @unique(rank)",
+        "rank: String? @unique",
+        "rank: I32?  @range(rank, 1..3)",
+        'rank: String?  @check(rank, "z")',
+        "rank: I32?  @unique(mail, rank)",
+        "rank: I32 @default(2)  @range(rank, 1..3)",
+        'rank: String @default("zz")  @check(rank, "z")',
+        "rank: I32 @default(2)  @unique(name, rank)",
+    ],
+)
+def test_a_new_property_may_come_with_a_rule(graph: Graph, declared: str) -> None:
+    changed(graph, "mail: String? }", f"mail: String?  {declared} }}")
+    assert len(people(graph, "name", "rank")) == 3
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ("rank: I32 @default(7)  @range(rank, 1..3)", "cannot add constraint @range(rank, 1..3) on node 'Person': 3"),
+        ('rank: String @default("y")  @check(rank, "z")', "3 entities break it ('a', 'b', 'd')"),
+        ("rank: I32 @default(2) @unique", "3 entities break it ('a', 'b', 'd')"),
+        ("rank: I32 @default(2)  @unique(mail, rank)", "2 entities break it ('a', 'b')"),
+    ],
+)
+def test_a_default_that_breaks_the_rule_it_comes_with_is_refused(graph: Graph, declared: str, message: str) -> None:
+    text = BEFORE.replace("mail: String? }", f"mail: String?  {declared} }}")
+    with pytest.raises(ConstraintError) as refused:
+        graph.schema_apply(text, validated=True)
+    assert message in refused.value.message
+
+
+def test_a_rule_whose_pattern_is_none_is_refused(graph: Graph) -> None:
+    text = BEFORE.replace("mail: String? }", 'mail: String?  @check(mail, "(?=a)") }')
+    with pytest.raises(InvalidRequestError, match=r"@check on Person\.mail has invalid regex"):
+        graph.schema_apply(text, validated=True)
+    assert graph.schema_text() == BEFORE
 
 
 def test_a_cardinality_may_change_when_the_edges_keep_to_it(graph: Graph) -> None:

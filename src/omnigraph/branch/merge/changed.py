@@ -140,5 +140,6 @@ class Changed:
             before = self.schema_of(schema).schema.entity(lineage.base_key)
             after = result.schema.entity(lineage.key)
             if before is not None and after is not None:
-                names, defaults = columns_from(before, after), defaults_of(after)
+                names = columns_from(before, after)
+                defaults = defaults_of(after, names)
         return fitted(rows, names, relaxed(result.columns[lineage.key]), defaults)

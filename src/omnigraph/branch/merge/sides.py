@@ -7,20 +7,17 @@ One side is the *ground*: the result is its tables with what the other side, the
 is the target, unless only the source has changed the schema: then it is the source, whose tables have the columns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import EntityType
 from omnigraph.storage.layout import system_columns
-from omnigraph.transaction.evolve import default_value
-
-DEFAULT = "default"
+from omnigraph.transaction.defaults import default_value, repeated
 
 
 class Side(StrEnum):
@@ -150,18 +147,17 @@ def fitted(
         if old in rows.column_names:
             columns.append(rows.column(old).cast(field.type))
         else:
-            value = pa.array([(defaults or {}).get(field.name)], field.type)
-            columns.append(pa.chunked_array([value.take(np.zeros(rows.num_rows, np.int64))]))
+            value = (defaults or {}).get(field.name)
+            columns.append(pa.chunked_array([repeated(value, field.type, rows.num_rows)]))
     return pa.Table.from_arrays(columns, schema=layout)
 
 
-def defaults_of(entity: EntityType) -> dict[str, object]:
-    """What entities written before a required property was there have for it."""
+def defaults_of(entity: EntityType, there: Container[str]) -> dict[str, object]:
+    """What entities written before a required property was there have for it; `there` are the properties they had."""
     found: dict[str, object] = {}
     for each in entity.properties:
-        said = next((note.value for note in each.annotations if note.name == DEFAULT), None)
-        if said is not None and not each.type.nullable:
-            found[each.name] = default_value(each, said)
+        if each.default is not None and not each.type.nullable and each.name not in there:
+            found[each.name] = default_value(each, each.default)
     return found
 
 

@@ -15,8 +15,6 @@ from omnigraph.model.schema_change import (
 )
 from omnigraph.model.types import PropertyType, Scalar
 
-DEFAULT = "default"
-
 # Numbers of the left fit into those of the right, every one of them.
 _WIDER = {
     Scalar.I32: {Scalar.I64, Scalar.F64},
@@ -62,8 +60,8 @@ class LookingRules(Rules):
 
     def required(self, each: Property, owner: AnyType) -> Step | None:
         """With a `@default`, which the entities there are get."""
-        value = next((note.value for note in each.annotations if note.name == DEFAULT), None)
-        if value is None or each.type.list or each.type.is_vector:
+        value = each.default
+        if value is None or each.type.list or each.type.is_vector or each.type.is_blob:
             return None
         return FillProperty(owner.kind, owner.name, each.name, each.type, value)
 

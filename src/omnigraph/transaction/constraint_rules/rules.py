@@ -204,7 +204,7 @@ def rules_of(schema: Schema) -> Rules:
 
 def _type_rules(entity: EntityType) -> TypeRules:
     distinct = tuple(Distinct(entity.name, each.properties) for each in entity.constraints if isinstance(each, Unique))
-    values: tuple[ValueRule, ...] = (*_enums(entity), *_ranges(entity), *_checks(entity))
+    values: tuple[ValueRule, ...] = (*_enums(entity), *_constraints(entity, Range), *_constraints(entity, Check))
     if isinstance(entity, NodeType):
         key = next(
             (Distinct(entity.name, each.properties) for each in entity.constraints if isinstance(each, Key)), None
@@ -230,16 +230,27 @@ def _enums(entity: EntityType) -> Iterator[OneOf]:
             yield OneOf(entity.name, each.name, each.type.enum_values)
 
 
-def _ranges(entity: EntityType) -> Iterator[Within]:
-    for each in entity.constraints:
-        if isinstance(each, Range):
-            yield Within(entity.name, each.property, each.min, each.max)
+def value_rule(entity: EntityType, constraint: Range | Check) -> ValueRule:
+    """The rule that a constraint on single rows states.
+
+    Args:
+        entity: whose constraint it is.
+        constraint: what it declares.
+
+    Returns:
+        The rule.
+    """
+    match constraint:
+        case Range():
+            return Within(entity.name, constraint.property, constraint.min, constraint.max)
+        case Check():
+            return Matches(entity.name, constraint.property, constraint.pattern, _fault(constraint.pattern))
 
 
-def _checks(entity: EntityType) -> Iterator[Matches]:
+def _constraints(entity: EntityType, kind: type[Range] | type[Check]) -> Iterator[ValueRule]:
     for each in entity.constraints:
-        if isinstance(each, Check):
-            yield Matches(entity.name, each.property, each.pattern, _fault(each.pattern))
+        if isinstance(each, kind):
+            yield value_rule(entity, each)
 
 
 def _fault(pattern: str) -> str | None:

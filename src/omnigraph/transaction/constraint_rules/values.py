@@ -27,15 +27,7 @@ def value_breaches(rule: ValueRule, rows: pa.Table) -> Iterator[ConstraintError]
     Raises:
         InvalidRequestError: the rule itself cannot be applied.
     """
-    column: Any = rows.column(rule.column)
-    match rule:
-        case OneOf(values=values):
-            wrong = pc.invert(pc.is_in(column, value_set=pa.array(values, pa.string())))
-        case Within(least=least, most=most):
-            wrong = _outside(column, least, most)
-        case Matches():
-            wrong = pc.invert(_found(rule, column))
-    broken = pc.and_kleene(wrong, pc.is_valid(column))
+    broken = broken_rows(rule, rows)
     if pc.any(broken).as_py():
         wrong_rows = rows.filter(broken)
         for entity, value in zip(wrong_rows.column(ID), wrong_rows.column(rule.column), strict=True):
@@ -44,6 +36,30 @@ def value_breaches(rule: ValueRule, rows: pa.Table) -> Iterator[ConstraintError]
             yield ConstraintError(
                 rule.breach(told), type=rule.type_name, property=rule.column, value=told, entity=entity.as_py()
             )
+
+
+def broken_rows(rule: ValueRule, rows: pa.Table) -> Any:  # noqa: ANN401  (whatever kernels take)
+    """Which rows break a rule.
+
+    Args:
+        rule: what must hold.
+        rows: with the column that it is about.
+
+    Returns:
+        A mask, without nulls.
+
+    Raises:
+        InvalidRequestError: the rule itself cannot be applied.
+    """
+    column: Any = rows.column(rule.column)
+    match rule:
+        case OneOf(values=values):
+            wrong = pc.invert(pc.is_in(column, value_set=pa.array(values, pa.string())))
+        case Within(least=least, most=most):
+            wrong = _outside(column, least, most)
+        case Matches():
+            wrong = pc.invert(_found(rule, column))
+    return pc.and_kleene(wrong, pc.is_valid(column))
 
 
 def _outside(column: Any, least: float | None, most: float | None) -> Any:  # noqa: ANN401  (whatever kernels take)
