@@ -57,6 +57,7 @@ def _cluster(settings: ServerSettings, root: str) -> Graphs:
 
 def _of_cluster(settings: ServerSettings, each: Declared) -> ServedGraph:
     options = OpenOptions(
+        cache_bytes=settings.cache_bytes_max,
         durability=settings.durability,
         external_blobs=each.external_blobs.for_servers(),
         embeddings=None if each.provider is None else environment(each.provider),
@@ -72,7 +73,9 @@ def _one_graph(settings: ServerSettings, store: str) -> Graphs:
     refuse_ambiguity(settings, has_policy=policy is not None)
     is_open = not settings.tokens
     graph_id = checked_id(settings.graph_id) if settings.graph_id is not None else id_from(store)
-    graph = _opened(store, graph_id, settings, OpenOptions(durability=settings.durability))
+    graph = _opened(
+        store, graph_id, settings, OpenOptions(durability=settings.durability, cache_bytes=settings.cache_bytes_max)
+    )
     served = ServedGraph(graph_id, graph, Authority(is_open, policy, graph_id))
     return Graphs({graph_id: served}, authority=Authority(is_open))
 

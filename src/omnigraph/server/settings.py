@@ -26,6 +26,7 @@ class ServerSettings:
         actor_requests_max: how many writes and exports one actor may have under way in a process.
         actor_bytes_max: and how many bytes of bodies.
         query_bytes_max: how much memory one query may use while it runs.
+        cache_bytes_max: how many bytes each graph may keep in memory for reads, in each process.
         query_s_max: how long it may run.
         bodies_bytes_max: how much of all callers' bodies a process holds.
         results_bytes_max: and of large results while they are sent.
@@ -51,6 +52,7 @@ class ServerSettings:
     actor_requests_max: int = limits.SERVER_ACTOR_REQUESTS_MAX
     actor_bytes_max: int = limits.SERVER_ACTOR_BYTES_MAX
     query_bytes_max: int = limits.SERVER_QUERY_BYTES_MAX
+    cache_bytes_max: int = limits.QUERY_CACHE_BYTES_MAX
     query_s_max: float = limits.SERVER_QUERY_S_MAX
     bodies_bytes_max: int = limits.SERVER_BODIES_BYTES_MAX
     results_bytes_max: int = limits.SERVER_RESULTS_BYTES_MAX

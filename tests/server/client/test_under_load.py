@@ -27,8 +27,9 @@ from omnigraph.testing.storm import (
 
 CLIENTS = 64
 TORTURE_S = 120.0
-# What a server may grow by once all of it is warm: caches have bounds, and what lives as long as a request does not add
-# up. Far below what keeping anything of every request would come to in a long run.
+# What reads may keep of every state they saw. By default it is so much that a short run would never come to its bound.
+CACHE_BYTES = 16 * 1024**2
+# What a server may grow by once all of it is warm. Far below what keeping anything of every request would come to.
 GROWTH = 1.25
 
 
@@ -67,7 +68,8 @@ def check_answers(logs: str) -> None:
 
 def calm(address: str, folder: Path, *, more: Callable[[int], bool], warm: int) -> None:
     """64 clients, and a server that lives."""
-    with storm_server(address, folder, clients=CLIENTS, port=free_port()) as server:
+    small = ("--cache-memory", str(CACHE_BYTES))
+    with storm_server(address, folder, *small, clients=CLIENTS, port=free_port()) as server:
         with storming([server.url], clients=CLIENTS, more=more) as storm:
             storm.wait_for(warm)
             before = resident_bytes(server.process.pid)
