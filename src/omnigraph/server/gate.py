@@ -58,10 +58,13 @@ class Gate:
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent.status = message["status"]
-                own = [(REQUEST_ID.encode(), request_id.encode()), _AS_SAID]
+                said = list(message.get("headers", ()))
+                own = [(REQUEST_ID.encode(), request_id.encode())]
+                if not any(name == _AS_SAID[0] for name, _ in said):
+                    own.append(_AS_SAID)
                 if actor is not None:
                     own.append((ACTOR.encode(), quote(actor).encode()))  # any text, and headers are ASCII
-                message["headers"] = [*message.get("headers", ()), *own]
+                message["headers"] = [*said, *own]
             elif message["type"] == "http.response.body":
                 sent.size += len(message.get("body", b""))
             await send(message)
