@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from omnigraph.api.graph_base import OpenGraph
 from omnigraph.api.options import MAIN_BRANCH
-from omnigraph.api.prepared import PreparedQuery
+from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.branch.points import Instant, Point, entry_at
@@ -180,8 +180,9 @@ class GraphQueries(OpenGraph):
             ParseError: the text is wrong.
             InvalidRequestError: there is no such query.
         """
-        compiled = compile(query, self.schema(branch=branch), name=name)
-        return PreparedQuery(query, compiled.name, compiled.is_mutation, compiled.parameters)
+        text, chosen = as_text(query, name)
+        compiled = compile(text, self.schema(branch=branch), name=chosen)
+        return PreparedQuery(text, compiled.name, compiled.is_mutation, compiled.parameters)
 
     def explain(
         self,

@@ -11,7 +11,7 @@ from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.receipts import MutationResult, WriteResult
-from omnigraph.errors import InternalError
+from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.language.query import bind_params, compile, wrong_under_any_schema
 from omnigraph.model.schema_change import SchemaPlan
@@ -158,8 +158,8 @@ class GraphWrites(OpenGraph):
         )
         # Read here and only once: a stream gives its rows a single time.
         blobs = BlobIngress(parts.settings.external_blobs, keeps_references=mode == Mode.OVERWRITE)
-        node_rows = {type_name: Frame(rows, f"node:{type_name}", blobs) for type_name, rows in nodes.items()}
-        edge_rows = {type_name: Frame(rows, f"edge:{type_name}", blobs) for type_name, rows in edges.items()}
+        node_rows = {given: Frame(rows, f"node:{given}", blobs) for given, rows in _by_type(nodes, "nodes").items()}
+        edge_rows = {given: Frame(rows, f"edge:{given}", blobs) for given, rows in _by_type(edges, "edges").items()}
 
         def under(accepted: Accepted) -> tuple[RowsToWrite, Receipt]:
             rows = rows_to_write(accepted, node_rows, edge_rows, mode=mode, ids=parts.ids)
@@ -346,3 +346,9 @@ class GraphWrites(OpenGraph):
         return evolving.applied(
             self._open(), self._schemas, branch, text, options, allow_data_loss=allow_data_loss, validated=validated
         )
+
+
+def _by_type(rows: Mapping[str, object], what: str) -> Mapping[str, object]:
+    if not isinstance(rows, Mapping):
+        raise InvalidRequestError(f"{what} must be rows by type, like {{'Person': rows}}, got {type(rows).__name__}")
+    return rows

@@ -16,6 +16,7 @@ from omnigraph.storage.layout import table_schemas
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.transaction import root
 from omnigraph.transaction.log import Log
+from omnigraph.transaction.said import text_or_nothing
 
 _DEFAULTS = OpenOptions()
 
@@ -46,7 +47,9 @@ def init(
     Raises:
         ParseError: the schema text is wrong.
         AlreadyExistsError: there is a graph at `uri`; nothing of it was touched.
+        InvalidRequestError: something given is of the wrong kind.
     """
+    text_or_nothing(actor, "the actor")
     clock = clock or SystemClock()
     ids = ids or UlidSource(clock)
     accepted = accept(schema, ids=ids)

@@ -5,6 +5,7 @@ import os
 from omnigraph.api.graph_queries import GraphQueries
 from omnigraph.api.options import OpenOptions
 from omnigraph.api.schemas import Schemas
+from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.transaction import root
@@ -46,6 +47,8 @@ def settings_of(options: OpenOptions) -> Settings:
 def store_at(uri: "str | os.PathLike[str] | ObjectStore", options: OpenOptions, *, read_only: bool) -> ObjectStore:
     """The store at an address; a store that is given is taken as it is."""
     if not isinstance(uri, str | os.PathLike):
+        if not hasattr(uri, "put_if_absent"):
+            raise InvalidRequestError(f"an address is a text, a path or a store, got {type(uri).__name__}")
         return uri
     return open_store(
         os.fspath(uri),

@@ -27,10 +27,12 @@ def as_text(query: str | PreparedQuery, name: str | None) -> tuple[str, str | No
     """The text and the name of the query meant.
 
     Raises:
-        InvalidRequestError: a prepared query is given another name.
+        InvalidRequestError: it is neither, or a prepared query is given another name.
     """
     if isinstance(query, str):
         return query, name
+    if not isinstance(query, PreparedQuery):
+        raise InvalidRequestError(f"a query is a text or a prepared one, got {type(query).__name__}")
     if name not in (None, query.name):
         raise InvalidRequestError(f"the prepared query is '{query.name}', not '{name}'")
     return query.text, query.name

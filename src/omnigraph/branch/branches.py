@@ -17,6 +17,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import check_head
+from omnigraph.transaction.said import text_or_nothing
 
 
 def create(
@@ -43,6 +44,7 @@ def create(
     branch = paths.branch_name(name)
     if branch == MAIN:
         raise InvalidRequestError("cannot create branch 'main'")
+    text_or_nothing(actor, "the actor")
     point = point if source is None else Point(branch=source)
     origin = entry_at(parts, point)
     before: Record | None = None  # a name never used before, as a rule: then nothing has to be read
@@ -88,6 +90,7 @@ def delete(parts: Parts, name: str, *, actor: str | None = None, if_commit: str 
     branch = paths.branch_name(name)
     if branch == MAIN:
         raise InvalidRequestError("cannot delete branch 'main'")
+    text_or_nothing(actor, "the actor")
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
         head = parts.log.live_head(branch)
         check_head(head, if_commit)

@@ -20,6 +20,7 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.said import text_or_nothing
 from omnigraph.transaction.settle import settled
 
 _TAG_FORMAT = 1
@@ -55,7 +56,8 @@ def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) 
         NotFoundError: the branch of the entry is gone; likewise.
     """
     parts.refuse_read_only()
-    tag = Tag(tag_name(name), entry.head_commit, entry.branch, entry.number, actor, parts.clock.now_us())
+    who = text_or_nothing(actor, "the actor")
+    tag = Tag(tag_name(name), entry.head_commit, entry.branch, entry.number, who, parts.clock.now_us())
     number, current = _newest(parts, tag.name)
     if current is not None:
         raise AlreadyExistsError(f"tag '{tag.name}' already exists (commit {current.commit})", code="tag_exists")

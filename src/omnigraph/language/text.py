@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from omnigraph import limits
-from omnigraph.errors import LimitError, ParseError
+from omnigraph.errors import InvalidRequestError, LimitError, ParseError
 
 _BYTE_ORDER_MARK = "\ufeff"
 _CARET_WIDTH_MIN = 4
@@ -52,12 +52,15 @@ class Source:
             name: what to call it in messages.
 
         Raises:
+            InvalidRequestError: it is neither.
             LimitError: it is longer than any text we read.
             ParseError: it is not UTF-8, or holds a NUL character or half of a surrogate pair.
         """
         self.name = name
         self._line_starts: list[int] | None = None
         self.text = ""
+        if not isinstance(text, str | bytes):
+            raise InvalidRequestError(f"{name} must be a text, got {type(text).__name__}")
         # Characters never outnumber bytes, so the length alone tells most texts that are too long.
         if len(text) > limits.LANGUAGE_TEXT_BYTES_MAX:
             raise _too_long(name)

@@ -41,8 +41,10 @@ def branch_name(name: str) -> str:
     """The name as it is stored: trimmed, and refused when it cannot be one.
 
     Raises:
-        InvalidRequestError: empty, too long, reserved, or with characters no name may have.
+        InvalidRequestError: no text, empty, too long, reserved, or with characters no name may have.
     """
+    if not isinstance(name, str):
+        raise InvalidRequestError(f"branch name must be a text, got {type(name).__name__}")
     trimmed = name.strip()
     if not trimmed:
         raise InvalidRequestError("branch name cannot be empty")

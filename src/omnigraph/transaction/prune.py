@@ -26,6 +26,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, entry_after
+from omnigraph.transaction.said import text_or_nothing
 from omnigraph.transaction.stage import nothing_staged
 from omnigraph.transaction.superseding import first_not_older, floor_below, thinned
 
@@ -107,6 +108,7 @@ def prune(
     name = paths.branch_name(branch)
     if not dry_run:
         parts.refuse_read_only()
+    text_or_nothing(actor, "the actor")
     for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
         head = parts.log.live_head(name)
         after = marked(parts, head, policy)

@@ -38,6 +38,7 @@ from omnigraph.transaction.publish import (
     publish,
 )
 from omnigraph.transaction.recovery import heal
+from omnigraph.transaction.said import text_or_nothing
 from omnigraph.transaction.stage import Staged, stage
 from omnigraph.transaction.staging import Staging
 
@@ -131,7 +132,7 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
     options = options or WriteOptions()
     parts.refuse_read_only()
     name = paths.branch_name(branch)
-    _check_key(options.idempotency_key)
+    _check_said(options)
     warnings = tuple(f"{each}" for each in heal(parts).warnings)
     reached(Failpoint.WRITE_HEALED)
     draft = Draft(
@@ -314,9 +315,14 @@ def _published(parts: Parts, operation: Operation, draft: Draft, base: Record, s
     return Receipt(entry, entry)
 
 
-def _check_key(key: str | None) -> None:
+def _check_said(options: WriteOptions) -> None:
+    text_or_nothing(options.actor, "the actor")
+    text_or_nothing(options.message, "the message")
+    key = options.idempotency_key
     if key is None:
         return
+    if not isinstance(key, str):
+        raise InvalidRequestError(f"an idempotency key must be a text, got {type(key).__name__}")
     size = len(key.encode("utf-8", "surrogatepass"))
     if not 0 < size <= limits.IDEMPOTENCY_KEY_BYTES_MAX:
         raise InvalidRequestError(

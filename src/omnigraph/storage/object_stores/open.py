@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from obstore.store import from_url
 
+from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.external_store import ExternalStore
 from omnigraph.storage.external_stores import open_external_store
 from omnigraph.storage.object_store import ObjectStore, StoreRefused
@@ -49,7 +50,13 @@ def open_store(
 
     Raises:
         StoreRefused: there is no such kind of store, or the address makes no sense.
+        InvalidRequestError: there is no such durability.
     """
+    if "\0" in uri:
+        raise StoreRefused(f"an address holds no NUL character: {uri!r}", path=uri)
+    if durability not in tuple(Durability):
+        known = " or ".join(repr(each.value) for each in Durability)
+        raise InvalidRequestError(f"unknown durability {durability!r}; it is {known}")
     store = _open(uri, Durability(durability), s3)
     if external is not None:
         decides = open_external_store(external) if isinstance(external, str) else external

@@ -1,0 +1,119 @@
+"""Arguments of the wrong kind are told before anything happens, and nothing of them gets into a record."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph import Graph, InvalidRequestError, OpenOptions
+from omnigraph.storage.object_store import StoreRefused
+
+SCHEMA = "node Person { name: String @key }"
+FAST = OpenOptions(durability="process")
+INSERT = 'query add() { insert Person { name: "Ada" } }'
+NAMES = "query names() { match { $p: Person } return { $p.name as name } }"
+HALF = "\ud800"
+
+# Whatever makes an entry and says who did it.
+WRITES: dict[str, Callable[..., object]] = {
+    "mutate": lambda graph, **said: graph.mutate(INSERT, **said),
+    "write": lambda graph, **said: graph.write({"Person": [{"name": "Ada"}]}, **said),
+    "schema_apply": lambda graph, **said: graph.schema_apply(SCHEMA + " node Place { name: String }", **said),
+    "merge": lambda graph, **said: graph.merge("side", **said),
+    "branch": lambda graph, **said: graph.branches.create("new", **said),
+    "delete": lambda graph, **said: graph.branches.delete("side", **said),
+    "tag": lambda graph, **said: graph.tags.create("new", **said),
+    "prune": lambda graph, **said: graph.prune(keep=1, now=True, **said),
+}
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    with omnigraph.init("memory://", SCHEMA, options=FAST) as made:
+        made.branches.create("side")
+        made.write({"Person": [{"name": "Bob"}]}, branch="side")
+        made.write({"Person": [{"name": "Cid"}]})
+        yield made
+
+
+def state(graph: Graph) -> tuple[object, ...]:
+    return graph.snapshot().number, sorted(graph.branches.list()), list(graph.tags.list())
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_an_actor_that_is_no_text_is_refused_by_every_write(graph: Graph, write: str) -> None:
+    before = state(graph)
+    for actor, told in [
+        (5, "the actor must be a text, got int"),
+        (["ann"], "the actor must be a text, got list"),
+        (b"ann", "the actor must be a text, got bytes"),
+        (HALF, "the actor '\\ud800' holds half of a surrogate pair"),
+    ]:
+        with pytest.raises(InvalidRequestError) as refused:
+            WRITES[write](graph, actor=actor)
+        assert refused.value.message == told
+    assert state(graph) == before
+    WRITES[write](graph, actor="ann")
+    assert state(graph) != before
+
+
+@pytest.mark.parametrize("write", ["mutate", "write", "schema_apply"])
+def test_what_is_said_of_a_write_must_be_text(graph: Graph, write: str) -> None:
+    before = state(graph)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"message": 5}, "the message must be a text, got int"),
+        ({"message": {"why": "so"}}, "the message must be a text, got dict"),
+        ({"message": HALF}, "the message '\\ud800' holds half of a surrogate pair"),
+        ({"idempotency_key": 5}, "an idempotency key must be a text, got int"),
+        ({"branch": 5}, "branch name must be a text, got int"),
+        ({"branch": None}, "branch name must be a text, got NoneType"),
+    ]
+    for said, told in wrong:
+        with pytest.raises(InvalidRequestError) as refused:
+            WRITES[write](graph, **said)
+        assert refused.value.message == told
+    assert state(graph) == before
+
+
+def test_a_graph_is_not_made_by_nobody(tmp_path: Path) -> None:
+    unsaid: Any = 5
+    with pytest.raises(InvalidRequestError, match="the actor must be a text, got int"):
+        omnigraph.init(tmp_path / "graph", SCHEMA, actor=unsaid, options=FAST)
+    with pytest.raises(InvalidRequestError, match=r"schema\.pg must be a text, got NoneType"):
+        omnigraph.init(tmp_path / "graph", None, options=FAST)  # type: ignore[arg-type]  # the mistake under test
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ask", ["query", "mutate", "explain", "stream", "prepare"])
+def test_a_query_that_is_no_text_is_refused(graph: Graph, ask: str) -> None:
+    for query in (None, 5, b"query", [NAMES]):
+        with pytest.raises(InvalidRequestError) as refused:
+            getattr(graph, ask)(query)
+        assert refused.value.message == f"a query is a text or a prepared one, got {type(query).__name__}"
+
+
+@pytest.mark.parametrize("what", ["nodes", "edges"])
+def test_rows_that_name_no_type_are_refused(graph: Graph, what: str) -> None:
+    for given in (None, [{"name": "Ada"}], "Person"):
+        with pytest.raises(InvalidRequestError, match=f"^{what} must be rows by type, .* got {type(given).__name__}$"):
+            graph.write(**{what: given})  # type: ignore[arg-type]  # the mistake under test
+
+
+@pytest.mark.parametrize("address", [None, 5, b"graph"], ids=str)
+@pytest.mark.parametrize("call", [omnigraph.open, omnigraph.verify, lambda uri: omnigraph.init(uri, SCHEMA)])
+def test_an_address_that_is_none_is_refused(call: Callable[[Any], object], address: object) -> None:
+    with pytest.raises(InvalidRequestError, match=f"a text, a path or a store, got {type(address).__name__}"):
+        call(address)
+
+
+def test_an_address_with_a_nul_in_it_is_refused() -> None:
+    with pytest.raises(StoreRefused, match="no NUL character"):
+        omnigraph.open("graph\0")
+
+
+def test_an_unknown_durability_is_refused_and_the_known_ones_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="unknown durability 'tape'; it is 'power' or 'process'"):
+        omnigraph.init(tmp_path / "graph", SCHEMA, options=OpenOptions(durability="tape"))
+    assert not list(tmp_path.iterdir())
