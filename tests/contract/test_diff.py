@@ -1,6 +1,7 @@
 """Differences between any two states: exactly what differs, as it was and as it is, however the tables lie."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, InvalidRequestError, NotFoundError, OpenOptions, Point
 from omnigraph.branch.diff import Diff
+from omnigraph.storage.instants import EPOCH
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  tags: [String]?  place: Vector(2)?  score: F64? }
@@ -99,6 +101,26 @@ def test_states_are_named_in_any_way(graph: Graph, diff: Telling) -> None:
         assert told(diff, older, "main") == expected
     with pytest.raises(NotFoundError, match="no branch, tag or commit 'nowhere'"):
         diff("nowhere", "main")
+
+
+def test_a_text_may_name_a_number_or_a_time_of_a_branch(graph: Graph, diff: Telling) -> None:
+    first = graph.snapshot()
+    graph.write({"Person": [{"name": "Dee", "age": 4}]})
+    then = (EPOCH + timedelta(microseconds=first.record.created_at_us)).isoformat()
+    for older in (f"main@{first.number}", f"@{first.number}", f"main@{then}", f"@{then}", "side@2999-01-01"):
+        assert told(diff, older, "main") == [("insert", "Dee", None, 4)]
+    with pytest.raises(NotFoundError, match="branch 'main' has no commit number 99"):
+        diff("main@99", "main")
+    with pytest.raises(NotFoundError, match="no commit as old as 1999-01-01"):
+        diff("main@1999-01-01", "main")
+    with pytest.raises(NotFoundError, match="no branch, tag or commit 'main@yesterday'"):
+        diff("main@yesterday", "main")
+
+
+def test_a_branch_that_is_called_like_a_place_of_another_means_itself(graph: Graph, diff: Telling) -> None:
+    graph.branches.create("main@2")
+    graph.write({"Person": [{"name": "Dee", "age": 4}]}, branch="main@2")
+    assert told(diff, "main", "main@2") == [("insert", "Dee", None, 4)]
 
 
 def test_a_diff_can_be_asked_for_some_kinds_types_and_operations(graph: Graph, diff: Telling) -> None:

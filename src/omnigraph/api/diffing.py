@@ -8,9 +8,9 @@ from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.branch.diff import Diff, compared_here
 from omnigraph.branch.entity_change import change_filter
-from omnigraph.branch.points import Point, entry_at
+from omnigraph.branch.points import Point, entry_at, instant_us
 from omnigraph.branch.row_changes import RowChanges
-from omnigraph.errors import NotFoundError
+from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.ids import is_ulid
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage.tables.differing import differing_bytes
@@ -54,7 +54,7 @@ def told_on_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | 
 
 
 def _entry(parts: Parts, state: State) -> Record:
-    """The entry that shows a state; a text is the name of a branch or a tag, or the id of a commit."""
+    """The entry that shows a state; a text is the name of a branch or a tag, the id of a commit, or `BRANCH@WHEN`."""
     if isinstance(state, Snapshot):
         return state.record
     if isinstance(state, Point):
@@ -68,4 +68,23 @@ def _entry(parts: Parts, state: State) -> Record:
         except NotFoundError as missing:
             if missing.code not in ("branch_not_found", "tag_not_found", "commit_not_found"):
                 raise
+    # Last of all: names are free, and one that has an @ in it means itself.
+    earlier = _earlier(state)
+    if earlier is not None:
+        return entry_at(parts, earlier)
     raise NotFoundError(f"there is no branch, tag or commit '{state}'", code="point_not_found", point=state)
+
+
+def _earlier(state: str) -> Point | None:
+    """What `BRANCH@NUMBER` or `BRANCH@TIME` names; None where the text is neither. Without a branch it is of `main`."""
+    branch, at, when = state.rpartition("@")
+    if not at:
+        return None
+    line = branch or None
+    if when.isascii() and when.isdigit():
+        return Point(branch=line, number=int(when))
+    try:
+        instant_us(when)
+    except InvalidRequestError:
+        return None
+    return Point(branch=line, at=when)

@@ -30,7 +30,7 @@ class GraphLines(GraphReads):
         """What lies between any two states: every entity that differs, as it was and as it is.
 
         Args:
-            older (State): a branch, a tag or a commit by name, a `Point`, or a snapshot.
+            older (State): a branch, tag or commit by name, `BRANCH@NUMBER`, `BRANCH@TIME`, a `Point`, or a snapshot.
             newer (State): likewise; it need not be younger, nor of the same branch.
             kinds (Iterable[str]): only `node` or `edge`; all by default.
             types (Iterable[str]): only types of these names; all by default.

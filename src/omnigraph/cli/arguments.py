@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
+from typing import Any
 
 from omnigraph import clock
 from omnigraph.errors import InvalidRequestError
@@ -26,6 +27,18 @@ def add_uri(parser: ArgumentParser) -> None:
 def add_branch(parser: ArgumentParser, *, help: str = "the branch; main by default") -> None:
     """`--branch`."""
     parser.add_argument("--branch", metavar="BRANCH", help=help)
+
+
+def add_number(parser: ArgumentParser) -> None:
+    """`--number`, of commands that read an earlier state."""
+    parser.add_argument("--number", metavar="N", type=int, help="the branch as its commit of this number left it")
+
+
+def state_named(graph: Any, *, number: int | None, **where: str | None) -> dict[str, Any]:  # noqa: ANN401  (heavy)
+    """The state that arguments name, as reads of a graph take it: a number is looked up first."""
+    if number is None:
+        return where
+    return {"commit": graph.snapshot(number=number, **where).commit}
 
 
 def add_prune_previous(parser: ArgumentParser) -> None:

@@ -235,7 +235,8 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         """What lies between any two states; see `omnigraph.Graph.diff`.
 
         Args:
-            older (RemoteState): a branch, a tag or a commit by name, a `Point`, or a snapshot.
+            older (RemoteState): a branch, tag or commit by name, `BRANCH@NUMBER`, `BRANCH@TIME`, a `Point`, or a
+                snapshot.
             newer (RemoteState): likewise.
             kinds (Iterable[str]): only `node` or `edge`; all by default.
             types (Iterable[str]): only types of these names; all by default.

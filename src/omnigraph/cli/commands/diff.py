@@ -11,7 +11,7 @@ from omnigraph.cli.command import Command
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("older", metavar="OLDER", help="a branch, tag or commit")
+    parser.add_argument("older", metavar="OLDER", help="a branch, tag or commit; BRANCH@TIME, or BRANCH@NUMBER")
     parser.add_argument("newer", metavar="NEWER", help="another")
     parser.add_argument("--stat", action="store_true", help="only how much changed")
     add_changes_filter(parser)
@@ -46,4 +46,8 @@ def _run(call: Call) -> int:
     return 0
 
 
-COMMANDS = {"": Command(_run, _arguments, "  omnigraph diff main review --store ./library --stat")}
+_EXAMPLES = """\
+  omnigraph diff main review --store ./library --stat
+  omnigraph diff main@2026-01-31T12:00:00Z main --store ./library"""
+
+COMMANDS = {"": Command(_run, _arguments, _EXAMPLES)}

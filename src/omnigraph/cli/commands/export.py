@@ -3,7 +3,7 @@
 from argparse import SUPPRESS, ArgumentParser
 from dataclasses import asdict
 
-from omnigraph.cli.arguments import add_branch, add_positional_uri
+from omnigraph.cli.arguments import add_branch, add_number, add_positional_uri, state_named
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.errors import InvalidRequestError
@@ -19,6 +19,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--commit", metavar="ID", help="at this commit instead")
     parser.add_argument("--tag", metavar="TAG", help="at the commit of this tag instead")
     parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")
+    add_number(parser)
     parser.add_argument("--type", metavar="TYPE", action="append", help="only this type; repeatable")
     parser.add_argument(
         "--format", choices=("jsonl", "parquet", "csv", "graphml"), default="jsonl", help="jsonl by default"
@@ -31,7 +32,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(call: Call) -> int:
     args = call.args
     with call.graph() as graph:
-        where = {"branch": args.branch, "commit": args.commit, "tag": args.tag, "at": args.at}
+        where = state_named(graph, branch=args.branch, commit=args.commit, tag=args.tag, at=args.at, number=args.number)
         if args.out is None:
             if args.format not in ("jsonl", "graphml"):
                 raise InvalidRequestError(f"{args.format} goes to files: name a place with --out")

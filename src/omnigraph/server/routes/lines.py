@@ -39,7 +39,9 @@ EntityId = Annotated[str, Query(description="Which entity.")]
 def diff(
     call: Served,
     *,
-    older: Annotated[str, Query(alias="from", description="A branch, a tag or a commit.")],
+    older: Annotated[
+        str, Query(alias="from", description="A branch, a tag or a commit; or BRANCH@TIME, BRANCH@NUMBER.")
+    ],
     newer: Annotated[str, Query(alias="to", description="Another.")],
     stat: Annotated[bool, Query(description="Only how much differs.")] = False,
     limit: Annotated[int, Query(ge=1, le=limits.CHANGE_PAGE_CHANGES_MAX)] = limits.CHANGE_PAGE_CHANGES,
