@@ -114,6 +114,12 @@ def test_a_wrong_specification_is_refused(run: Run, files: dict[str, str], spec:
     assert (ended.code, message in ended.err) == (1, True)
 
 
+def test_a_specification_that_is_not_there_is_told_as_such(run: Run, files: dict[str, str]) -> None:
+    Path(files["spec"]).unlink()
+    ended = run("embed", "--input", files["in"], "--output", files["out"], "--spec", files["spec"])
+    assert f"error: the specification cannot be read from {files['spec']}: No such file or directory" in ended.err
+
+
 def test_a_bad_line_is_named_and_nothing_is_left(run: Run, files: dict[str, str]) -> None:
     with Path(files["in"]).open("a") as file:
         file.write("{nonsense\n")

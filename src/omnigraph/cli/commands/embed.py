@@ -60,8 +60,9 @@ def _run(call: Call) -> int:
 def _named(args: Namespace) -> tuple[Path, Path, Any, str]:
     if args.input is None or args.output is None or args.spec is None:
         raise InvalidRequestError("give --seed FILE, or all of --input, --output and --spec")
+    text = read_text(args.spec, "the specification")
     try:
-        return Path(args.input), Path(args.output), json.loads(read_text(args.spec, "the specification")), args.spec
+        return Path(args.input), Path(args.output), json.loads(text), args.spec
     except ValueError as fault:
         raise InvalidRequestError(f"the specification {args.spec} is not JSON: {fault}") from None
 
