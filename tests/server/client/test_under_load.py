@@ -151,13 +151,13 @@ def test_two_minutes_of_many_clients_and_a_server_killed_three_times(address: st
 
 @pytest.mark.torture
 def test_two_minutes_of_many_clients_on_two_servers_with_workers(address: str, tmp_path: Path) -> None:
-    deadline = SystemClock().monotonic() + TORTURE_S
     workers = str(max(2, os.cpu_count() or 2))
     with (
         storm_server(address, tmp_path, "--workers", workers, clients=CLIENTS, port=0) as first,
         storm_server(address, tmp_path, "--workers", workers, clients=CLIENTS, port=0) as second,
     ):
         urls = [first.url, second.url]
+        deadline = SystemClock().monotonic() + TORTURE_S
         with storming(urls, clients=CLIENTS, more=lambda _: SystemClock().monotonic() < deadline) as storm:
             pass
         check_once(first.url, storm)
