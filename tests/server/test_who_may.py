@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from omnigraph.api.maintaining import Maintenance
 from omnigraph.errors import InvalidRequestError
+from omnigraph.server.app import upkeep_of
+from omnigraph.server.authorize import Authority
+from omnigraph.server.graphs import Graphs
 from omnigraph.server.main import parser, settings_of
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.tokens import Tokens, tokens_of
@@ -276,3 +280,16 @@ def test_flags_and_variables_become_settings() -> None:
     for wrong in (["--workers", "0"], ["--maintain-every", "soon"], ["--maintain-every", "0s"]):
         with pytest.raises(InvalidRequestError):
             settings_of(parser().parse_args(["--store", "./x", *wrong]), {})
+
+
+def test_the_maintenance_of_a_server_has_its_limits() -> None:
+    words = ["--maintain-keep", "5", "--maintain-older-than", "7d", "--maintain-verify"]
+    words += ["--maintain-max-time", "30s", "--maintain-max-bytes", "1000"]
+    settings = settings_of(parser().parse_args(["--store", "./x", "--maintain-every", "1m", *words]), {})
+
+    upkeep = upkeep_of(settings, Graphs({}, authority=Authority(is_open=True)))
+
+    expected = Maintenance(keep=5, older_than=604_800, verify=True, seconds_max=30, bytes_max=1_000)
+    assert upkeep.policy == expected
+    with pytest.raises(InvalidRequestError, match="--maintain-max-bytes is at least 1"):
+        settings_of(parser().parse_args(["--store", "./x", "--maintain-max-bytes", "0"]), {})

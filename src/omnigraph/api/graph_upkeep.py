@@ -93,7 +93,7 @@ class GraphUpkeep(GraphReads):
         )
 
     def maintain_once(self, policy: Maintenance = DEFAULT_MAINTENANCE) -> MaintenanceReport:
-        """One pass of maintenance: optimize every branch, prune by a policy, sweep.
+        """One pass of maintenance: optimize every branch, prune by a policy, sweep, and verify if that is wanted.
 
         Args:
             policy (Maintenance): what to do, and how much it may take.

@@ -1,4 +1,4 @@
-"""Maintenance: upkeep, pruning by a policy and sweeping, one pass or again and again, within limits.
+"""Maintenance: upkeep, pruning by a policy, sweeping and verifying, one pass or again and again, within limits.
 
 Every step is safe beside readers and writers, and each stands by itself: what one cannot do now is told, the others are
 done, and the next pass tries again.
@@ -11,11 +11,13 @@ from typing import Protocol, TypeVar
 
 from omnigraph.api.pruning import Duration, PruneReport, SweepReport
 from omnigraph.api.upkeep import OptimizeReport
+from omnigraph.api.verifying import VerifyReport
 from omnigraph.clock import Clock
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import Record
 
 _NAP_S = 1.0
+_FINDINGS_TOLD = 10
 _Done = TypeVar("_Done")
 
 
@@ -30,6 +32,7 @@ class Maintenance:
         now: what is pruned keeps its data for no time of grace.
         sweep: delete the files that no commit needs.
         sweep_older_than: spare younger files; by default ten minutes.
+        verify: look whether everything is there; costs by what is kept, and tells damage as a failure.
         seconds_max: begin no further step after so long; None for no limit.
         bytes_max: optimize no more tables of a branch than have so many bytes together; the smallest come first.
     """
@@ -40,6 +43,7 @@ class Maintenance:
     now: bool = False
     sweep: bool = True
     sweep_older_than: Duration | None = None
+    verify: bool = False
     seconds_max: float | None = None
     bytes_max: int | None = None
 
@@ -55,6 +59,7 @@ class MaintenanceReport:
         optimized: per branch.
         pruned: what was pruned; None where no policy says what.
         swept: what was swept.
+        verified: what was found; None where nobody looked.
         left: what was not done for lack of time or bytes.
         failures: what could not be done, and why.
         seconds: how long it took.
@@ -63,6 +68,7 @@ class MaintenanceReport:
     optimized: list[OptimizeReport] = field(default_factory=list)
     pruned: PruneReport | None = None
     swept: SweepReport | None = None
+    verified: VerifyReport | None = None
     left: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -81,6 +87,10 @@ class Maintained(Protocol):
 
     def sweep(self, *, older_than: Duration | None) -> SweepReport:
         """Delete files."""
+        ...
+
+    def verify(self) -> VerifyReport:
+        """Look whether everything is there."""
         ...
 
 
@@ -122,6 +132,13 @@ def maintain_once(
         report.pruned = step("prune", forget)
     if policy.sweep:
         report.swept = step("sweep", lambda: graph.sweep(older_than=policy.sweep_older_than))
+    if policy.verify:
+        report.verified = step("verify", graph.verify)
+    if report.verified is not None:
+        found = report.verified.findings
+        report.failures += [f"verify: {each.path}: {each.problem}" for each in found[:_FINDINGS_TOLD]]
+        if len(found) > _FINDINGS_TOLD:
+            report.failures.append(f"verify: {len(found) - _FINDINGS_TOLD} more findings")
     report.seconds = clock.monotonic() - began
     return report
 

@@ -108,7 +108,7 @@ COMMANDS = (
     _entry("cleanup", "prune and sweep", Capability.DIRECT, _UPKEEP),
     _entry("verify", "check that everything is there", Capability.DIRECT, _UPKEEP),
     _entry("repair", "put aside what is damaged", Capability.DIRECT, _UPKEEP),
-    _entry("maintain", "optimize, prune and sweep, again and again", Capability.DIRECT, _UPKEEP),
+    _entry("maintain", "optimize, prune, sweep and verify, again and again", Capability.DIRECT, _UPKEEP),
     _entry("shell", "talk to a graph", Capability.DIRECT, _DIRECT | {"as"}),
     _entry("mcp", "offer a graph to an agent", Capability.ANY, _ANY | {"as"}),
     _entry("cluster validate", "check a cluster's configuration", Capability.CONTROL, frozenset()),

@@ -99,7 +99,13 @@ def upkeep_of(settings: ServerSettings, graphs: Graphs) -> Upkeep:
     """The maintenance of what is served; none where nothing was said, or another process does it."""
     if settings.maintain_every_s is None or settings.is_worker:
         graphs = Graphs({}, authority=graphs.authority)
-    policy = Maintenance(keep=settings.maintain_keep, older_than=settings.maintain_older_than_s)
+    policy = Maintenance(
+        keep=settings.maintain_keep,
+        older_than=settings.maintain_older_than_s,
+        verify=settings.maintain_verify,
+        seconds_max=settings.maintain_s_max,
+        bytes_max=settings.maintain_bytes_max,
+    )
     return Upkeep(graphs, every_s=settings.maintain_every_s or 0.0, policy=policy)
 
 

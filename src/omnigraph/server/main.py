@@ -53,6 +53,9 @@ def parser() -> ArgumentParser:
     )
     upkeep.add_argument("--maintain-keep", metavar="N", type=int, help="and prune all but the newest N commits")
     upkeep.add_argument("--maintain-older-than", metavar="TIME", help="and prune commits older than this, like 30d")
+    upkeep.add_argument("--maintain-verify", action="store_true", help="and look whether everything is there")
+    upkeep.add_argument("--maintain-max-time", metavar="TIME", help="begin nothing more after this long in a pass")
+    upkeep.add_argument("--maintain-max-bytes", metavar="N", type=int, help="leave larger tables alone")
     made.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="info by default"
     )
@@ -70,6 +73,7 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         ("workers", args.workers),
         ("threads", args.threads),
         ("maintain-keep", args.maintain_keep),
+        ("maintain-max-bytes", args.maintain_max_bytes),
         ("query-memory", args.query_memory),
         ("cache-memory", args.cache_memory),
     ):
@@ -95,6 +99,9 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         maintain_every_s=_seconds("--maintain-every", args.maintain_every),
         maintain_keep=args.maintain_keep,
         maintain_older_than_s=_seconds("--maintain-older-than", args.maintain_older_than),
+        maintain_verify=args.maintain_verify,
+        maintain_s_max=_seconds("--maintain-max-time", args.maintain_max_time),
+        maintain_bytes_max=args.maintain_max_bytes,
         log_level=args.log_level,
     )
 

@@ -13,11 +13,11 @@ _STOP_S = 30.0
 
 
 class Upkeep:
-    """A thread per graph that optimizes, prunes and sweeps it every so often."""
+    """A thread per graph that optimizes, prunes, sweeps and verifies it every so often."""
 
     def __init__(self, graphs: Graphs, *, every_s: float, policy: Maintenance) -> None:
         self._every_s = every_s
-        self._policy = policy
+        self.policy = policy
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=(served,), name=f"upkeep-{served.id}", daemon=True)
@@ -38,7 +38,7 @@ class Upkeep:
 
     def _run(self, served: ServedGraph) -> None:
         try:
-            for report in served.graph.maintain(self._every_s, self._policy, stop=self._stop):
+            for report in served.graph.maintain(self._every_s, self.policy, stop=self._stop):
                 noted(served.id, report)
         except GraphError as ended:
             if not self._stop.is_set():

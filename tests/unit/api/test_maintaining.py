@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +71,22 @@ def test_what_does_not_fit_the_limits_is_left_and_told(graph: Graph, clock: Manu
     report = graph.maintain_once(Maintenance(keep=1, seconds_max=0.0))
     assert report.left == ["listing branches: no time was left", "prune: no time was left", "sweep: no time was left"]
     assert fragments(graph) == 3
+
+
+def test_a_pass_tells_of_damage_if_it_is_asked_to_look(tmp_path: Path) -> None:
+    with omnigraph.init(str(tmp_path / "g"), SCHEMA, options=QUIET) as graph:
+        add(graph, "a", "b")
+        look = Maintenance(optimize=False, sweep=False, verify=True)
+        report = graph.maintain_once(look)
+        assert report.failures == []
+        assert report.verified is not None
+        assert report.verified.is_whole
+
+        gone = sorted((tmp_path / "g").glob("nodes/*/data/*.lance"))[0]
+        gone.unlink()
+        [failure] = graph.maintain_once(look).failures
+        assert failure.startswith(f"verify: {gone.relative_to(tmp_path / 'g').as_posix()}: ")
+        assert graph.maintain_once(Maintenance(optimize=False, sweep=False)).verified is None
 
 
 def test_a_step_that_fails_does_not_keep_the_others_from_being_done(

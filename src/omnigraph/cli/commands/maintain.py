@@ -18,6 +18,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="one pass only")
     parser.add_argument("--keep", metavar="N", type=int, help="prune: how many of the newest commits stay")
     parser.add_argument("--older-than", metavar="AGE", type=duration_s, help="prune: younger commits stay")
+    parser.add_argument("--verify", action="store_true", help="then look whether everything is there")
     parser.add_argument("--max-seconds", metavar="S", type=float, help="start nothing more after this long in a pass")
     parser.add_argument("--max-bytes", metavar="N", type=int, help="leave larger tables alone")
     add_json(parser)
@@ -29,8 +30,13 @@ def _run(call: Call) -> int:
     args = call.args
     call.echo_target()
     policy = Maintenance(
-        keep=args.keep, older_than=args.older_than, seconds_max=args.max_seconds, bytes_max=args.max_bytes
+        keep=args.keep,
+        older_than=args.older_than,
+        verify=args.verify,
+        seconds_max=args.max_seconds,
+        bytes_max=args.max_bytes,
     )
+    code = 0
     stop = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
@@ -41,22 +47,26 @@ def _run(call: Call) -> int:
                     "optimized": [done.to_dict() for done in report.optimized],
                     "pruned": None if report.pruned is None else report.pruned.to_dict(),
                     "swept": None if report.swept is None else report.swept.to_dict(),
+                    "verified": None if report.verified is None else report.verified.to_dict(),
                     "left": report.left,
                     "failures": report.failures,
                     "seconds": report.seconds,
                 }
                 removed = "" if report.swept is None else f", removed {size(report.swept.deleted_bytes)}"
                 marked = 0 if report.pruned is None else report.pruned.marked
-                line = f"{compacted} tables laid out anew, {marked} entries pruned{removed} in {report.seconds:.1f} s"
+                looked = "" if report.verified is None else f", found {len(report.verified.findings)} things damaged"
+                line = f"{compacted} tables laid out anew, {marked} entries pruned{removed}{looked}"
+                line += f" in {report.seconds:.1f} s"
                 call.show(document, line, *(f"left: {each}" for each in report.left))
                 for failure in report.failures:
                     call.note(f"warning: {failure}")
                 call.answers_to.flush()
                 if args.once:
+                    code = 1 if report.failures else 0
                     break
     finally:
         signal.signal(signal.SIGTERM, before)
-    return 0
+    return code
 
 
 COMMANDS = {"": Command(_run, _arguments, "  omnigraph maintain ./library --every 10m --keep 100")}
