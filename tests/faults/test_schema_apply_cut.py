@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph import Graph, OpenOptions
+from omnigraph import ConstraintError, Graph, OpenOptions
 from omnigraph.failpoints import Failpoint
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.testing.cuts import Copies, Cut, at_every_failpoint, at_every_request
@@ -18,6 +18,8 @@ AFTER = (
     'node Z @rename_from("A") { name: String @key  n: I32? @rename_from("x")  more: String? }\n'
     "node C { z: I32? }\nedge E: Z -> Z { v: I32? }"
 )
+STRICT = BEFORE.replace("x: I32?", "x: I64?  rank: I32 @default(5)  @range(rank, 1..8)")
+RANKS = "query q() { match { $a: A } return { $a.rank } }"
 OLD = "query q() { match { $a: A $a e $b } return { $a.name, $a.x, $b.name as b } }"
 NEW = "query q() { match { $a: Z $a e $b } return { $a.name, $a.n, $a.more, $b.name as b } }"
 
@@ -52,6 +54,38 @@ def check(cut: Cut) -> bool:
     assert graph.schema_apply(AFTER).applied is not made, cut.where
     assert graph.count("Z") == 3, cut.where
     return made
+
+
+def apply_what_the_data_must_allow(store: FaultyStore) -> None:
+    opened(store).schema_apply(STRICT, validated=True)
+
+
+def check_strict(cut: Cut) -> bool:
+    """The same of a change that writes columns anew."""
+    graph = opened(cut.store)
+    made = graph.schema_text() == STRICT
+    rows = graph.query("query q() { match { $a: A } return { $a.x } order { $a.name } }").to_pylist()
+    assert rows == [{"a.x": 1}, {"a.x": None}], cut.where
+    if made:
+        assert graph.query(RANKS).to_pylist() == [{"a.rank": 5}] * 2, cut.where
+    else:
+        assert graph.schema_text() == BEFORE, cut.where
+    assert graph.schema_apply(STRICT, validated=True).applied is not made, cut.where
+    with pytest.raises(ConstraintError):
+        graph.mutate('query q() { insert A { name: "next", x: 5000000000, rank: 9 } }')
+    graph.mutate('query q() { insert A { name: "next", x: 5000000000, rank: 8 } }')
+    return made
+
+
+def test_a_change_that_the_data_must_allow_is_cut_like_any_other(copies: Copies) -> None:
+    requests = [
+        check_strict(cut) for cut in at_every_request(copies, Fault.CRASH_AFTER, apply_what_the_data_must_allow)
+    ]
+    places = [place for place in Failpoint if place.startswith(("write.", "publish."))]
+    steps = [check_strict(cut) for cut in at_every_failpoint(copies, apply_what_the_data_must_allow, places)]
+    for made in (requests, steps):
+        assert True in made
+        assert False in made
 
 
 @pytest.mark.parametrize("fault", [Fault.CRASH_AFTER, Fault.LOSE_ANSWER])
