@@ -1,6 +1,7 @@
 """What a read returns: Arrow, with everything else as a view of it."""
 
 import html
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -54,7 +55,14 @@ class Result:
         return self._table.to_pandas()
 
     def to_polars(self) -> Any:  # noqa: ANN401  (polars is imported only here)
-        """The rows as a polars data frame; polars must be installed."""
+        """The rows as a polars data frame; polars must be installed.
+
+        Raises:
+            InvalidRequestError: two columns have one name, which a polars frame cannot hold.
+        """
+        twice = next((name for name, times in Counter(self.columns).items() if times > 1), None)
+        if twice is not None:
+            raise InvalidRequestError(f"two columns are called '{twice}'; give each a name of its own with `as`")
         return _needed("polars").from_arrow(self._table)
 
     def to_json(self) -> dict[str, Any]:

@@ -53,6 +53,14 @@ class QueryLimits:
     batch_rows: int = limits.QUERY_BATCH_ROWS
     seconds: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.batch_rows < 1:
+            raise InvalidRequestError(f"batch_rows must be 1 or more, and it is {self.batch_rows}")
+        if self.memory_bytes < 0:
+            raise InvalidRequestError(f"memory_bytes must be 0 or more, and it is {self.memory_bytes}")
+        if self.seconds is not None and not self.seconds >= 0:
+            raise InvalidRequestError(f"seconds must be 0 or more, and it is {self.seconds}")
+
 
 DEFAULT_LIMITS = QueryLimits()
 

@@ -79,6 +79,12 @@ def test_a_result_without_rows_keeps_its_columns() -> None:
     assert (len(empty), empty.columns, empty.to_pylist()) == (0, TABLE.column_names, [])
 
 
+def test_two_columns_of_one_name_are_told_where_a_frame_cannot_hold_them() -> None:
+    twice = result(pa.Table.from_arrays([pa.array([1]), pa.array(["a"])], names=["x", "x"]))
+    with pytest.raises(InvalidRequestError, match="two columns are called 'x'; give each a name of its own"):
+        twice.to_polars()
+
+
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_a_frame_library_that_is_not_there_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)

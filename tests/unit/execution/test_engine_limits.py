@@ -4,13 +4,14 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from omnigraph import limits
-from omnigraph.errors import LimitError
+from omnigraph.errors import InvalidRequestError, LimitError
 from omnigraph.execution.cache import ByteCache
 from omnigraph.execution.engine import QueryEngine, QueryLimits
 from omnigraph.language.query.compile import CompiledQuery, compile
@@ -33,6 +34,14 @@ def stored(graph: PowerLaw, tmp_path_factory: pytest.TempPathFactory) -> StoredG
 
 def read(schema: Schema, body: str) -> CompiledQuery:
     return compile(f"query q() {{ {body} }}", schema)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"batch_rows": 0}, {"batch_rows": -1}, {"memory_bytes": -1}, {"seconds": -0.5}, {"seconds": float("nan")}]
+)
+def test_limits_under_which_nothing_could_run_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError, match=f"{next(iter(wrong))} must be"):
+        QueryLimits(**wrong)
 
 
 # --- memory of one query ----------------------------------------------------------------------------------------------
