@@ -208,7 +208,7 @@ def statuses(logs: str) -> Counter[int]:
     """How many requests a server answered with which status, by its logs."""
     found: Counter[int] = Counter()
     for line in logs.splitlines():
-        if line.startswith("{"):
+        if line.startswith("{") and line.endswith("}"):  # the last line of one that was killed may be cut
             document = json.loads(line)
             if document["event"] == "request":
                 found[document["status"]] += 1
