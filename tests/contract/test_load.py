@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,8 @@ from omnigraph.errors import (
     PermissionDeniedError,
     PreconditionError,
 )
-from omnigraph.failpoints import Failpoint, armed
+from omnigraph.failpoints import Crash, Failpoint, armed
+from omnigraph.pipeline.settings import SparkSettings
 
 SCHEMA = """
 node Person {
@@ -295,6 +297,39 @@ class LoadContract:
         assert sum(len(each.read_text().splitlines()) for each in tmp_path.glob("rejects-*")) == 2
         assert load(ADA, "x", rejects=tmp_path, max_rejects=1).total_entities == 1
 
+    def test_bad_records_are_written_down_before_the_others_are_seen(
+        self, graph: Graph, load: Load, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "bad"
+
+        def dies() -> None:
+            raise Crash
+
+        with armed(Failpoint.PUBLISH_ENTRY_PUT, dies), pytest.raises(Crash):
+            load(ADA, "x", rejects=folder)
+        assert ids(graph, "Person") == ["Ada"]
+        assert [json.loads(each.read_text())["record"] for each in folder.iterdir()] == ["x"]
+
+    def test_a_load_that_comes_to_nothing_leaves_no_file_of_bad_records(
+        self, graph: Graph, load: Load, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "bad"
+        before = head(graph)
+        load(ADA)
+        self.refused(graph, lambda: load(BOB, "x", rejects=folder, if_commit=before), PreconditionError, "head")
+        assert list(folder.iterdir()) == []
+
+    def test_bad_records_that_cannot_be_written_down_stop_the_load(
+        self, graph: Graph, load: Load, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "bad"
+
+        def gone(_: object) -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+        told = "No such file or directory; name another folder"
+        self.refused(graph, lambda: load(ADA, "x", rejects=folder, progress=gone), InvalidRequestError, told)
+
     def test_a_dry_run_says_all_and_writes_nothing(self, graph: Graph, load: Load, tmp_path: Path) -> None:
         before = head(graph), {each.name for each in (tmp_path / "graph" / "nodes").rglob("*")}
         assert load(ADA, BOB, KNOWS, dry_run=True).to_dict()["total_entities"] == 3
@@ -377,6 +412,11 @@ class LoadContract:
             ({"data": tmp_path / "x.bin"}, "what is in x.bin cannot be told by its name"),
             ({"data": [tmp_path / "x.csv"], "format": "xml"}, "unknown format 'xml'"),
             ({"data": 7}, "a load reads files or bytes"),
+            ({"from_column": "a"}, "records in JSON have no columns"),
+            ({"max_rejects": 1}, "no folder is named to put them into"),
+            ({"rejects": tmp_path, "max_rejects": -1}, "-1 is no number of bad records"),
+            ({"rejects": tmp_path / "x.bin"}, "bad records cannot be put aside in"),
+            ({"rejects": "s3://bucket/bad"}, "it must be a folder of this machine"),
         ]
         (tmp_path / "x.csv").write_text("name\nAda\n")
         for more, message in wrong:
@@ -440,6 +480,10 @@ class TestLocal(LoadContract):
     @pytest.fixture
     def options(self) -> Mapping[str, Any]:
         return {"engine": "local"}
+
+    def test_what_is_said_about_spark_is_refused(self, graph: Graph, load: Load) -> None:
+        told = "the local engine does without Spark"
+        self.refused(graph, lambda: load(ADA, spark=SparkSettings(master="local[1]")), InvalidRequestError, told)
 
 
 class TestSpark(LoadContract):

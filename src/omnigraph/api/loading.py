@@ -1,23 +1,22 @@
 """Loading files into a branch: what a caller says, brought together; here or on Spark."""
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol
 
 from omnigraph.api.documents import commit_document
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
-from omnigraph.errors import InternalError, InvalidRequestError, NotFoundError
+from omnigraph.errors import InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
 from omnigraph.model.commit import Record
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.load.local import LocalLoad
 from omnigraph.pipeline.load.problems import Located
 from omnigraph.pipeline.load.reading import Reading
+from omnigraph.pipeline.load.rejects import RejectsFile
 from omnigraph.pipeline.load.request import (
     Loaded,
     LoadProgress,
@@ -136,8 +135,7 @@ class LoadResult:
 def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions) -> LoadResult:
     """Load files as one commit, or leave no trace; see `Graph.load`."""
     mode = _mode(options.mode)
-    if options.engine not in (SPARK, LOCAL):
-        raise InvalidRequestError(f"unknown engine '{options.engine}'; one of {SPARK}, {LOCAL}")
+    _refuse_what_says_nothing(options)
     branch = paths.branch_name(options.branch)
     if not options.dry_run:
         parts.refuse_read_only()
@@ -148,6 +146,7 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
         if earlier is not None:
             return _result(parts, options, Loaded(), Receipt(earlier, earlier, replayed=True), created=False)
     sources = sources_of(data, format=options.format, strict=options.strict)
+    aside_file = None if options.rejects is None else RejectsFile(options.rejects, parts.ids.new())
 
     def request_for(accepted: Accepted) -> LoadRequest:
         columns = (
@@ -174,20 +173,33 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
 
     def under(accepted: Accepted) -> tuple[Loaded, Receipt | None, bool]:
         with _begun(parts, accepted, request_for(accepted), options, start=start, actor=write_options.actor) as begun:
+
+            def run(staging: Staging) -> None:
+                begun.run(staging)
+                if aside_file is not None:
+                    aside_file.write(begun.loaded.rejects)
+
             if options.dry_run:
-                begun.run(Staging(parts.snapshot(parts.log.live_head(start))))
+                run(Staging(parts.snapshot(parts.log.live_head(start))))
                 return begun.loaded, None, False
             with _branch_made(parts, branch, start if missing else None, write_options.actor) as created:
-                receipt = write(parts, branch, begun.operation, write_options)
+                receipt = write(parts, branch, replace(begun.operation, run=run), write_options)
             return begun.loaded, receipt, created
 
     try:
         work = schemas.under_the_branch_schema if options.engine == LOCAL else aside(schemas.under_the_branch_schema)
         loaded, receipt, created = work(start, under)
     except TooManyRejectsError as error:
-        _write_rejects(options.rejects, error.rejects, parts.ids.new())
+        if aside_file is not None:
+            aside_file.write(error.rejects)
         raise
-    return _result(parts, options, loaded, receipt, created=created)
+    except OutcomeUnknownError:
+        raise  # it may have been made: its file stays
+    except Exception:
+        if aside_file is not None:
+            aside_file.discard()
+        raise
+    return _result(parts, options, loaded, receipt, created=created, aside_file=aside_file)
 
 
 @contextmanager
@@ -218,6 +230,18 @@ def _begun(
         spark=options.spark,
     ) as begun:
         yield begun
+
+
+def _refuse_what_says_nothing(options: LoadOptions) -> None:
+    """Refuse what nobody would heed: whoever says it means something."""
+    if options.engine not in (SPARK, LOCAL):
+        raise InvalidRequestError(f"unknown engine '{options.engine}'; one of {SPARK}, {LOCAL}")
+    if options.engine == LOCAL and options.spark is not None:
+        raise InvalidRequestError("the local engine does without Spark: leave out what is said about it")
+    if options.max_rejects is not None and options.rejects is None:
+        raise InvalidRequestError("a number of bad records is allowed, and no folder is named to put them into")
+    if options.max_rejects is not None and options.max_rejects < 0:
+        raise InvalidRequestError(f"{options.max_rejects} is no number of bad records: say 0 or more")
 
 
 def _mode(mode: Mode | str) -> Mode:
@@ -254,12 +278,18 @@ def _branch_made(parts: Parts, branch: str, start: str | None, actor: str | None
 
 
 def _result(
-    parts: Parts, options: LoadOptions, loaded: Loaded, receipt: Receipt | None, *, created: bool
+    parts: Parts,
+    options: LoadOptions,
+    loaded: Loaded,
+    receipt: Receipt | None,
+    *,
+    created: bool,
+    aside_file: RejectsFile | None = None,
 ) -> LoadResult:
     entry = None if receipt is None else receipt.entry
     if receipt is not None and entry is None:
         raise InternalError("a load made no commit")
-    name = parts.ids.new() if entry is None else entry.commit
+    replayed = receipt is not None and receipt.replayed
     return LoadResult(
         uri=parts.store.uri,
         branch=paths.branch_name(options.branch),
@@ -271,8 +301,8 @@ def _result(
         base_branch=options.from_branch,
         branch_created=created,
         rejects=loaded.rejects,
-        rejects_file=_write_rejects(options.rejects, loaded.rejects, name),
-        replayed=receipt is not None and receipt.replayed,
+        rejects_file=None if replayed or aside_file is None else str(aside_file),
+        replayed=replayed,
         attempts=1 if receipt is None else receipt.attempts,
         warnings=() if receipt is None else receipt.warnings,
     )
@@ -285,15 +315,3 @@ def _of_kind(counts: Mapping[str, int], kind: str) -> dict[str, int]:
 
 def _counted(counts: Mapping[str, int]) -> list[dict[str, Any]]:
     return [{"name": name, "entities_loaded": count} for name, count in sorted(counts.items())]
-
-
-def _write_rejects(folder: "str | os.PathLike[str] | None", rejects: tuple[Located, ...], name: str) -> str | None:
-    """Write down what was put aside, one JSON object per line."""
-    if folder is None:
-        return None
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    file = path / f"rejects-{name}.jsonl"
-    lines = (json.dumps(each.to_dict(), ensure_ascii=False) + "\n" for each in rejects)
-    file.write_text("".join(lines), encoding="utf-8")
-    return str(file)

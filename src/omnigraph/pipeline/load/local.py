@@ -79,7 +79,7 @@ class LocalLoad:
             found[each.entity.type_key] = self._without_repeated(each, problems)
         self._found = found
         self._problems = problems
-        self._rejects = refuse_or_keep(request, problems)
+        refuse_or_keep(request, problems)  # before anything is compared
         self.loaded = Loaded()
 
     @property
@@ -107,8 +107,7 @@ class LocalLoad:
             if not more:
                 break
             problems += [problem for _, _, problem in more]
-            rejects = refuse_or_keep(self._request, problems)
-            self._rejects = rejects
+            refuse_or_keep(self._request, problems)
             found = _without(found, more)
         if self._stage(staging, found):
             raise ConflictError("entities appeared while the load was judged", code="key_conflict")

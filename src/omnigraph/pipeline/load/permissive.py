@@ -63,7 +63,9 @@ def _values(body: bytes) -> Iterator[object]:
         try:
             value, at = decoder.raw_decode(text, at)
         except json.JSONDecodeError as fault:
-            raise MalformedError(f"{fault.msg} at line {fault.lineno}, column {fault.colno}") from None
+            raise MalformedError(
+                f"{fault.msg.removesuffix(' at')} at line {fault.lineno}, column {fault.colno}"
+            ) from None
         except RecursionError:
             raise MalformedError("nested too deeply") from None
         yield value

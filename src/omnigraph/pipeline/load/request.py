@@ -49,7 +49,7 @@ class LoadRequest:
         columns: whose rows files with columns hold.
         tables: the same of each file by itself, where they hold rows of several types.
         keeps_rejects: put records aside that cannot be loaded, and load the others.
-        max_rejects: how many at most; None for any number.
+        max_rejects: how many at most; None for as many as can be held at once.
         watch: whom to tell how far it is.
     """
 
@@ -116,6 +116,8 @@ def columns_of(
     if sources[0].is_json:
         if type_name is not None or edge is not None:
             raise InvalidRequestError("records in JSON name their types themselves: leave out the type")
+        if from_column is not None or to_column is not None:
+            raise InvalidRequestError("records in JSON have no columns: leave out those of an edge's nodes")
         return None
     if (type_name is None) == (edge is None):
         raise InvalidRequestError("a file with columns holds rows of one type: name a node type or an edge type")
@@ -186,7 +188,7 @@ def refuse_or_keep(request: LoadRequest, problems: list[Problem]) -> tuple[Locat
         return ()
     if not request.keeps_rejects:
         raise located([min(problems, key=lambda each: each.order)], request.sources)[0].error
-    most = limits.LOAD_REJECTS_MAX if request.max_rejects is None else request.max_rejects
+    most = min(limits.LOAD_REJECTS_MAX, limits.LOAD_REJECTS_MAX if request.max_rejects is None else request.max_rejects)
     found = tuple(located(problems[: limits.LOAD_REJECTS_MAX], request.sources))
     if len(problems) > most:
         raise TooManyRejectsError(len(problems), most, found)

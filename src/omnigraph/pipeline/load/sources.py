@@ -2,6 +2,7 @@
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -110,8 +111,10 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
     if not isinstance(named, Sequence) or not named:
         raise InvalidRequestError(f"a load reads files or bytes, got {type(data).__name__}")
     found = [each for one in named for each in _files(os.fspath(one), chosen)]
+    times = Counter(name for name, _, _ in found)
     return tuple(
-        Source(number, name, uri, size, *_form(name, chosen), strict=strict)
+        # Files of one name in several folders are told apart by their whole paths.
+        Source(number, name if times[name] == 1 else uri, uri, size, *_form(name, chosen), strict=strict)
         for number, (name, uri, size) in enumerate(found)
     )
 

@@ -84,7 +84,7 @@ def _parsed(line: bytes) -> object:
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=float)
     except json.JSONDecodeError as fault:
-        raise MalformedError(f"{fault.msg} at column {fault.colno}") from None
+        raise MalformedError(f"{fault.msg.removesuffix(' at')} at column {fault.colno}") from None
     except (_NotOnceError, RecursionError) as fault:
         raise MalformedError(str(fault) if isinstance(fault, _NotOnceError) else "nested too deeply") from None
     except ValueError as fault:  # a number with more digits than Python reads

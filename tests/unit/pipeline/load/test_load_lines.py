@@ -144,6 +144,7 @@ def test_a_cut_off_last_line_is_no_record() -> None:
     rows, wrong = read(f"{GOOD}\n{GOOD[:-2]}".encode())
     assert len(rows["Person"]) == 1
     assert [each.number for each in wrong] == [2]
+    assert complaint('{"type":"Per') == "invalid strict JSON at line 2: Unterminated string starting at column 9"
 
 
 def test_a_member_may_come_in_any_order_and_data_may_be_left_out() -> None:

@@ -45,6 +45,16 @@ def test_patterns_lists_and_addresses_of_local_files(folder: Path) -> None:
         names(folder / "*.jsonl.zst")
 
 
+def test_files_of_one_name_are_told_apart_by_their_paths(folder: Path) -> None:
+    again = folder / "sub" / "b.jsonl"
+    again.write_bytes(b"x")
+    assert [name for name, _, _ in names([folder / "b.jsonl", folder / "d.parquet", again])] == [
+        str(folder / "b.jsonl"),
+        "d.parquet",
+        str(again),
+    ]
+
+
 @pytest.mark.s3
 @pytest.mark.usefixtures("s3_environment")
 def test_objects_in_a_store_are_listed_and_read_by_range(s3_store: S3Store) -> None:
