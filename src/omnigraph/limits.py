@@ -266,7 +266,7 @@ VECTOR_CELLS_LOOKED_INTO = 64
 VECTOR_CELLS_SHARE = 1 / 16
 # Bytes of vectors that are compared at once, where they are more than the memory for columns has room for.
 VECTOR_PIECE_BYTES = 64 * 1024**2
-# Indexes over words kept beside the graph: from how many texts on, and what share of new ones makes it worth writing anew.
+# Indexes over words kept beside the graph: from how many texts on, and which share of new ones is worth a new file.
 WORDS_FILE_TEXTS_MIN = 20_000
 WORDS_STALE_SHARE = 0.25
 # The share of the memory for columns that one column of vectors may take; larger ones stay in their index.
