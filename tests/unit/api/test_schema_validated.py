@@ -224,5 +224,50 @@ def test_a_cardinality_may_change_when_the_edges_keep_to_it(graph: Graph) -> Non
         graph.mutate('query q() { insert Knows { from: "a", to: "d" } }')
 
 
+@pytest.mark.parametrize(
+    ("declared", "steps"),
+    [
+        ("n: I64?", ["change property 'Numbered.n' (I32? -> I64?) on interface 'Numbered'"]),
+        ("n: I32", ["change property 'Numbered.n' (I32? -> I32) on interface 'Numbered'"]),
+        ("n: I32? @unique", ["add constraint @unique(n) on interface 'Numbered'"]),
+        ("n: I32?  m: I32 @default(4)", ["add property 'Numbered.m' (I32) on interface 'Numbered', filled with \"4\""]),
+    ],
+)
+def test_a_change_to_an_interface_reaches_the_nodes_that_inherit_it(
+    tmp_path: Path, declared: str, steps: list[str]
+) -> None:
+    before = "interface Numbered { n: I32? }\nnode Page implements Numbered { name: String @key }"
+    graph = omnigraph.init(tmp_path / "pages", before)
+    graph.write({"Page": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]})
+    text = before.replace("n: I32?", declared)
+    assert not graph.schema_plan(text).supported
+
+    done = graph.schema_apply(text, validated=True)
+
+    of_nodes = [step.replace("interface 'Numbered'", "node 'Page'").replace("Numbered.", "Page.") for step in steps]
+    assert [str(step) for step in done.plan.steps] == steps + of_nodes
+    found = graph.query("query q() { match { $p: Page } return { $p.n as n } order { n } }")
+    assert found.to_pylist() == [{"n": 1}, {"n": 2}]
+
+
+def test_what_breaks_a_change_to_an_interface_is_told_of_the_nodes(tmp_path: Path) -> None:
+    before = "interface Numbered { n: I32? }\nnode Page implements Numbered { name: String @key }"
+    graph = omnigraph.init(tmp_path / "pages", before)
+    graph.write({"Page": [{"name": "a", "n": 1}, {"name": "b"}]})
+    with pytest.raises(ConstraintError, match=r"on node 'Page': 1 entity breaks it \('b'\)"):
+        graph.schema_apply(before.replace("n: I32?", "n: I32"), validated=True)
+
+
+def test_a_rule_of_an_interface_goes_from_the_nodes_too(tmp_path: Path) -> None:
+    before = "interface Numbered { n: I32? @unique }\nnode Page implements Numbered { name: String @key }"
+    graph = omnigraph.init(tmp_path / "pages", before)
+    done = graph.schema_apply(before.replace(" @unique", ""), validated=True)
+    assert [str(step) for step in done.plan.steps] == [
+        "remove constraint @unique(n) from interface 'Numbered'",
+        "remove constraint @unique(n) from node 'Page'",
+    ]
+    graph.write({"Page": [{"name": "a", "n": 1}, {"name": "b", "n": 1}]})
+
+
 def test_a_key_is_never_added_or_removed(graph: Graph) -> None:
     assert not graph.schema_plan(BEFORE.replace("name: String @key", "name: String"), validated=True).supported

@@ -19,12 +19,14 @@ from omnigraph.model.schema import (
     EdgeType,
     Index,
     InterfaceType,
+    Key,
     NodeType,
     Property,
     PropertyConstraint,
     Range,
     Schema,
     TypeKind,
+    Unique,
 )
 from omnigraph.model.schema_change import (
     AddConstraint,
@@ -33,6 +35,7 @@ from omnigraph.model.schema_change import (
     DropProperty,
     DropType,
     ExtendEnum,
+    RemoveConstraint,
     RenameProperty,
     RenameType,
     SchemaPlan,
@@ -88,7 +91,7 @@ def steps_between(accepted: Schema, desired: Schema, *, validated: bool = False)
     """
     rules = _LOOKING if validated else _STRICT
     steps = [
-        *_kind_steps(TypeKind.INTERFACE, accepted.interfaces, desired.interfaces, _STRICT),
+        *_kind_steps(TypeKind.INTERFACE, accepted.interfaces, desired.interfaces, rules),
         *_kind_steps(TypeKind.NODE, accepted.nodes, desired.nodes, rules),
         *_kind_steps(TypeKind.EDGE, accepted.edges, desired.edges, rules),
     ]
@@ -228,19 +231,31 @@ def _links(each: Property) -> set[tuple[int, int]]:
 
 def _own_constraint_steps(was: Property, now: Property, owner: AnyType, rules: Rules) -> Iterator[Step]:
     path, entity = f"{owner.name}.{now.name}", f"{owner.type_key}.{now.name}"
+    # A type with a table lists these among its constraints, and the steps come from there; an interface has no table.
+    inherited = isinstance(owner, InterfaceType)
     for each in now.constraints:
         if each in was.constraints:
             continue
-        if each is not PropertyConstraint.INDEX:
-            if rules.by_constraint(each):
-                continue
+        if each is not PropertyConstraint.INDEX and not rules.by_constraint(each):
             yield UnsupportedChange(entity, f"adding a property-level @{each} constraint to '{path}' {_V1}")
-        elif isinstance(owner, InterfaceType):
-            # A type with a table lists this index among its constraints, and the step comes from there.
-            yield AddConstraint(owner.kind, owner.name, Index((now.name,)))
-    gone = set(was.constraints) - set(now.constraints)
+        elif inherited:
+            yield AddConstraint(owner.kind, owner.name, _of_property(each, now.name))
+    gone = [each for each in was.constraints if each not in now.constraints]
     if any(not rules.by_constraint(each) for each in gone):
         yield UnsupportedChange(entity, f"removing property constraints from '{path}' {_V1}")
+    elif inherited:
+        yield from (RemoveConstraint(owner.kind, owner.name, _of_property(each, now.name)) for each in gone)
+
+
+def _of_property(each: PropertyConstraint, name: str) -> Constraint:
+    """What a property declares, as its type would say it."""
+    match each:
+        case PropertyConstraint.INDEX:
+            return Index((name,))
+        case PropertyConstraint.UNIQUE:
+            return Unique((name,))
+        case PropertyConstraint.KEY:
+            return Key((name,))
 
 
 def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType, rules: Rules) -> Iterator[Step]:
