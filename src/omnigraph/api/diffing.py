@@ -15,6 +15,7 @@ from omnigraph.ids import is_ulid
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage.tables.differing import differing_bytes
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.said import text
 
 State = str | Point | Snapshot
 
@@ -59,7 +60,7 @@ def _entry(parts: Parts, state: State) -> Record:
         return state.record
     if isinstance(state, Point):
         return entry_at(parts, state)
-    points = [Point(branch=state), Point(tag=state)]
+    points = [Point(branch=text(state, "a state")), Point(tag=state)]
     if is_ulid(state):
         points.insert(0, Point(commit=state))
     for point in points:

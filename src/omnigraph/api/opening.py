@@ -10,6 +10,7 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.transaction import root
 from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.said import seconds_or_nothing
 
 _DEFAULTS = OpenOptions()
 
@@ -33,7 +34,12 @@ def open_for_queries(uri: "str | os.PathLike[str] | ObjectStore", *, options: Op
 
 
 def settings_of(options: OpenOptions) -> Settings:
-    """What was chosen, for the parts below."""
+    """What was chosen, for the parts below.
+
+    Raises:
+        InvalidRequestError: the protection window is no time.
+    """
+    seconds_or_nothing(options.protection_s, "the protection window")
     return Settings(
         durability=options.durability,
         auto_compact=options.auto_compact,

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from omnigraph.branch.cursor import Carried, decode, encode
 from omnigraph.errors import InvalidRequestError
+from omnigraph.transaction.said import whole_number_or_nothing
 
 T = TypeVar("T")
 
@@ -48,8 +49,9 @@ def check_limit(limit: int | None) -> None:
     """Refuse a page of nothing.
 
     Raises:
-        InvalidRequestError: the limit is below one.
+        InvalidRequestError: the limit is below one, or no whole number.
     """
+    whole_number_or_nothing(limit, "a page limit")
     if limit is not None and limit < 1:
         raise InvalidRequestError("page limit must be greater than zero")
 

@@ -19,6 +19,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
 from omnigraph.transaction.retention import is_kept, reclaimed
+from omnigraph.transaction.said import seconds_or_nothing
 
 Duration = float | timedelta
 
@@ -271,8 +272,12 @@ def cleaned_up(
 
 
 def seconds(duration: Duration | None) -> float | None:
-    """A duration in seconds."""
-    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+    """A duration in seconds.
+
+    Raises:
+        InvalidRequestError: it is none.
+    """
+    return seconds_or_nothing(duration.total_seconds() if isinstance(duration, timedelta) else duration, "an age")
 
 
 def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:

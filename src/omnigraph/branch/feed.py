@@ -18,6 +18,7 @@ from omnigraph.branch.points import of_commit
 from omnigraph.errors import ChangeGapError, FormatError, InvalidRequestError, LimitError
 from omnigraph.model.commit import Record
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.said import whole_number_or_nothing
 
 _AFTER = "after:"
 _READ_FIRST_ENTRIES = 8
@@ -96,6 +97,7 @@ class PageBounds:
             InvalidRequestError: nothing would fit.
             LimitError: it would be larger than pages may be.
         """
+        whole_number_or_nothing(self.changes, "a page limit")
         if self.changes < 1 or self.bytes < 1 or self.commits < 1:
             raise InvalidRequestError("change page limit must be greater than zero")
         for resource, limit, actual in (

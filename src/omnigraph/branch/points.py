@@ -14,6 +14,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.instants import EPOCH
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_listed, reclaimed
+from omnigraph.transaction.said import text, text_or_nothing, whole_number_or_nothing
 
 Instant = datetime | str
 
@@ -55,7 +56,7 @@ def entry_at(parts: Parts, point: Point) -> Record:
         NotFoundError: there is no such branch, number, commit or tag, or nothing was there at that time.
         InvalidRequestError: two things are named of which one would do, or the time is none.
     """
-    _refuse_two(point)
+    _refuse_what_names_nothing(point)
     if point.commit is not None:
         return _still_there(parts, of_commit(parts, point.commit))
     if point.tag is not None:
@@ -84,7 +85,7 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
         NotFoundError: no log has it.
         ReclaimedError: it was pruned.
     """
-    found = in_log(parts, near, commit)
+    found = in_log(parts, near, text(commit, "a commit"))
     if found is not None:
         return found
     # Newer logs first would be no better: an id tells when it was made, and any log may have been written then.
@@ -169,11 +170,16 @@ def instant_us(at: Instant) -> int:
             raise InvalidRequestError(
                 f"'{at}' is no time; write it like 2026-01-31T18:00:00Z", code="bad_time"
             ) from None
+    if not isinstance(moment, datetime):
+        raise InvalidRequestError(f"a time is a text or a datetime, got {type(at).__name__}", code="bad_time")
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return (aware - EPOCH) // _MICROSECOND
 
 
-def _refuse_two(point: Point) -> None:
+def _refuse_what_names_nothing(point: Point) -> None:
+    for what, value in (("a branch", point.branch), ("a commit", point.commit), ("a tag", point.tag)):
+        text_or_nothing(value, what)
+    whole_number_or_nothing(point.number, "the number of a commit")
     if point.commit is not None and (point.branch, point.number, point.tag, point.at) != (None, None, None, None):
         raise InvalidRequestError("a commit is found by its id alone; name no branch and no number beside it")
     if point.tag is not None and (point.branch, point.number, point.at) != (None, None, None):

@@ -26,7 +26,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, entry_after
-from omnigraph.transaction.said import text_or_nothing
+from omnigraph.transaction.said import seconds_or_nothing, text_or_nothing, whole_number_or_nothing
 from omnigraph.transaction.stage import nothing_staged
 from omnigraph.transaction.superseding import first_not_older, floor_below, thinned
 
@@ -76,10 +76,10 @@ def check(policy: Policy) -> None:
     """
     if policy.keep is None and policy.older_than_s is None and not policy.numbers and not policy.now:
         raise InvalidRequestError("cleanup requires at least one of --keep or --older-than", code="no_policy")
-    if policy.keep is not None and policy.keep < 0:
+    keep = whole_number_or_nothing(policy.keep, "the number of commits to keep")
+    if keep is not None and keep < 0:
         raise InvalidRequestError(f"the number of commits to keep cannot be {policy.keep}")
-    if policy.older_than_s is not None and policy.older_than_s < 0:
-        raise InvalidRequestError(f"an age cannot be {policy.older_than_s} seconds")
+    seconds_or_nothing(policy.older_than_s, "an age")
     if policy.numbers and (policy.keep is not None or policy.older_than_s is not None):
         raise InvalidRequestError("name commits, or say how many or how old; not both")
 

@@ -117,3 +117,49 @@ def test_an_unknown_durability_is_refused_and_the_known_ones_named(tmp_path: Pat
     with pytest.raises(InvalidRequestError, match="unknown durability 'tape'; it is 'power' or 'process'"):
         omnigraph.init(tmp_path / "graph", SCHEMA, options=OpenOptions(durability="tape"))
     assert not list(tmp_path.iterdir())
+
+
+# Whatever is asked for an amount, a place or a state.
+ASKED: dict[str, Callable[[Graph, Any], object]] = {
+    "keep": lambda graph, said: graph.prune(keep=said, now=True),
+    "prune older than": lambda graph, said: graph.prune(older_than=said, now=True),
+    "cleanup keep": lambda graph, said: graph.cleanup(keep=said, confirm=True),
+    "sweep older than": lambda graph, said: graph.sweep(older_than=said),
+    "commits": lambda graph, said: graph.commits.list(limit=said),
+    "branches": lambda graph, said: graph.branches.list(limit=said),
+    "changes": lambda graph, said: graph.changes.poll(limit=said),
+    "number": lambda graph, said: graph.snapshot(number=said),
+}
+AMOUNTS: dict[str, object] = {"nan": float("nan"), "endless": float("inf"), "text": "3", "flag": True, "bytes": b"3"}
+STATES: dict[str, Callable[[Graph, Any], object]] = {
+    "commit": lambda graph, said: graph.snapshot(commit=said),
+    "tag": lambda graph, said: graph.snapshot(tag=said),
+    "at": lambda graph, said: graph.snapshot(at=said),
+    "since": lambda graph, said: graph.commits.list(since=said),
+    "show": lambda graph, said: graph.commits.show(said),
+    "diff": lambda graph, said: graph.diff(said, "main"),
+    "revert": lambda graph, said: graph.revert(said),
+    "revert a range": lambda graph, said: graph.revert((said, said)),
+}
+
+
+@pytest.mark.parametrize("amount", AMOUNTS)
+@pytest.mark.parametrize("asked", ASKED)
+def test_an_amount_that_counts_nothing_is_refused(graph: Graph, asked: str, amount: str) -> None:
+    before, listed = state(graph), [each.id for each in graph.commits.list()]
+    with pytest.raises(InvalidRequestError, match="must be"):
+        ASKED[asked](graph, AMOUNTS[amount])
+    assert (state(graph), [each.id for each in graph.commits.list()]) == (before, listed)
+
+
+@pytest.mark.parametrize("asked", STATES)
+def test_a_state_that_is_no_text_is_refused(graph: Graph, asked: str) -> None:
+    for wrong in (5, b"main", ["main"]):
+        with pytest.raises(InvalidRequestError):
+            STATES[asked](graph, wrong)
+
+
+@pytest.mark.parametrize("window", [-1.0, float("nan"), "10m"])
+def test_a_protection_window_that_is_no_time_is_refused(window: Any) -> None:  # noqa: ANN401  (any kind)
+    with pytest.raises(InvalidRequestError, match="the protection window"):
+        omnigraph.init("memory://", SCHEMA, options=OpenOptions(protection_s=window))
