@@ -45,7 +45,9 @@ rules:
   - id: list
     allow: { actors: { group: team }, actions: [graph_list] }
 """
-TOKENS = tokens_of({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
+TOKENS = tokens_of(
+    {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta", "act-c": "gamma"})}
+)
 
 
 @pytest.fixture
@@ -78,6 +80,19 @@ def test_the_graphs_of_a_cluster_are_listed_to_whom_its_policy_allows(alice: Tes
     assert [each["graph_id"] for each in listed.json()["graphs"]] == ["library", "second"]
     assert all(each["uri"].endswith(f"/graphs/{each['graph_id']}.omni") for each in listed.json()["graphs"])
     refused(denied, 403, "policy denied action 'graph_list' for unknown actor 'act-b'", "forbidden")
+
+
+def test_graphs_that_are_ready_are_named_only_to_those_who_could_be_allowed_to_use_them(alice: TestClient) -> None:
+    def named(token: str) -> dict[str, str]:
+        answer = alice.get("http://testserver/readyz", headers={"Authorization": token})
+        assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+        graphs: dict[str, str] = answer.json()["graphs"]
+        return graphs
+
+    assert named("Bearer beta") == {"library": "ready", "second": "ready"}
+    assert named("Bearer gamma") == {"second": "ready"}  # the policy of the other does not know them
+    for nobody in ("", "Bearer guessed", "Basic beta"):
+        assert named(nobody) == {}
 
 
 def test_stored_queries_are_catalogued_and_called_by_name(alice: TestClient) -> None:

@@ -102,7 +102,7 @@ def _only_graph(wire: Wire) -> str:
     try:
         found = [each["graph_id"] for each in _listed(wire)]
     except PermissionDeniedError:
-        # Listing is for few; which graphs are ready, a server tells everybody.
+        # Listing is for few; which graphs are ready, a server tells whoever may use them.
         found = sorted(wire.get("readyz")["graphs"])
     if not found:
         raise NotFoundError(f"the server at {wire.base} has no graph", code="graph_not_found")

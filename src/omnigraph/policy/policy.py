@@ -53,6 +53,17 @@ class Policy:
         """
         return cls(read_rules(text, kind=kind))
 
+    def knows(self, actor: str) -> bool:
+        """Whether an actor is in any group; all others may do nothing.
+
+        Args:
+            actor (str): who.
+
+        Returns:
+            bool: whether they are.
+        """
+        return actor in self._actors
+
     def decide(
         self,
         actor: str,
@@ -81,7 +92,7 @@ class Policy:
         wanted = action_named(action)
         for name in (actor, branch, target_branch, graph):
             _refuse_unwritable(name)
-        if actor not in self._actors:
+        if not self.knows(actor):
             return Decision(allowed=False, text=f"policy denied action '{wanted}' for unknown actor '{actor}'")
         protected = self.rules.protected_branches
         matched = self._judge.permits(

@@ -25,6 +25,19 @@ class Authority:
     policy: Policy | None = None
     graph: str = ""
 
+    def is_named_to(self, actor: str | None) -> bool:
+        """Whether somebody is told that the graph is there: whoever could be allowed anything with it.
+
+        Args:
+            actor (str | None): who asks; None for those without a token.
+
+        Returns:
+            bool: whether they are told.
+        """
+        if self.is_open:
+            return True
+        return actor is not None and (self.policy is None or self.policy.knows(actor))
+
     def authorize(
         self, actor: str | None, action: Action, *, branch: str | None = None, target_branch: str | None = None
     ) -> None:

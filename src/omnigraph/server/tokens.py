@@ -57,6 +57,20 @@ class Tokens:
             raise _unauthorized("invalid bearer token")
         return found
 
+    def known(self, authorization: str | None) -> str | None:
+        """Whose request it is, where anybody may ask.
+
+        Args:
+            authorization: the header, if there is one.
+
+        Returns:
+            The actor; None where there is no token, or it is nobody's.
+        """
+        try:
+            return self.actor_of(authorization)
+        except Refusal:
+            return None
+
 
 def tokens_of(environment: Mapping[str, str]) -> Tokens:
     """The tokens that the environment names.

@@ -6,12 +6,14 @@ from omnigraph.errors import GraphError
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
 from omnigraph.server.answers import answered
+from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.responses import GraphListResponse, HealthOutput, ReadyOutput
 from omnigraph.server.routing import failing
 from omnigraph.server.state import ServerState
 from omnigraph.version import INTERNAL_SCHEMA, VERSION
 
 router = APIRouter()
+_READY = "ready"
 
 
 @router.get("/healthz", operation_id="health", tags=["health"], response_model=HealthOutput)
@@ -28,17 +30,16 @@ async def health() -> Response:
     responses={503: {"model": ReadyOutput, "description": "A graph cannot be read now."}},
 )
 def ready(request: Request) -> Response:
-    """Whether every graph that is served can be read."""
+    """Whether every graph that is served can be read. Graphs are named to those who could be allowed to use them."""
     state: ServerState = request.app.state.server
-    graphs = {}
+    actor = state.settings.tokens.known(request.headers.get("authorization"))
+    is_ready, told = True, {}
     for served in state.graphs:
-        try:
-            served.graph.snapshot()
-            graphs[served.id] = "ready"
-        except GraphError as fault:
-            graphs[served.id] = fault.code
-    is_ready = all(each == "ready" for each in graphs.values())
-    return answered({"status": "ready" if is_ready else "unready", "graphs": graphs}, status=200 if is_ready else 503)
+        how = _readiness(served)
+        is_ready = is_ready and how == _READY
+        if served.authority.is_named_to(actor):
+            told[served.id] = how
+    return answered({"status": _READY if is_ready else "unready", "graphs": told}, status=200 if is_ready else 503)
 
 
 @router.get(
@@ -69,3 +70,12 @@ def numbers(request: Request) -> Response:
     """Requests, latencies, commits, conflicts, rebases, caches, store requests, intents and sweeps, as numbers."""
     state: ServerState = request.app.state.server
     return Response(metrics.exposition(state.graphs), media_type=metrics.CONTENT_TYPE)
+
+
+def _readiness(served: ServedGraph) -> str:
+    """That a graph can be read, or the code of what stands in the way."""
+    try:
+        served.graph.snapshot()
+    except GraphError as fault:
+        return fault.code
+    return _READY

@@ -65,6 +65,7 @@ export async function graphIds() {
   } catch (refused) {
     if (!(refused instanceof Refused)) throw refused;
   }
-  const ready = await fetch("readyz").then((answer) => answer.json()).catch(() => ({}));
-  return Object.keys(ready.graphs || {});
+  // A server that is not ready tells its graphs all the same.
+  const ready = await ask("readyz").catch((refused) => refused.body);
+  return Object.keys(ready?.graphs || {});
 }
