@@ -143,6 +143,8 @@ def test_branches_tags_and_times_can_be_read(spark: SparkSession, graph: Graph) 
         ({"type": "Nobody"}, "there is no type 'Nobody'"),
         ({"type": "Person", "columns": "shoe"}, "no column 'shoe'"),
         ({"type": "Person", "filter": "shoe = 4"}, "shoe"),
+        ({"type": "Person", "versionAsOf": "yesterday"}, "a number or the id of a commit, and 'yesterday' is not"),
+        ({"type": "Person", "versionAsOf": "-1"}, "a number or the id of a commit, and '-1' is not"),
         ({}, "needs the options 'graph' and 'type'"),
     ],
 )

@@ -59,7 +59,7 @@ class OmnigraphSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of these columns."""
-        rows = int(self.options.get("taskRows", limits.SPARK_TASK_ROWS))
+        rows = _whole_number("taskRows", self.options.get("taskRows", str(limits.SPARK_TASK_ROWS)))
         return TableReader(self._pinned, schema, filter=self.options.get("filter"), task_rows=rows)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001  (Spark's own)
@@ -127,10 +127,17 @@ def _pinned(options: Mapping[str, str]) -> tuple[str, PinnedTable]:
 
 def _point(options: Mapping[str, str]) -> Point:
     version = options.get("versionAsOf")
+    of_commit = version is not None and is_ulid(version)
     return Point(
         branch=options.get("branch"),
-        commit=version if version is not None and is_ulid(version) else None,
-        number=int(version) if version is not None and version.isdigit() else None,
+        commit=version if of_commit else None,
+        number=None if version is None or of_commit else _whole_number("versionAsOf", version, "or the id of a commit"),
         tag=options.get("tag"),
         at=options.get("timestampAsOf"),
     )
+
+
+def _whole_number(option: str, text: str, else_: str = "") -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidRequestError(f"the option '{option}' is a number {else_}".rstrip() + f", and '{text}' is not")
+    return int(text)
