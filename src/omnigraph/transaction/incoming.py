@@ -189,6 +189,12 @@ def _table(given: object, what: str) -> pa.Table:
             f"{what} rows must be an Arrow table, a data frame or a sequence of dictionaries, "
             f"got {type(given).__name__}"
         )
+    if isinstance(given, Mapping):
+        for name, values in given.items():
+            # A text is a sequence too, of its letters: each would become a row.
+            if isinstance(values, str | bytes):
+                kind = type(values).__name__
+                raise InvalidRequestError(f"{what} column '{name}' must be a sequence of values, got {kind}")
     make: Any = pa.table
     try:
         # By its own stream pandas would hand over its index as a column.
