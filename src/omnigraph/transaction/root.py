@@ -4,6 +4,7 @@ The stamp claims the root, the first entry of `main` makes the graph. An init th
 the next init; `open` says so.
 """
 
+import atexit
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -204,5 +205,8 @@ def _tables_uri(store_uri: str) -> str:
     with _memory_lock:
         folder = _memory_folders.get(store_uri)
         if folder is None:
-            folder = _memory_folders[store_uri] = tempfile.TemporaryDirectory(prefix="omnigraph-")
+            folder = tempfile.TemporaryDirectory(prefix="omnigraph-", ignore_cleanup_errors=True)
+            _memory_folders[store_uri] = folder
+            # Said aloud: what is cleaned up silently at the end of a process is warned of.
+            atexit.register(folder.cleanup)
         return folder.name

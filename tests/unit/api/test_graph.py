@@ -1,6 +1,9 @@
 """Graphs: making, opening and closing them, reading them at any commit, and what a caller may ask of a write."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -128,6 +131,18 @@ def test_a_closed_graph_refuses_calls(graph: Graph) -> None:
     ):
         with pytest.raises(InvalidRequestError, match="was closed"):
             call()
+
+
+def test_a_process_with_a_graph_in_memory_ends_without_a_word_and_without_a_trace(tmp_path: Path) -> None:
+    script = f"import omnigraph; omnigraph.init('memory://', {SCHEMA!r})"
+    ended = subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", "-c", script],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.stdout, ended.stderr, list(tmp_path.iterdir())) == ("", "", [])
 
 
 def test_what_a_graph_is_can_be_seen(graph: Graph) -> None:
