@@ -1,6 +1,7 @@
 """Listing branches: one request, and never a lie, wherever somebody died."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -192,7 +193,7 @@ def test_marks_that_cannot_be_put_or_taken_away_make_nobody_believe_what_is_not_
     op.new_graph(store)
     faulty = FaultyStore(store)
     parts = open_root(faulty)
-    steps = [branches.create, branches.delete, branches.create, branches.delete]
+    steps: list[Callable[[Parts, str], object]] = [branches.create, branches.delete] * 2
     for kind in (RequestKind.PUT, RequestKind.DELETE):
         for step in steps:
             # Announcing must come through, or nothing is done.
