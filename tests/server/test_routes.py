@@ -377,6 +377,17 @@ def test_the_schema_is_shown_planned_and_applied(serve: InProcess) -> None:
     assert (again["applied"], again["step_count"]) == (False, 0)
 
 
+def test_a_change_that_the_data_must_allow_is_made_when_it_is_asked_for(serve: InProcess) -> None:
+    client = serve()
+    text = client.get("schema").json()["schema_source"]
+    filled = {"schema_source": text.replace("born: Date?", "born: Date?  rank: I32 @default(3)")}
+    strict = {"schema_source": text.replace("born: Date?", "born: Date"), "validated": True}
+
+    refused(client.post("schema/apply", json=filled), 400, "OG-MF-103")
+    refused(client.post("schema/apply", json=strict), 400, "correct them first")
+    assert client.post("schema/apply", json={**filled, "validated": True}).json()["applied"] is True
+
+
 def test_a_snapshot_lists_the_tables_edges_first(shelf: TestClient) -> None:
     body = shelf.get("snapshot").json()
 

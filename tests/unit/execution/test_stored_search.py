@@ -14,6 +14,8 @@ import pytest
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.errors import LimitError
+from omnigraph.execution.arrays import Ordinals, Values
+from omnigraph.execution.columns import Columns
 from omnigraph.storage.derived import version_of
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing.counting_store import CountingStore
@@ -111,6 +113,22 @@ def test_an_index_of_many_cells_finds_nearly_all_at_the_default_effort_in_exact_
                 assert far == pytest.approx(truth.get(slug, far), rel=1e-12)
     record_property("recall_at_10", hits / wanted)
     assert hits / wanted >= 0.95
+
+
+@pytest.mark.parametrize("ranking", ["nearest($d.vec, $v)", 'bm25($d.body, "word7")'])
+def test_other_columns_are_fetched_of_the_best_alone(documents: Documents, ranking: str) -> None:
+    fetched: list[tuple[str, int]] = []
+    really = Columns.take
+
+    def counted(self: Columns, name: str, ordinals: Ordinals, *, absent: bool = False) -> Values:
+        fetched.append((name, len(ordinals)))
+        return really(self, name, ordinals, absent=absent)
+
+    text = f"""query q($v: Vector({DIMENSION})?) {{ match {{ $d: Doc }}
+    return {{ $d.kind as kind, $d.year as year }} order {{ {ranking} }} limit 10 }}"""
+    with scarce(documents) as graph, patch.object(Columns, "take", counted):
+        assert graph.query(text, {"v": documents.queries[0].tolist()}).to_arrow().num_rows == 10
+    assert {count for name, count in fetched if name in {"kind", "year"}} == {10}
 
 
 def test_a_search_of_all_cells_finds_what_comparing_each_finds(documents: Documents) -> None:
