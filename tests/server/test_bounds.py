@@ -70,6 +70,19 @@ def test_a_body_that_is_no_json_object_is_refused_in_words(shelf: TestClient, bo
     refused(shelf.post("query", content=body, headers=JSON), 400, "invalid request: ")
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"\xff\xfe", "invalid request: the body is no UTF-8"),
+        (b'{"query": "q", "params": {"x": ' + b"9" * 5_000 + b"}}", "invalid request: a number has too many digits"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_told_in_words_of_ours(shelf: TestClient, body: bytes, message: str) -> None:
+    told = refused(shelf.post("query", content=body, headers=JSON), 400, message)
+
+    assert told["error"] == message
+
+
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
 def test_a_body_of_another_media_type_is_refused(shelf: TestClient, content_type: str) -> None:
     answer = shelf.post("query", content=json.dumps({"query": QUERY}), headers={"content-type": content_type})

@@ -125,6 +125,10 @@ def words_for(scope: Scope) -> str:
     return _WORDS.get(getattr(scope.get("route"), "operation_id", None) or "", "invalid request")
 
 
+class _NotStandardError(ValueError):
+    """JSON that the parser takes and the standard, or a limit of ours, does not."""
+
+
 def parsed(body: bytes, *, what: str = "invalid request") -> Any:  # noqa: ANN401  (whatever the body holds)
     """JSON as the standard has it: UTF-8, no NaN, no halves of characters, and not too deep.
 
@@ -143,8 +147,13 @@ def parsed(body: bytes, *, what: str = "invalid request") -> Any:  # noqa: ANN40
         _check(found, check_texts=b"\\u" in body)
     except RecursionError:
         raise Refusal(400, f"{what}: it is nested too deeply") from None
-    except ValueError as fault:
+    except UnicodeDecodeError:
+        raise Refusal(400, f"{what}: the body is no UTF-8") from None
+    except (json.JSONDecodeError, _NotStandardError) as fault:
         raise Refusal(400, f"{what}: {fault}") from None
+    except ValueError:
+        # All that is left to Python's own: an integer longer than it converts.
+        raise Refusal(400, f"{what}: a number has too many digits") from None
     return found
 
 
@@ -162,11 +171,11 @@ def _check(value: object, *, check_texts: bool) -> None:
                 inner += each
         for text in texts:
             if not _is_text(text):
-                raise ValueError("half of a surrogate pair stands alone")
+                raise _NotStandardError("half of a surrogate pair stands alone")
         if not inner:
             return
         level = inner
-    raise ValueError(f"it is nested more than {limits.SERVER_JSON_DEPTH_MAX} levels deep")
+    raise _NotStandardError(f"it is nested more than {limits.SERVER_JSON_DEPTH_MAX} levels deep")
 
 
 def _is_text(text: str) -> bool:
@@ -178,7 +187,7 @@ def _is_text(text: str) -> bool:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise _NotStandardError(f"{name} is no number of JSON")
 
 
 def _has_body(request: Request) -> bool:
