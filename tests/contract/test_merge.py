@@ -258,7 +258,9 @@ def test_an_edge_given_as_resolution_keeps_its_ends(graph: Graph) -> None:
         ({"Person": ["Ann"]}, "must be an object of ids"),
         ({"Person": {"Ann": {"name": "Someone else"}}}, "does not match its canonical @key id"),
         ({"Person": {"Ann": {"name": "Ann", "age": "old"}}}, "age"),
-        ("nowhere.json", "cannot be read"),
+        ("nowhere.json", "the resolutions in nowhere.json cannot be read: No such file or directory$"),
+        (__file__, "cannot be read: no JSON: "),
+        (5, "an object of types, or the path of a file"),
     ],
 )
 def test_resolutions_that_mean_nothing_are_refused(graph: Graph, resolutions: Any, message: str) -> None:  # noqa: ANN401  (wrong on purpose)

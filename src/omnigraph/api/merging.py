@@ -158,5 +158,8 @@ def _delete(parts: Parts, source: str, actor: str | None, *, merged: str) -> str
 def _read(file: str | PathLike[str]) -> object:
     try:
         return json.loads(Path(file).read_bytes())
+    except TypeError:
+        raise InvalidRequestError("resolutions are an object of types, or the path of a file that holds one") from None
     except (OSError, ValueError) as fault:
-        raise InvalidRequestError(f"the resolutions in {file} cannot be read: {fault}") from fault
+        reason = fault.strerror if isinstance(fault, OSError) else f"no JSON: {fault}"
+        raise InvalidRequestError(f"the resolutions in {file} cannot be read: {reason}") from fault
