@@ -35,6 +35,22 @@ def commits(graph: Graph) -> int:
     return graph.snapshot().number
 
 
+def test_a_leased_commit_is_read_by_jobs_though_it_is_pruned_and_swept_meanwhile(
+    spark: SparkSession, graph: Graph, tmp_path: Path
+) -> None:
+    graph.write({"Person": [{"name": "Ann", "age": 1}]})
+    [file] = (tmp_path / "graph").glob("nodes/*/data/*.lance")
+    with graph.lease(seconds=60) as held:
+        people = graph.spark.read("Person", commit=held.commit)
+        for age in (2, 3):
+            graph.write({"Person": [{"name": "Ann", "age": age}]}, mode="merge")
+        graph.cleanup(keep=1, confirm=True)
+        assert [row.age for row in people.collect()] == [1]
+        assert file.exists()
+    graph.cleanup(keep=1, confirm=True)
+    assert not file.exists()
+
+
 def test_frames_of_many_types_become_one_commit(spark: SparkSession, graph: Graph) -> None:
     people = spark.range(0, 40, 1, 4).select(
         F.format_string("p%02d", "id").alias("name"), F.col("id").cast("int").alias("age")
