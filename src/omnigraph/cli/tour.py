@@ -98,21 +98,21 @@ def _tour(root: Path, crowd: Crowd) -> None:
     _refused(graph, 'query lost() { insert Knows { from: "Ada", to: "Nobody" } }')
 
     _heading("A load of any size, on Spark, as one commit")
-    rows = _load_a_crowd(graph, crowd, root.parent / "crowd.jsonl")
+    _load_a_crowd(graph, crowd, root.parent / "crowd.jsonl")
 
     _heading("Questions")
     _ask(graph, "friends of friends of Grace", _FRIENDS, name="Grace")
     _ask(graph, "where people live", _CITIES)
+    _say("how the first of them is carried out")
     print("".join(f"    {line}\n" for line in graph.explain(_FRIENDS).splitlines()), end="")
 
     _heading("Two processes write at once")
     _race(graph)
 
     _heading("A process is killed in the middle of a write")
-    before = graph.count("Person")
     died = subprocess.run([sys.executable, "-m", "omnigraph.cli.tour", _DIE, str(root)], check=False)
     _say(f"it had staged its tables and got {signal.Signals(-died.returncode).name} before it could publish")
-    _say(f"readers meanwhile: still {before:,} people, nothing half done")
+    _say(f"readers meanwhile: still {graph.count('Person'):,} people, nothing half done")
     graph, took = _timed(lambda: open_graph(root))
     _say(f"the next open finished it in {took:.0f} ms: {graph.count('Person'):,} people")
     healed = graph.snapshot().record
@@ -124,6 +124,7 @@ def _tour(root: Path, crowd: Crowd) -> None:
 
     _heading("A branch is one small record, and merging it is one more")
     _, took = _timed(lambda: graph.branches.create("review", actor="you"))
+    rows = sum(graph.count(each) for each in ("Person", "City", "Knows", "LivesIn"))
     _say(f"'review', over {rows:,} rows: {took:.1f} ms, one put")
     graph.mutate(_HELLO, {"a": "Linus", "b": "Margaret"}, branch="review", actor="agent-7")
     graph.mutate(_BIRTHDAY, {"name": "person-1", "age": 99}, branch="review", actor="agent-7")
@@ -173,7 +174,7 @@ def _disagree(graph: Graph) -> None:
     _say(f"taking the draft's: {merged.outcome} in {took:.0f} ms, Ada is {age}; the history keeps both")
 
 
-def _load_a_crowd(graph: Graph, crowd: Crowd, path: Path) -> int:
+def _load_a_crowd(graph: Graph, crowd: Crowd, path: Path) -> None:
     size = write_crowd(crowd, path, famous="Grace")
     _say(f"{crowd.nodes:,} nodes and {crowd.edges:,} edges as JSON lines: {size / 1e6:.0f} MB")
     session, took = _timed(graph.spark.session)
@@ -185,7 +186,6 @@ def _load_a_crowd(graph: Graph, crowd: Crowd, path: Path) -> int:
     counted = {**done.nodes, **done.edges}
     _say(f"{rows:,} rows, every rule checked, in one commit: {took / 1000:.1f} s, {rows / took * 1000:,.0f} rows/s")
     _say("  " + ", ".join(f"{name} {count:,}" for name, count in sorted(counted.items())))
-    return rows
 
 
 class _Bar:
