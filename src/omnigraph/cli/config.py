@@ -65,22 +65,22 @@ def read(warn: Callable[[str], None]) -> Config:
     except FileNotFoundError:
         return Config(path)
     except (OSError, UnicodeDecodeError) as fault:
-        raise InvalidRequestError(f"the configuration {path} cannot be read: {fault}") from fault
+        raise _wrong(f"the configuration {path} cannot be read: {fault}") from fault
     import yaml  # noqa: PLC0415  (only where there is a configuration)
 
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as fault:
-        raise InvalidRequestError(f"the configuration {path} is not YAML: {fault}") from fault
+        raise _wrong(f"the configuration {path} is not YAML: {fault}") from fault
     if found is None:
         return Config(path)  # nothing but comments
     if not isinstance(found, dict):
-        raise InvalidRequestError(f"the configuration {path} must be a mapping")
+        raise _wrong(f"the configuration {path} must be a mapping")
     for key, value in found.items():
         _check(path, key, value, warn)
     defaults = _mapping(found, "defaults", path)
     if "server" in defaults and "store" in defaults:
-        raise InvalidRequestError(f"the configuration {path} names both a server and a store under defaults; keep one")
+        raise _wrong(f"the configuration {path} names both a server and a store under defaults; keep one")
     profiles = {name: _profile(path, name, value) for name, value in _mapping(found, "profiles", path).items()}
     return Config(
         path,
@@ -129,14 +129,12 @@ def tokens() -> dict[str, str]:
         return {}
     mode = path.stat().st_mode
     if mode & _PRIVATE:
-        raise InvalidRequestError(
-            f"the credentials {path} may be read by others (mode {mode & 0o777:04o}); run: chmod 600 {path}"
-        )
+        raise _wrong(f"the credentials {path} may be read by others (mode {mode & 0o777:04o}); run: chmod 600 {path}")
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read(path, encoding="utf-8")
     except configparser.Error as fault:
-        raise InvalidRequestError(f"the credentials {path} are damaged: {fault}") from fault
+        raise _wrong(f"the credentials {path} are damaged: {fault}") from fault
     return {name: parser[name]["token"] for name in parser.sections() if "token" in parser[name]}
 
 
@@ -172,12 +170,16 @@ def _check(path: Path, key: object, value: object, warn: Callable[[str], None]) 
                 warn(f"warning: unknown key '{key}.{member}' in {path}")
 
 
+def _wrong(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, code="bad_configuration")
+
+
 def _mapping(found: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
     value = found.get(key)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InvalidRequestError(f"'{key}' in {path} must be a mapping")
+        raise _wrong(f"'{key}' in {path} must be a mapping")
     return {str(name): each for name, each in value.items()}
 
 
@@ -187,16 +189,16 @@ def _items(found: Mapping[str, Any], key: str, path: Path) -> list[tuple[str, An
 
 def _member(path: Path, where: str, value: object, member: str) -> str:
     if not isinstance(value, dict) or not isinstance(value.get(member), str):
-        raise InvalidRequestError(f"'{where}' in {path} must be a mapping with a '{member}'")
+        raise _wrong(f"'{where}' in {path} must be a mapping with a '{member}'")
     return str(value[member])
 
 
 def _profile(path: Path, name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidRequestError(f"the profile '{name}' in {path} must be a mapping")
+        raise _wrong(f"the profile '{name}' in {path} must be a mapping")
     bound = [each for each in ("server", "cluster", "store") if each in value]
     if len(bound) != 1:
-        raise InvalidRequestError(
+        raise _wrong(
             f"the profile '{name}' in {path} must name exactly one of server, cluster and store; it names "
             f"{' and '.join(bound) or 'none'}"
         )

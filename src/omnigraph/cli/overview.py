@@ -19,6 +19,7 @@ flags, before or after the command:
   --as ACTOR            who writes
   --yes                 do not ask before destructive work
   --quiet               do not say on stderr what is written to
+  --debug               show the traceback of an error
   -v, --version         the version
   -h, --help            this help; `omnigraph COMMAND --help` for a command's own
 """

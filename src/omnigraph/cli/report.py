@@ -1,6 +1,7 @@
 """An error for people: what went wrong, where, and what to do."""
 
 from omnigraph import errors
+from omnigraph.storage.object_store import StoreRefused
 
 _ADVICE = {
     "branch_not_found": "see the branches there are: omnigraph branch list",
@@ -14,6 +15,9 @@ _ADVICE = {
     "blob_range": "see how large it is: omnigraph blob stat",
     "data_not_found": "look for a misspelled path, or put a pattern in quotes",
     "too_many_rejects": "correct the records that were put aside, or allow more with --max-rejects N",
+    "no_answer": "see that the server runs and its address is right, then run it again",
+    "bad_configuration": "correct that file",
+    "output_unwritable": "name another file with --out",
     # These messages say it themselves.
     "rejects_folder": "",
     "no_address": "",
@@ -33,6 +37,7 @@ _BY_CLASS: tuple[tuple[type[errors.GraphError], str], ...] = (
     (errors.ParseError, "correct the text"),
     (errors.ConstraintError, "correct the rows, or the schema"),
     (errors.OutcomeUnknownError, "look at the newest commits before running it again: omnigraph commit list"),
+    (StoreRefused, "look for a misspelled address, or see what you may do there"),
     (errors.UnavailableError, "see that the storage can be reached, then run it again"),
     (errors.ConflictError, "run it again on the newest state"),
     (errors.LimitError, "ask for less at once"),
@@ -57,9 +62,7 @@ def report(error: Exception, *, where: str | None, command: str | None = None) -
         where: the graph it is about.
         command: what was being done.
     """
-    if not isinstance(error, errors.GraphError):
-        return f"error: {error}"
-    lines = [f"error: {error}"]
+    lines = [f"error: {_said(error)}"]
     if where is not None:
         lines.append(f"   at: {where}")
     advice = _advice(error, command)
@@ -69,7 +72,15 @@ def report(error: Exception, *, where: str | None, command: str | None = None) -
     return "\n".join(lines)
 
 
-def _advice(error: errors.GraphError, command: str | None) -> str:
+def _said(error: Exception) -> str:
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
+
+
+def _advice(error: Exception, command: str | None) -> str:
+    if not isinstance(error, errors.GraphError):
+        return "see that this machine lets you read and write there, then run it again"
     if isinstance(error, errors.ParseError) and error.hint:
         return ""  # its report ends with it
     found = _ADVICE.get(error.code)

@@ -18,6 +18,7 @@ _MEANINGS = {
     "as": "--as sets the actor of a direct write",
     "profile": "--profile selects a configured scope",
 }
+_ADDRESSES = {"store": "--store URI", "server": "--server NAME|URL", "cluster": "--cluster DIR|URI"}
 _HINTS = {
     Capability.DIRECT: " Address the graph's storage with a URI or --store.",
     Capability.SERVED: " Address a server with --server.",
@@ -102,9 +103,11 @@ def resolve(entry: Entry, given: Namespace, config: Config) -> Scope:
         return served_at(str(defaults["server"]), graph or defaults.get("default_graph"), config)
     if "store" in defaults:
         return _stored(str(defaults["store"]))
+    what = "graph" if "store" in entry.takes else "server"
+    flags = ", ".join(spelled for flag, spelled in _ADDRESSES.items() if flag in entry.takes)
     raise InvalidRequestError(
-        f"which graph? `{entry.name}` needs an address: give --store URI, --server NAME|URL or --profile NAME, or set "
-        f"defaults in {config.path}",
+        f"which {what}? `{entry.name}` needs an address: give {flags} or --profile NAME, or set defaults in "
+        f"{config.path}",
         code="no_address",
     )
 

@@ -25,6 +25,8 @@ def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
             yield file
         unfinished.replace(path)
     except OSError as fault:
-        raise InvalidRequestError(f"{what} cannot be written to {path}: {fault.strerror or fault}") from None
+        raise InvalidRequestError(
+            f"{what} cannot be written to {path}: {fault.strerror or fault}", code="output_unwritable"
+        ) from None
     finally:
         unfinished.unlink(missing_ok=True)

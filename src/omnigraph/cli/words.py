@@ -156,7 +156,9 @@ def _unknown(path: tuple[str, ...], after: Sequence[str]) -> Exception:
     from omnigraph.cli.overview import group_overview  # noqa: PLC0415  (only when it went wrong)
 
     if path[0] in table.GROUPS:
-        if len(path) == 1 and (not after or after[0] in ("-h", "--help")):
+        if len(path) == 1 and not after:
+            return UsageError("no command was given", f"{group_overview(path[0])}\n")
+        if len(path) == 1 and after[0] in ("-h", "--help"):
             return HelpAsked(group_overview(path[0]))
         known = [entry.path[1] for entry in table.COMMANDS if entry.path[0] == path[0] and len(entry.path) > 1]
         typed = path[1] if len(path) > 1 else after[0]

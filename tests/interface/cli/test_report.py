@@ -6,6 +6,7 @@ import pytest
 
 from omnigraph import errors
 from omnigraph.cli.report import report
+from omnigraph.storage.object_store import StoreRefused
 
 KINDS = [
     kind
@@ -27,6 +28,33 @@ def test_every_kind_of_error_tells_what_where_and_what_to_do(kind: type[errors.G
 def test_a_message_that_says_what_to_do_is_followed_by_no_other_advice() -> None:
     error = errors.InvalidRequestError("which graph? give --store URI", code="no_address")
     assert report(error, where=None, command="query") == "error: which graph? give --store URI"
+
+
+@pytest.mark.parametrize(
+    ("error", "then"),
+    [
+        (errors.NotFoundError("no file to load at x.jsonl", code="data_not_found"), "look for a misspelled path"),
+        (errors.UnavailableError("there is no answer at http://h", code="no_answer"), "see that the server runs"),
+        (StoreRefused("no store is known for ftp:// addresses", path="ftp://x"), "look for a misspelled address"),
+        (errors.InvalidRequestError("it is no YAML", code="bad_configuration"), "correct that file"),
+        (errors.InvalidRequestError("it cannot be written", code="output_unwritable"), "name another file with --out"),
+    ],
+    ids=lambda each: each.code if isinstance(each, errors.GraphError) else "",
+)
+def test_the_advice_is_about_what_went_wrong(error: errors.GraphError, then: str) -> None:
+    assert report(error, where="./library", command="viz query").splitlines()[-1].startswith(f"  try: {then}")
+
+
+def test_an_error_of_the_machine_tells_where_and_what_to_do_too() -> None:
+    first, where, then = report(OSError(28, "No space left on device"), where="./library").splitlines()
+    assert first == "error: No space left on device"
+    assert where == "   at: ./library"
+    assert then.startswith("  try: ")
+
+
+def test_an_error_of_the_machine_names_the_file_it_is_about() -> None:
+    told = report(FileNotFoundError(2, "No such file or directory", "a.gq"), where=None)
+    assert told.startswith("error: No such file or directory: a.gq\n")
 
 
 def test_notes_come_last() -> None:

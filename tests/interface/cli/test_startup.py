@@ -48,7 +48,7 @@ def loaded(*words: str) -> set[str]:
     return {name.split(".")[0] for name in modules(*words)}
 
 
-@pytest.mark.parametrize("words", [["--help"], ["version"], ["branch"]])
+@pytest.mark.parametrize("words", [["--help"], ["version"], ["branch", "--help"]])
 def test_help_and_the_version_load_no_library_at_all(operator_home: object, words: list[str]) -> None:
     assert loaded(*words) & (TABLES | SELDOM | {"yaml"}) == set()
 

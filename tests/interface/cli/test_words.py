@@ -3,6 +3,7 @@
 import pytest
 
 from omnigraph.cli.table import COMMANDS, Entry
+from omnigraph.cli.words import GLOBALS
 from omnigraph.testing.command_line import Run
 
 QUERY = "query names() { match { $a: Author } return { $a.name } }"
@@ -39,6 +40,25 @@ def test_an_unknown_command_is_a_usage_error_that_names_the_nearest(run: Run) ->
     assert "unknown command 'qeury'; did you mean 'query'?" in ended.err
     assert run("branch", "crate").code == 2
     assert "create, list, delete" in run("branch", "crate").err
+
+
+def test_a_group_without_its_command_is_a_usage_error_that_shows_the_group(run: Run) -> None:
+    ended = run("branch")
+    assert (ended.code, ended.out) == (2, "")
+    assert run("branch", "--help").out in ended.err
+    assert ended.err.endswith("error: no command was given\n")
+
+
+def test_the_overview_names_every_global_flag(run: Run) -> None:
+    shown = run("--help").out
+    for flag in (*(f"--{name}" for name in GLOBALS), "--debug", "--version", "--help"):
+        assert f"{flag} " in shown
+
+
+def test_a_command_without_an_address_is_told_the_ways_it_can_be_given_one(run: Run) -> None:
+    assert "give --server NAME|URL or --profile NAME, or set" in run("graphs", "list").err
+    assert "give --store URI, --cluster DIR|URI or --profile NAME, or set" in run("sweep").err
+    assert "give --store URI, --server NAME|URL or --profile NAME, or set" in run("branch", "list").err
 
 
 def test_an_unknown_flag_and_a_missing_argument_are_usage_errors(run: Run) -> None:

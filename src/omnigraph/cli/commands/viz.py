@@ -15,7 +15,7 @@ from omnigraph.cli.arguments import (
 )
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
-from omnigraph.errors import InvalidRequestError
+from omnigraph.cli.whole_file import whole_file
 
 _MOST = 2_000
 
@@ -94,10 +94,8 @@ def _history(call: Call) -> int:
 
 def _written(call: Call, drawing: Any) -> int:  # noqa: ANN401  (imported only where something is drawn)
     path = Path(call.args.out)
-    try:
-        path.write_text(drawing.page(), encoding="utf-8")
-    except OSError as fault:
-        raise InvalidRequestError(f"the page cannot be written to {path}: {fault.strerror}") from None
+    with whole_file(path, "the page") as file:
+        file.write(drawing.page().encode())
     nodes, links = len(drawing.nodes), len(drawing.links)
     return call.show(
         {"path": str(path), "nodes": nodes, "links": links}, f"drew {nodes:,} nodes and {links:,} links: {path}"
