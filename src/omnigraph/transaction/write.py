@@ -100,6 +100,13 @@ class WriteOptions:
     idempotency_key: str | None = None
     prune_previous: bool = False
 
+    def __post_init__(self) -> None:
+        # Here, and not when it is published: hours of a load may lie between.
+        text_or_nothing(self.actor, "the actor")
+        text_or_nothing(self.message, "the message")
+        if self.idempotency_key is not None and not isinstance(self.idempotency_key, str):
+            raise InvalidRequestError(f"an idempotency key must be a text, got {type(self.idempotency_key).__name__}")
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -132,7 +139,7 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
     options = options or WriteOptions()
     parts.refuse_read_only()
     name = paths.branch_name(branch)
-    _check_said(options)
+    _check_key(options.idempotency_key)
     warnings = tuple(f"{each}" for each in heal(parts).warnings)
     reached(Failpoint.WRITE_HEALED)
     draft = Draft(
@@ -315,14 +322,9 @@ def _published(parts: Parts, operation: Operation, draft: Draft, base: Record, s
     return Receipt(entry, entry)
 
 
-def _check_said(options: WriteOptions) -> None:
-    text_or_nothing(options.actor, "the actor")
-    text_or_nothing(options.message, "the message")
-    key = options.idempotency_key
+def _check_key(key: str | None) -> None:
     if key is None:
         return
-    if not isinstance(key, str):
-        raise InvalidRequestError(f"an idempotency key must be a text, got {type(key).__name__}")
     size = len(key.encode("utf-8", "surrogatepass"))
     if not 0 < size <= limits.IDEMPOTENCY_KEY_BYTES_MAX:
         raise InvalidRequestError(

@@ -14,6 +14,7 @@ SCHEMA = "node Person { name: String @key }"
 FAST = OpenOptions(durability="process")
 INSERT = 'query add() { insert Person { name: "Ada" } }'
 NAMES = "query names() { match { $p: Person } return { $p.name as name } }"
+RECORD = b'{"type": "Person", "data": {"name": "Ada"}}'
 HALF = "\ud800"
 
 # Whatever makes an entry and says who did it.
@@ -21,6 +22,7 @@ WRITES: dict[str, Callable[..., object]] = {
     "mutate": lambda graph, **said: graph.mutate(INSERT, **said),
     "write": lambda graph, **said: graph.write({"Person": [{"name": "Ada"}]}, **said),
     "schema_apply": lambda graph, **said: graph.schema_apply(SCHEMA + " node Place { name: String }", **said),
+    "load": lambda graph, **said: graph.load(RECORD, mode="merge", engine="local", **said),
     "merge": lambda graph, **said: graph.merge("side", **said),
     "branch": lambda graph, **said: graph.branches.create("new", **said),
     "delete": lambda graph, **said: graph.branches.delete("side", **said),
@@ -59,7 +61,7 @@ def test_an_actor_that_is_no_text_is_refused_by_every_write(graph: Graph, write:
     assert state(graph) != before
 
 
-@pytest.mark.parametrize("write", ["mutate", "write", "schema_apply"])
+@pytest.mark.parametrize("write", ["mutate", "write", "schema_apply", "load"])
 def test_what_is_said_of_a_write_must_be_text(graph: Graph, write: str) -> None:
     before = state(graph)
     wrong: list[tuple[dict[str, Any], str]] = [
@@ -163,3 +165,9 @@ def test_a_state_that_is_no_text_is_refused(graph: Graph, asked: str) -> None:
 def test_a_protection_window_that_is_no_time_is_refused(window: Any) -> None:  # noqa: ANN401  (any kind)
     with pytest.raises(InvalidRequestError, match="the protection window"):
         omnigraph.init("memory://", SCHEMA, options=OpenOptions(protection_s=window))
+
+
+def test_a_long_load_is_refused_before_it_reads_anything(graph: Graph, tmp_path: Path) -> None:
+    nobody: Any = 5
+    with pytest.raises(InvalidRequestError, match="the actor must be a text, got int"):
+        graph.load(tmp_path / "nothing.jsonl", mode="merge", engine="spark", actor=nobody)
