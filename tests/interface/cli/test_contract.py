@@ -70,10 +70,23 @@ SCOPES = {
         "commit show",
         "commit changes",
         "changes poll",
+        "changes baseline",
         "blob get",
         "blob stat",
     ],
-    "server graph store profile as": ["mutate", "load", "ingest", "branch create", "branch delete", "branch merge"],
+    "server graph store profile as": [
+        "mutate",
+        "load",
+        "ingest",
+        "branch create",
+        "branch list",
+        "branch delete",
+        "branch merge",
+        "snapshot",
+        "export",
+        "schema show",
+        "schema apply",
+    ],
     "store profile cluster graph": ["optimize", "repair", "cleanup", "lint"],
     "store profile": ["schema plan"],
     "server profile": ["graphs list"],
@@ -93,6 +106,7 @@ SCOPES = {
         "cluster import",
         "cluster force-unlock",
         "init",
+        "alias",
         "embed",
         "login",
         "logout",
@@ -101,6 +115,8 @@ SCOPES = {
         "version",
     ],
 }
+# Every command of the table is in exactly one of the scopes.
+assert sorted(words for commands in SCOPES.values() for words in commands) == sorted(row[0] for row in ROWS)
 ADDRESSING = ("server", "cluster", "graph", "store", "as", "profile")
 
 
