@@ -172,6 +172,33 @@ def test_a_commit_of_a_branch_that_may_not_be_read_is_not_there(serve: InProcess
     assert [each.json()["error"] for each in answers] == [f"commit '{there}' not found", f"commit '{absent}' not found"]
 
 
+def test_undoing_brings_nothing_over_from_a_branch_that_may_not_be_read(serve: InProcess, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        """
+version: 1
+groups: { team: [act-a] }
+protected_branches: [main]
+rules:
+  - id: work
+    allow: { actors: { group: team }, actions: [read, change], branch_scope: protected }
+"""
+    )
+    client = serve(tokens=TOKENS, policy=str(policy), token="alpha")
+    app: Any = client.app
+    graph = app.state.server.graphs.named("library").graph
+    graph.branches.create("hidden")
+    graph.mutate('query q() { insert Author { name: "Secret" } }', branch="hidden")
+    gone = graph.mutate('query q() { delete Author where name = "Secret" }', branch="hidden").commit
+    authors = "query q() { match { $a: Author } return { $a.name } }"
+    own = client.post("mutate", json=INSERT).json()["commit"]["graph_commit_id"]
+
+    for body in ({"commit": gone}, {"commit": own, "last": gone}):
+        refused(client.post("revert", json=body), 404, f"commit '{gone}' not found", "not_found")
+    assert "Secret" not in client.post("query", json={"query": authors}).text
+    assert client.post("revert", json={"commit": own, "branch": " main "}).status_code == 200
+
+
 def test_tokens_name_actors_and_writes_carry_them(serve: InProcess, tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(READ_ONLY_POLICY.replace("[act-a]", "[act-a, act-b]").replace("[read, invoke_query]", "[change]"))

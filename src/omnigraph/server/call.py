@@ -9,9 +9,11 @@ from fastapi import Depends, Request
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.errors import NotFoundError
 from omnigraph.execution.engine import QueryLimits
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
+from omnigraph.server.errors import Refusal
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.state import ServerState
 from omnigraph.storage.paths import branch_name
@@ -63,6 +65,25 @@ class Call:
     def reads_at(self, *, branch: str | None = None, commit: str | None = None, tag: str | None = None) -> None:
         """Refuse a read that is not allowed on the branch that has what is read."""
         self.reads(self.owner(branch=branch, commit=commit, tag=tag))
+
+    def reads_commit(self, commit: str, *, on: str | None = None) -> None:
+        """Refuse what was asked of a commit on a branch that may not be read, as if there were no such commit.
+
+        Args:
+            commit (str): which.
+            on (str | None): a branch whose commits are the caller's already.
+
+        Raises:
+            NotFoundError: there is none, as far as the caller is told.
+        """
+        owner = self.graph.commits.show(commit).branch
+        if on is not None and owner == branch_name(on):
+            return
+        try:
+            self.reads(owner)
+        except Refusal:
+            # The same words as for a commit that is not there: which ids there are is told to readers only.
+            raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found") from None
 
     def owner(self, *, branch: str | None = None, commit: str | None = None, tag: str | None = None) -> str:
         """The branch that has a state, however it is named.

@@ -5,11 +5,9 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from omnigraph import limits
-from omnigraph.errors import NotFoundError
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Served
 from omnigraph.server.documents import commit_told
-from omnigraph.server.errors import Refusal
 from omnigraph.server.history_responses import ChangeFeedOutput, CommitChangesOutput, CommitListOutput
 from omnigraph.server.responses import CommitOutput
 from omnigraph.server.routing import READING, failing, graph_router
@@ -81,12 +79,7 @@ def commit_changes(
     op: Ops = None,
 ) -> Response:
     """What a commit did to entities, with images before and after."""
-    owner = call.graph.commits.show(commit_id).branch
-    try:
-        call.reads(owner)
-    except Refusal:
-        # The same words as for a commit that is not there: which ids there are is told to readers only.
-        raise NotFoundError(f"commit '{commit_id}' not found", code="commit_not_found") from None
+    call.reads_commit(commit_id)
     page = call.graph.commits.changes(
         commit_id, limit=limit, page_token=page_token, kinds=kind or (), types=type or (), ops=op or ()
     )
