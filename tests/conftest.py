@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where several processes share a run, each file is one process's, and all that asks for Spark is one's alone."""
     for item in items:
         file, _, _ = item.nodeid.partition("::")
-        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.nodeid else file))
+        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.nodeid.lower() else file))
 
 
 @pytest.fixture(scope="session")
