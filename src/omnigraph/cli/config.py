@@ -139,7 +139,13 @@ def tokens() -> dict[str, str]:
 
 
 def remember(name: str, token: str | None) -> bool:
-    """Store the token of a server, or with None forget it; False where there was none to forget."""
+    """Store the token of a server, or with None forget it; False where there was none to forget.
+
+    Raises:
+        InvalidRequestError: the name or the token cannot stand in the file, or others may read it.
+    """
+    if token is not None:
+        _check_storable(name, token)
     known = tokens()
     had = name in known
     if token is None:
@@ -157,6 +163,14 @@ def remember(name: str, token: str | None) -> bool:
         parser.write(file)
     written.replace(path)
     return had
+
+
+def _check_storable(name: str, token: str) -> None:
+    heads = name and name == name.strip() and name.isprintable() and not set(name) & set("[]")
+    if not heads or name == configparser.DEFAULTSECT:
+        raise InvalidRequestError(f"{name!r} is no name of a server: give it as it stands in the configuration")
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise InvalidRequestError("a token is one word of printable ASCII; this one is not")
 
 
 def _check(path: Path, key: object, value: object, warn: Callable[[str], None]) -> None:

@@ -125,6 +125,24 @@ def test_an_empty_token_is_refused(run: Run, operator_home: Path) -> None:
     assert not (operator_home / "credentials").exists()
 
 
+@pytest.mark.parametrize("name", ["", " prod", "pr\nod", "pr]od", "DEFAULT"])
+def test_a_name_that_cannot_head_its_token_in_the_file_is_refused(run: Run, operator_home: Path, name: str) -> None:
+    ended = run("login", name, "--token", "secret")
+    assert ended.code == 1
+    assert "is no name of a server" in ended.err
+    assert run("login", "prod", "--token", "secret").code == 0
+    assert config.tokens() == {"prod": "secret"}
+
+
+@pytest.mark.parametrize("token", ["one\n[other]\ntoken = two", "two words", "schlüssel"])
+def test_a_token_that_no_request_can_carry_is_refused_and_not_shown(run: Run, operator_home: Path, token: str) -> None:
+    ended = run("login", "prod", "--token", token)
+    assert ended.code == 1
+    assert "one word of printable ASCII" in ended.err
+    assert token not in ended.err
+    assert config.tokens() == {}
+
+
 def test_the_token_of_an_address_is_that_of_the_longest_server_it_begins_with(
     run: Run, operator_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
