@@ -199,6 +199,32 @@ rules:
     assert client.post("revert", json={"commit": own, "branch": " main "}).status_code == 200
 
 
+@pytest.mark.parametrize("may_prune", [False, True])
+def test_history_is_pruned_only_by_those_who_administer(serve: InProcess, tmp_path: Path, *, may_prune: bool) -> None:
+    actions = "read, change, schema_apply, branch_create, branch_merge" + (", admin" if may_prune else "")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(READ_ONLY_POLICY.replace("read, invoke_query", actions))
+    client = serve(tokens=TOKENS, policy=str(policy), token="alpha")
+    written = client.post("mutate", json=INSERT).json()["commit"]["graph_commit_id"]
+    schema = client.get("schema").json()
+    assert client.post("branches", json={"name": "review"}).status_code == 200
+    lines = {"content": b"", "headers": {"content-type": "application/x-ndjson"}}
+    pruning: list[tuple[str, dict[str, Any]]] = [
+        ("mutate", {"json": {**INSERT, "prune_previous": True}}),
+        ("schema/apply", {"json": {**schema, "prune_previous": True}}),
+        ("branches/merge", {"json": {"source": "review", "prune_previous": True}}),
+        ("revert", {"json": {"commit": written, "prune_previous": True}}),
+        ("load/ndjson?prune_previous=true", lines),
+    ]
+
+    for route, body in pruning:
+        answer = client.post(route, **body)
+        if may_prune:
+            assert answer.status_code != 403, (route, answer.text)
+        else:
+            refused(answer, 403, "policy denied action 'admin' for actor 'act-a'", "forbidden")
+
+
 def test_tokens_name_actors_and_writes_carry_them(serve: InProcess, tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(READ_ONLY_POLICY.replace("[act-a]", "[act-a, act-b]").replace("[read, invoke_query]", "[change]"))

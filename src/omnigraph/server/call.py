@@ -97,14 +97,28 @@ class Call:
             return self.graph.tags.read(tag).branch
         return MAIN_BRANCH if branch is None else branch
 
+    def may_prune(self, *, prunes: bool) -> None:
+        """Refuse a write that takes earlier commits away, to all but those who administer: it cannot be undone."""
+        if prunes:
+            self.authorize(Action.ADMIN)
+
     @contextmanager
-    def writing(self, action: Action, *, branch: str | None = None, target_branch: str | None = None) -> Iterator[None]:
+    def writing(
+        self, action: Action, *, branch: str | None = None, target_branch: str | None = None, prunes: bool = False
+    ) -> Iterator[None]:
         """Let a write through, and count it while it runs.
+
+        Args:
+            action (Action): what it does.
+            branch (str | None): the branch that is changed or started from.
+            target_branch (str | None): the branch that is made, deleted or merged into.
+            prunes (bool): it takes earlier commits away, too.
 
         Raises:
             Refusal: it is not allowed, or the actor has too much under way.
         """
         self.authorize(action, branch=branch, target_branch=target_branch)
+        self.may_prune(prunes=prunes)
         with self.admitted():
             yield
 

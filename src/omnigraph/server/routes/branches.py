@@ -88,7 +88,7 @@ def merge(body: BranchMergeRequest, call: Served) -> Response:
         call.reads(body.source)
         call.reads(target)
         return answered(_merged(call, body, target, delete=False))
-    with call.writing(Action.BRANCH_MERGE, branch=body.source, target_branch=target):
+    with call.writing(Action.BRANCH_MERGE, branch=body.source, target_branch=target, prunes=body.prune_previous):
         refused = _refused_delete(call, body)
         document = _merged(call, body, target, delete=body.delete_branch and refused is None)
     if refused is not None:

@@ -88,7 +88,7 @@ def history(
 def revert(body: RevertRequest, call: Served, idempotency_key: IdempotencyKey = None) -> Response:
     """Undo what a commit, or a range of commits, did, as a new commit. Beyond the contract."""
     where = "main" if body.branch is None else body.branch
-    with call.writing(Action.CHANGE, branch=where):
+    with call.writing(Action.CHANGE, branch=where, prunes=body.prune_previous):
         # Undoing a deletion writes what was deleted: rows of a commit elsewhere are for those who may read it there.
         for undone in filter(None, (body.commit, body.last)):
             call.reads_commit(undone, on=where)

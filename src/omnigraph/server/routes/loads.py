@@ -72,7 +72,7 @@ async def load_ndjson(
     media, _, _ = request.headers.get("content-type", "").partition(";")
     if media.strip().lower() != NDJSON:
         raise Refusal(415, f"graph-batch load requires Content-Type: {NDJSON}")
-    await run_in_threadpool(_authorize, call, branch, source)
+    await run_in_threadpool(_authorize, call, branch, source, prunes=prune_previous)
     body = await request.body()
     try:
         body.decode()
@@ -120,8 +120,9 @@ def _ingested(call: Call, body: IngestRequest, idempotency_key: str | None) -> d
     return _document(call, done)
 
 
-def _authorize(call: Call, branch: str, source: str | None) -> None:
+def _authorize(call: Call, branch: str, source: str | None, *, prunes: bool = False) -> None:
     call.authorize(Action.CHANGE, branch=branch)
+    call.may_prune(prunes=prunes)
     if source is not None and branch not in call.graph.branches:
         call.authorize(Action.BRANCH_CREATE, branch=source, target_branch=branch)
 

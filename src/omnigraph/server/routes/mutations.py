@@ -95,7 +95,7 @@ def run_mutation(
 ) -> dict[str, object]:
     """Carry out a mutation as the caller, and tell what came of it."""
     where = "main" if branch is None else branch
-    with call.writing(Action.CHANGE, branch=where):
+    with call.writing(Action.CHANGE, branch=where, prunes=prune_previous):
         done = call.graph.mutate(
             text,
             params,

@@ -73,7 +73,7 @@ def plan(body: SchemaApplyRequest, call: Served) -> Response:
 def apply(body: SchemaApplyRequest, call: Served, idempotency_key: IdempotencyKey = None) -> Response:
     """Give a branch another schema, as one commit."""
     where = "main" if body.branch is None else body.branch
-    with call.writing(Action.SCHEMA_APPLY, target_branch=where):
+    with call.writing(Action.SCHEMA_APPLY, target_branch=where, prunes=body.prune_previous):
         if call.served.schema_is_managed:
             raise Refusal(
                 409, "the schema of a graph of a cluster is changed with `omnigraph cluster apply`", code="conflict"
