@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from omnigraph.client.tokens import check_token
 from omnigraph.errors import InvalidRequestError
 
 _KNOWN = {
@@ -115,7 +116,7 @@ def token_for(config: Config, url: str) -> str | None:
         stored = tokens().get(name)
         if stored is not None:
             return stored
-    return os.environ.get("OMNIGRAPH_BEARER_TOKEN")
+    return os.environ.get("OMNIGRAPH_BEARER_TOKEN") or None
 
 
 def tokens() -> dict[str, str]:
@@ -169,8 +170,7 @@ def _check_storable(name: str, token: str) -> None:
     heads = name and name == name.strip() and name.isprintable() and not set(name) & set("[]")
     if not heads or name == configparser.DEFAULTSECT:
         raise InvalidRequestError(f"{name!r} is no name of a server: give it as it stands in the configuration")
-    if not (token.isascii() and token.isprintable()) or " " in token:
-        raise InvalidRequestError("a token is one word of printable ASCII; this one is not")
+    check_token(token)
 
 
 def _check(path: Path, key: object, value: object, warn: Callable[[str], None]) -> None:

@@ -37,7 +37,8 @@ def connect(
         RemoteGraph: nothing is held open for it on the server; close it to end its connections.
 
     Raises:
-        InvalidRequestError: the address is none, or the server has several graphs and none was named.
+        InvalidRequestError: the address is none, no request can carry the token, or the server has several graphs and
+            none was named.
         NotFoundError: the server has no graph.
         UnavailableError: nobody answers there.
     """

@@ -15,6 +15,7 @@ import httpx
 
 from omnigraph import limits
 from omnigraph.client.failures import failure
+from omnigraph.client.tokens import check_token
 from omnigraph.clock import Clock, backoff_s
 from omnigraph.errors import GraphError, OutcomeUnknownError, UnavailableError
 from omnigraph.ids import IdSource
@@ -204,9 +205,13 @@ def http_client(token: str | None, *, timeout_s: float) -> httpx.Client:
     Args:
         token (str | None): who asks.
         timeout_s (float): how long a server may be silent within one answer.
+
+    Raises:
+        InvalidRequestError: no request can carry the token.
     """
     headers = {"User-Agent": f"omnigraph/{VERSION}"}
     if token is not None:
+        check_token(token)
         headers["Authorization"] = f"Bearer {token}"
     return httpx.Client(
         headers=headers,

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import omnigraph
 from omnigraph import errors
 from omnigraph.client.failures import failure
 from omnigraph.model.conflict import (
@@ -105,3 +106,10 @@ def test_an_answer_of_somebody_else_is_told_as_such() -> None:
         found = failure(418, content)
         assert type(found) is errors.InvalidRequestError
         assert "status 418 and is none of an omnigraph server" in str(found)
+
+
+@pytest.mark.parametrize("token", ["schlüssel", "two words", "two\nlines", ""])
+def test_a_token_that_no_request_can_carry_is_refused_before_anything_is_asked(token: str) -> None:
+    with pytest.raises(errors.InvalidRequestError, match="one word of printable ASCII") as refused:
+        omnigraph.connect("http://127.0.0.1:1", token=token)
+    assert not token or token not in str(refused.value)
