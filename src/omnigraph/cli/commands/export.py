@@ -10,7 +10,8 @@ from omnigraph.errors import InvalidRequestError
 
 _EXAMPLES = """\
   omnigraph export ./library > library.jsonl
-  omnigraph export ./library --type Book --format parquet --out ./books"""
+  omnigraph export ./library --type Book --format parquet --out ./books
+  omnigraph export ./library --files 8 --out ./parts"""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -25,6 +26,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--format", choices=("jsonl", "parquet", "csv", "graphml"), default="jsonl", help="jsonl by default"
     )
     parser.add_argument("--out", metavar="PATH", help="a file or folder; stdout by default")
+    parser.add_argument("--files", metavar="N", type=int, help="up to N files for each type, written at once on Spark")
     parser.add_argument("--json", action="store_true", help="with --out: say what was written as a JSON document")
     parser.add_argument("--jsonl", action="store_true", help=SUPPRESS)
 
@@ -34,11 +36,13 @@ def _run(call: Call) -> int:
     with call.graph() as graph:
         where = state_named(graph, branch=args.branch, commit=args.commit, tag=args.tag, at=args.at, number=args.number)
         if args.out is None:
+            if args.files is not None:
+                raise InvalidRequestError("many files go into a folder: name it with --out")
             if args.format not in ("jsonl", "graphml"):
                 raise InvalidRequestError(f"{args.format} goes to files: name a place with --out")
             graph.export(call.answers_to.buffer, format=args.format, types=args.type, **where)
             return 0
-        done = graph.export(args.out, format=args.format, types=args.type, **where)
+        done = graph.export(args.out, format=args.format, types=args.type, files=args.files, **where)
     lines = [f"{key}: {count} entities" for key, count in done.rows.items()]
     return call.show(asdict(done), *lines, *(f"wrote {file}" for file in done.files), f"at commit {done.commit}")
 
