@@ -30,7 +30,7 @@ def main(words: Sequence[str] | None = None, *, out: TextIO | None = None, err: 
     try:
         return _run(words, out, err)
     except KeyboardInterrupt:
-        err.write("\ninterrupted: nothing that was not acknowledged is visible\n")
+        err.write("\ninterrupted: what was not acknowledged is there whole, or not at all\n")
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the answer has seen enough. What is left in the buffer must not fail at exit a second time.

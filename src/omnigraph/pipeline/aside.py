@@ -88,8 +88,8 @@ def aside(work: Callable[P, T]) -> Callable[P, T]:
         work (Callable[P, T]): what to do; it talks to Spark.
 
     Returns:
-        Callable[P, T]: the same to callers. An interrupt cancels its jobs and is raised when the work has ended; a
-            second one is raised at once.
+        Callable[P, T]: the same to callers. An interrupt cancels its jobs and is raised when the work has ended,
+            unless that was done by then; a second one is raised at once.
     """
 
     @wraps(work)
@@ -102,6 +102,11 @@ def aside(work: Callable[P, T]) -> Callable[P, T]:
         try:
             thread.start()
             talk.wait()
+        except KeyboardInterrupt:
+            talk.stop()
+            if not answers:
+                raise
+            # It was done before anything could be cancelled: to say that it was not would be a lie.
         except BaseException:
             talk.stop()
             raise

@@ -91,5 +91,5 @@ def looking(browser: Browser) -> Iterator[Look]:
         for each in opened:
             each.page.context.close()
     # A refusal that a page asks for is told by the browser as well.
-    told = [each for looked in opened for each in looked.trouble if "status of 40" not in each]
+    told = [each for looked in opened for each in looked.trouble if "status of 4" not in each]
     assert told == []

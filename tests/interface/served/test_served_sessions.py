@@ -31,7 +31,7 @@ AT_THE_STORAGE = (
 )
 # A server of many always knows who writes; a session does not, where it does not say `--as`.
 SOMEBODY = "somebody"
-TOKENS = {actor: f"token of {actor}" for actor in ("ann", "bob", SOMEBODY)}
+TOKENS = {actor: f"token-of-{actor}" for actor in ("ann", "bob", SOMEBODY)}
 POLICY = """\
 version: 1
 groups: { all: [ann, bob, somebody] }

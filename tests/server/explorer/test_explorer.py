@@ -278,7 +278,7 @@ def test_what_somebody_faster_did_is_reviewed_too(look: Look, server: RunningSer
         assert client.post("mutate", json={"query": change, "branch": "fast"}).status_code == 200
     merge = page.get_by_role("button", name="Merge into fast")
     merge.click()
-    expect(page.get_by_role("alert")).to_contain_text("merge conflicts")
+    expect(page.get_by_role("alert")).to_contain_text("moved on since you looked")
     expect(page.locator("fieldset.conflict")).to_have_count(2)
     expect(page.get_by_text("1 undecided")).to_be_visible()
     page.locator("fieldset.conflict").filter(has_text="0-4").get_by_role("radio", name="fast").check()

@@ -1,5 +1,6 @@
 """Work done aside: its answers, its errors, and what an interrupt does to it."""
 
+import contextlib
 import signal
 import threading
 from collections.abc import Iterator
@@ -103,6 +104,19 @@ def test_work_that_waits_for_something_else_can_ask_whether_to_go_on() -> None:
         aside(work)()
     assert ended == [KeyboardInterrupt]
     go_on()  # whoever is not aside always may
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_what_was_done_before_it_could_be_cancelled_is_told_as_done() -> None:
+    heard = threading.Event()
+
+    def work() -> str:
+        with contextlib.suppress(KeyboardInterrupt), cancellable(heard.set):
+            press_ctrl_c()
+            heard.wait()
+        return "done"
+
+    assert aside(work)() == "done"
 
 
 def test_jobs_that_nobody_waits_for_aside_are_as_they_were() -> None:

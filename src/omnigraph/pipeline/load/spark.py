@@ -24,6 +24,7 @@ from omnigraph.errors import InternalError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin
 from omnigraph.model.intent import Intent
+from omnigraph.pipeline.aside import go_on
 from omnigraph.pipeline.load.blocks import Piece, pieces_of
 from omnigraph.pipeline.load.jobs import Jobs, Kept, fault_of
 from omnigraph.pipeline.load.judging import Verdict
@@ -221,6 +222,7 @@ class SparkLoad:
         problems = list(self._problems)
         verdict, dropped = self._rounds.judged(staging.snapshot, replaced, problems)
         reached(Failpoint.LOAD_JUDGED)
+        go_on()  # the last moment at which nothing has to be taken back
         self.loaded.rejects = refuse_or_keep(self._request, problems) if problems else ()
         self.loaded.counts = {key: self._rows(key) - len(dropped.get(key, ())) for key in sorted(self.type_keys)}
         for key in sorted(self.type_keys):

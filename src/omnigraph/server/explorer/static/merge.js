@@ -107,7 +107,8 @@ export async function review(place, { graph, source, target, may, say, merged })
       // Somebody was faster, or a choice breaks a rule: what there is to decide now is shown, and why.
       if (error.status === 409 || error.status === 412) await load().catch(() => {});
       body.querySelector(".error")?.remove();
-      body.append(el("pre", { class: "error", role: "alert" }, error.message));
+      const why = error.status === 412 ? "One of the branches has moved on since you looked. This is what there is to decide now." : error.message;
+      body.append(el("pre", { class: "error", role: "alert" }, why));
     }
   }
 
