@@ -5,7 +5,7 @@ Nobody above this file knows that versions exist. What cannot be read is a `Form
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -46,7 +46,24 @@ class Stamp:
 
 def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
     """A log entry as it is put; with `since`, its table map counts from that entry's map."""
-    return _dumped(commit_v1.document(record, since=since))
+    if since is not None or not record.tables:
+        return _dumped(commit_v1.document(record, since=since))
+    rest = _dumped(commit_v1.document(replace(record, tables={})))
+    return b'%s,"tables":%s}' % (rest[:-1], _map_bytes(record.tables))
+
+
+# The map written last, and its bytes: a branch begins with the map of the entry it starts from, so that making many
+# branches of one state spells a large map out once.
+_last_map: tuple[dict[str, Pin], bytes] = ({}, b"{}")
+
+
+def _map_bytes(tables: dict[str, Pin]) -> bytes:
+    global _last_map  # noqa: PLW0603  (one pair, replaced as a whole: whoever sees the older one only does the work)
+    known, body = _last_map
+    if known != tables:
+        body = _dumped(commit_v1.pins_document(tables))
+        _last_map = dict(tables), body
+    return body
 
 
 def _no_whole_map(number: int) -> dict[str, Pin]:

@@ -193,3 +193,22 @@ def test_a_record_of_the_first_format_says_nothing_about_sizes_and_counts_as_a_c
 def test_a_record_of_the_first_format_written_anew_says_the_same() -> None:
     record = read_record(json.dumps(OLD).encode(), path="")
     assert read_record(record_bytes(record), path="") == record
+
+
+def test_maps_of_entries_written_in_turn_are_their_own() -> None:
+    first = {"node:Person": Pin("a", 1, 1, 1), "node:Book": Pin("b", 2, 1, 1)}
+    records = [
+        Record("c1", "main", 1, CommitKind.INIT, None, "s", first, 0),
+        Record("c2", "side", 1, CommitKind.FORK, "c1", "s", dict(first), 0),
+        Record("c3", "main", 2, CommitKind.MUTATION, "c1", "s", first | {"node:Book": Pin("b", 3, 2, 2)}, 0),
+        Record("c4", "main", 3, CommitKind.MUTATION, "c3", "s", {}, 0),
+        Record("c5", "side", 2, CommitKind.MUTATION, "c2", "s", first, 0),
+    ]
+    written = [record_bytes(each) for each in records]
+    # A map that somebody changes in place later is written as it is by then.
+    first["node:Person"] = Pin("a", 9, 1, 1)
+    again = record_bytes(records[0])
+
+    assert [read_record(body, path="x").tables for body in written[1:4]] == [each.tables for each in records[1:4]]
+    assert read_record(written[4], path="x").tables["node:Person"].version == 1
+    assert read_record(again, path="x").tables["node:Person"].version == 9
