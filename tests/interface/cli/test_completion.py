@@ -1,5 +1,6 @@
-"""Words completed by real shells, from the scripts that the program prints."""
+"""Words completed by real shells, from the scripts that the program prints; and these scripts, word for word."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from omnigraph.testing.command_line import Run
 
+GOLDEN = Path(__file__).parent / "golden" / "elsewhere"
 TYPED = [
     ("omnigraph bl", ["blame", "blob"]),
     ("omnigraph branch ", ["create", "delete", "list", "merge"]),
@@ -37,6 +39,15 @@ def scripts(run: Run, tmp_path: Path) -> Path:
         assert (ended.code, ended.err) == (0, "")
         (tmp_path / f"omnigraph.{shell}").write_text(ended.out)
     return tmp_path
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_is_what_it_was(scripts: Path, shell: str) -> None:
+    kept = GOLDEN / f"completion.{shell}"
+    found = (scripts / f"omnigraph.{shell}").read_text()
+    if os.environ.get("OMNIGRAPH_GOLDEN") == "accept":
+        kept.write_text(found)
+    assert found == kept.read_text()
 
 
 @pytest.mark.parametrize(("line", "expected"), TYPED)
