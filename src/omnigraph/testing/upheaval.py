@@ -215,17 +215,23 @@ def _lines(names: list[str]) -> bytes:
 
 def _stream(graph: Graph, order: Order, number: int) -> str:
     names = [f"{order.name}-{number}-{each}" for each in range(_STREAMED_ROWS)]
-    key = f"stream:{order.name}:{number}"
+    first = key = f"stream:{order.name}:{number}"
     delivered = 0
     for _ in range(_TRIES_MAX):
         try:
             done = graph.load(_lines(names), mode="append", format="jsonl", engine="local", idempotency_key=key)
         except OutcomeUnknownError:
-            # The one before us was killed, and its commit pruned, before it could note that it had made it.
+            # The entry from which to look for this key was pruned meanwhile. Either the one before us was killed before
+            # it could note that it had made its commit, or nobody made one: then another key is due, as the error says.
             if set(names) <= names_in(graph.snapshot()):
                 return " ".join(names)
+            key = f"{key}+"
         except ConflictError as refused:
-            assert refused.code != "key_conflict", f"{key} was carried out twice"
+            if refused.code == "key_conflict":
+                # Under another key, what a recovery has finished since we looked is met as any other row.
+                assert key != first, f"{key} was carried out twice"
+                assert set(names) <= names_in(graph.snapshot())
+                return " ".join(names)
         else:
             assert done.replayed or not delivered, f"{key} was carried out twice"
             delivered += 1
