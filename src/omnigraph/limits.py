@@ -20,6 +20,8 @@ HEAD_LISTED_FIRST = 8
 CHECKPOINT_ENTRIES = 256
 HINT_EVERY_ENTRIES = 32
 NAMES_REMEMBERED_MAX = 4_096
+# Maps of tables whose spelling is remembered, for branches that begin with one of them.
+MAPS_REMEMBERED_MAX = 4
 NAME_SEGMENT_BYTES_MAX = 200  # file systems take 255, and a temporary name adds a few
 WHOLE_MAP_TYPES_MAX = 200
 WHOLE_MAP_EVERY_ENTRIES = 32

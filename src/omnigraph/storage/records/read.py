@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from omnigraph import limits
 from omnigraph.errors import FormatError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.footprint import Footprint
@@ -52,17 +53,18 @@ def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = N
     return b'%s,"tables":%s}' % (rest[:-1], _map_bytes(record.tables))
 
 
-# The map written last, and its bytes: a branch begins with the map of the entry it starts from, so that making many
+# The maps written last, and their bytes: a branch begins with the map of the entry it starts from, so that making many
 # branches of one state spells a large map out once.
-_last_map: tuple[dict[str, Pin], bytes] = ({}, b"{}")
+_last_maps: tuple[tuple[dict[str, Pin], bytes], ...] = ()
 
 
 def _map_bytes(tables: dict[str, Pin]) -> bytes:
-    global _last_map  # noqa: PLW0603  (one pair, replaced as a whole: whoever sees the older one only does the work)
-    known, body = _last_map
-    if known != tables:
-        body = _dumped(commit_v1.pins_document(tables))
-        _last_map = dict(tables), body
+    global _last_maps  # noqa: PLW0603  (replaced as a whole: whoever sees older ones only does the work again)
+    for known, body in _last_maps:
+        if known == tables:
+            return body
+    body = _dumped(commit_v1.pins_document(tables))
+    _last_maps = ((dict(tables), body), *_last_maps[: limits.MAPS_REMEMBERED_MAX - 1])
     return body
 
 
