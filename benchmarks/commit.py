@@ -187,7 +187,7 @@ def _work(root: str, branch: str, number: str, start: str, seconds: str) -> None
     parts = _open(Path(root), Durability.PROCESS)
     commit = _appender(parts, f"w{number}", branch=branch)
     made, failed = 0, ""
-    while time.time() < float(start):  # noqa: TID251
+    while time.time() < float(start):  # noqa: TID251  (several processes wait for one moment)
         time.sleep(0.001)
     end = time.perf_counter() + float(seconds)
     try:

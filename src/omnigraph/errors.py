@@ -33,7 +33,7 @@ class GraphError(Exception):
 
     code = "error"
 
-    def __init__(self, message: str, *, code: str | None = None, **details: Any) -> None:  # noqa: ANN401
+    def __init__(self, message: str, *, code: str | None = None, **details: Any) -> None:  # noqa: ANN401  (values of any kind)
         super().__init__(message)
         self.message = message
         if code is not None:

@@ -33,7 +33,7 @@ def main(root: Path) -> None:
     clock = ManualClock()
     parts = op.new_graph(LocalStore(root), clock=clock, actor="founder")
 
-    def commit(operation: Operation, *, branch: str = MAIN, **options: Any) -> None:  # noqa: ANN401
+    def commit(operation: Operation, *, branch: str = MAIN, **options: Any) -> None:  # noqa: ANN401  (values of any kind)
         clock.advance(1.5)
         write(parts, branch, operation, WriteOptions(actor="ada", **options))
 

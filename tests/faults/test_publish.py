@@ -67,7 +67,7 @@ class DurabilityLog(ForwardingStore):
 
     def make_durable(self, paths: object) -> None:
         if not self.published:
-            self.durable.update(paths)  # type: ignore[arg-type]
+            self.durable.update(paths)  # type: ignore[arg-type]  # paths, whatever holds them
 
     def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:
         if kind is RequestKind.PUT_IF_ABSENT and path.startswith(paths.LOGS):

@@ -54,7 +54,7 @@ def calculated(op: ArithmeticOp, left: Datum, right: Datum, types: tuple[ValueTy
 def negated(operand: Values, of: ValueType) -> Values:
     """The number with its sign changed."""
     if isinstance(of, PropertyType) and of.scalar is Scalar.F64:
-        return pc.negate(operand.cast(pa.float64()))  # type: ignore[no-any-return]
+        return pc.negate(operand.cast(pa.float64()))  # type: ignore[no-any-return]  # Arrow's kernels have no types
     whole = _whole(operand, of, len(operand))
     return _arrow(-whole.numbers, _either(whole.nulls, whole.numbers == _I64_MIN))
 
@@ -64,14 +64,14 @@ def called(function: Function, arguments: tuple[Values, ...], types: tuple[Value
     first = arguments[0]
     match function:
         case Function.LOWER:
-            return pc.utf8_lower(first)  # type: ignore[no-any-return]
+            return pc.utf8_lower(first)  # type: ignore[no-any-return]  # Arrow's kernels have no types
         case Function.UPPER:
-            return pc.utf8_upper(first)  # type: ignore[no-any-return]
+            return pc.utf8_upper(first)  # type: ignore[no-any-return]  # Arrow's kernels have no types
         case Function.LENGTH:
             kind = types[0]
             is_list = isinstance(kind, PropertyType) and kind.list
             lengths = pc.list_value_length(first) if is_list else pc.utf8_length(first)
-            return lengths.cast(pa.int64())  # type: ignore[no-any-return]
+            return lengths.cast(pa.int64())  # type: ignore[no-any-return]  # Arrow's kernels have no types
         case Function.DAYS_BETWEEN:
             one, other = (_instants(each, of) for each, of in zip(arguments, types, strict=True))
             span = other.numbers - one.numbers
@@ -105,7 +105,7 @@ def _plain(datum: Datum, size: int) -> _Plain:
 
 def _days_filled(datum: Values) -> Values:
     plain: Any = datum.view(pa.int32() if pa.types.is_date32(datum.type) else pa.int64())
-    return plain.fill_null(0)  # type: ignore[no-any-return]
+    return plain.fill_null(0)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 def _whole(datum: Datum, of: ValueType, size: int) -> _Plain:

@@ -69,7 +69,7 @@ def tested(op: StringOp, whole: Datum, part: Datum, *, size: int) -> Values:
         if not part.is_valid:
             return pa.nulls(size, pa.bool_())
         test = pc.match_substring if op is StringOp.CONTAINS else pc.starts_with
-        return test(_per_row(whole, size), pattern=part.as_py())  # type: ignore[no-any-return]
+        return test(_per_row(whole, size), pattern=part.as_py())  # type: ignore[no-any-return]  # Arrow's kernels have no types
     # Both differ from row to row: no kernel does that.
     pairs = zip(_per_row(whole, size).to_pylist(), part.to_pylist(), strict=True)
     found = [

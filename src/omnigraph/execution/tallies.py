@@ -204,7 +204,7 @@ class _Extreme(Tally):
         self._values: Numbers | None = None
         self._there: Mask = np.zeros(0, dtype=np.bool_)
 
-    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002  (the port's signature; this one does not need it)
         assert values is not None
         groups, values, _ = _present(groups, values, None)
         numbers = numpy(values)
@@ -244,7 +244,7 @@ class _DistinctTally(Tally):
         self._pairs: list[Positions] = []
         self._held = 0
 
-    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002  (the port's signature; this one does not need it)
         assert values is not None
         groups, values, _ = _present(groups, values, None)
         repeated: Positions = groups << _HALF | self._encoder.codes(values)
@@ -294,7 +294,7 @@ class _ExtremeText(Tally):
         self._groups: Positions = np.empty(0, dtype=np.int64)
         self._values: Values = no_values(0, self._type)
 
-    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002  (the port's signature; this one does not need it)
         assert values is not None
         self._groups, self._values = groups, values
 
@@ -322,7 +322,7 @@ class _Collected(Tally):
         self._groups: list[Positions] = []
         self._values: list[Values] = []
 
-    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002
+    def add(self, groups: Positions, values: "Values | None", weights: Positions | None, count: int) -> None:  # noqa: ARG002  (the port's signature; this one does not need it)
         assert values is not None
         groups, values, weights = _present(groups, values, weights)
         if weights is not None:

@@ -45,15 +45,15 @@ class ObjectExists(StoreError, AlreadyExistsError):  # noqa: N818  (an answer, n
     """A conditional put found an object at the path. It may be our own, from an earlier try."""
 
 
-class StoreTransient(StoreError, UnavailableError):  # noqa: N818
+class StoreTransient(StoreError, UnavailableError):  # noqa: N818  (named for what happened; callers know them by it)
     """Nothing was done, or the request can be sent again without harm: try again later."""
 
 
-class StoreRefused(StoreError, UnavailableError):  # noqa: N818
+class StoreRefused(StoreError, UnavailableError):  # noqa: N818  (named for what happened; callers know them by it)
     """The store says no for good: permission, full disk, a read-only directory, a wrong address."""
 
 
-class OutcomeUnknown(StoreError, OutcomeUnknownError):  # noqa: N818
+class OutcomeUnknown(StoreError, OutcomeUnknownError):  # noqa: N818  (named for what happened; callers know them by it)
     """A write was sent and its answer lost: it may have happened. Read back before concluding anything."""
 
 

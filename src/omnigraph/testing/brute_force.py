@@ -111,7 +111,7 @@ class _Solver:
                     rows = [found for each in rows for found in self._either(clause, each)]
         for clause in later:
             step = self._perhaps if isinstance(clause, pattern.Optional) else self._either
-            rows = [found for each in rows for found in step(clause, each)]  # type: ignore[arg-type]
+            rows = [found for each in rows for found in step(clause, each)]  # type: ignore[arg-type]  # each clause goes to the step made for it
         for each in rows:
             marked = self._tested(block, each)
             if marked is not None:

@@ -32,6 +32,6 @@ class DelayingStore(PagingStore):
         self._by_kind = dict(by_kind or {})
         self._clock = clock or SystemClock()
 
-    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:  # noqa: ARG002
+    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:  # noqa: ARG002  (the port's signature; this one does not need it)
         self._clock.sleep(self._by_kind.get(kind, self._seconds))
         return send()

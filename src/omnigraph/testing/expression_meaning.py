@@ -99,7 +99,7 @@ class Meaning:
         | ex.Bm25
         | ex.Rrf,
         row: Row,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401  (values of any kind)
         """Expressions that are unknown where anything in them is."""
         match expression:
             case ex.Arithmetic():
@@ -123,7 +123,7 @@ class Meaning:
             case _:
                 assert_never(expression)
 
-    def _strict(self, function: Callable[..., Any], row: Row, *operands: Expression) -> Any:  # noqa: ANN401
+    def _strict(self, function: Callable[..., Any], row: Row, *operands: Expression) -> Any:  # noqa: ANN401  (values of any kind)
         values = [self.value(each, row) for each in operands]
         return None if None in values else function(*values)
 
@@ -149,7 +149,7 @@ class Meaning:
             )
         return found
 
-    def _aggregate(self, value: Aggregation, members: list[tuple[Row, int]]) -> Any:  # noqa: ANN401
+    def _aggregate(self, value: Aggregation, members: list[tuple[Row, int]]) -> Any:  # noqa: ANN401  (values of any kind)
         if value.argument is None:
             return sum(times for _, times in members)
         if (

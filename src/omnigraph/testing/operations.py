@@ -29,7 +29,7 @@ def new_graph(
     where: str | ObjectStore, *, types: Sequence[str] = TYPES, settings: Settings | None = None, **more: object
 ) -> Parts:
     """A graph with an empty two-column table per type."""
-    return init(where, dict.fromkeys(types, COLUMNS), settings=settings, **more)  # type: ignore[arg-type]
+    return init(where, dict.fromkeys(types, COLUMNS), settings=settings, **more)  # type: ignore[arg-type]  # options as they are
 
 
 def table_of(rows: Rows) -> pa.Table:

@@ -57,7 +57,7 @@ class PatternMeaning:
         for key in reversed(read.order):
             ordered = sorted(
                 ordered,
-                key=lambda row, value=key.value: self._meaning.sort_key(value, row),  # type: ignore[misc]
+                key=lambda row, value=key.value: self._meaning.sort_key(value, row),  # type: ignore[misc]  # the default only holds the value of this round
                 reverse=key.descending,
             )
         return ordered
@@ -128,7 +128,7 @@ class PatternMeaning:
             yield row if clause.path is None else {**row, clause.path: reached[target]}
 
 
-def identity(held: Any) -> Any:  # noqa: ANN401
+def identity(held: Any) -> Any:  # noqa: ANN401  (values of any kind)
     """What tells two bindings of a variable apart: the id, or the path itself."""
     return held[0] if isinstance(held, tuple) and len(held) == 2 and not isinstance(held[1], str) else held
 

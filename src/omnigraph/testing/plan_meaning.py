@@ -174,7 +174,7 @@ class PlanMeaning:
         for key in reversed(step.keys):
             ordered = sorted(
                 ordered,
-                key=lambda row, value=key.value: self._meaning.sort_key(value, row),  # type: ignore[misc]
+                key=lambda row, value=key.value: self._meaning.sort_key(value, row),  # type: ignore[misc]  # the default only holds the value of this round
                 reverse=key.descending,
             )
         return _first(ordered, step.at_most)

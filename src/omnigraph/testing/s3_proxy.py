@@ -160,7 +160,7 @@ class _Server(ThreadingHTTPServer):
 
     proxy: S3Proxy
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401  (values of any kind)
         """Nothing: a client that goes away, or is sent away, is what this proxy is for."""
 
 
@@ -191,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._answer(answer, content)
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815  (the name the server looks for)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: what was asked is in `S3Proxy.seen`."""

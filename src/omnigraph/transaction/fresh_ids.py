@@ -38,4 +38,4 @@ def fresh_ids(source: IdSource, count: int) -> "pa.Array[Any]":
     letters[:, _TIME_LENGTH:] = _LETTERS[fives]
     rising = np.sort(letters.view(f"S{ULID_LENGTH}").ravel())
     ends = np.arange(0, ULID_LENGTH * (count + 1), ULID_LENGTH, dtype=np.int32)
-    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(rising))  # type: ignore[arg-type]
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(rising))  # type: ignore[arg-type]  # any buffer will do

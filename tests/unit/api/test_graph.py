@@ -364,7 +364,7 @@ def test_parameters_may_be_pythons_own_dates_times_and_arrays(graph: Graph) -> N
     [row] = graph.query("query q() { match { $p: Person } return { $p.born as b, $p.seen as s } }")
     assert row == {"b": "1815-12-10", "s": "2024-01-01T12:00:00.000Z"}
     with pytest.raises(InvalidRequestError, match="params must be a JSON object"):
-        graph.mutate(INSERT, ["Ada"])  # type: ignore[arg-type]
+        graph.mutate(INSERT, ["Ada"])  # type: ignore[arg-type]  # the wrong kind, on purpose
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def store() -> FaultyStore:
 
 def after(written: Written, **members: object) -> State:
     """The state that follows, with some members another way."""
-    return replace(written.state, revision=written.state.revision + 1, **members)  # type: ignore[arg-type]
+    return replace(written.state, revision=written.state.revision + 1, **members)  # type: ignore[arg-type]  # members by name, of their own types
 
 
 def revisions(store: FaultyStore) -> int:

@@ -24,7 +24,7 @@ def entry(number: int, part: TypeFootprint | None = None, *, type_key: str = PER
         created_at_us=number,
         footprint=Footprint({type_key: part} if part else {}),
     )
-    return replace(plain, **more)  # type: ignore[arg-type]
+    return replace(plain, **more)  # type: ignore[arg-type]  # members by name, of their own types
 
 
 def reads(*ids: str) -> TypeFootprint:

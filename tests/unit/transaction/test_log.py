@@ -38,7 +38,7 @@ def entry(number: int, *, branch: str = BRANCH, tables: dict[str, Pin] | None = 
         created_at_us=number,
         footprint=Footprint({"node:Person": TypeFootprint(writes=frozenset({number}))}),
     )
-    return replace(plain, **more)  # type: ignore[arg-type]
+    return replace(plain, **more)  # type: ignore[arg-type]  # members by name, of their own types
 
 
 @pytest.fixture

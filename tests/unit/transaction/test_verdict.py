@@ -30,7 +30,7 @@ def entry(number: int, kind: CommitKind = CommitKind.MUTATION, **more: object) -
         tables=PINS,
         created_at_us=number,
     )
-    return replace(plain, **more)  # type: ignore[arg-type]
+    return replace(plain, **more)  # type: ignore[arg-type]  # members by name, of their own types
 
 
 BASE = entry(5)

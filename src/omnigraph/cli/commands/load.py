@@ -59,7 +59,7 @@ def spark_settings(call: Call) -> Any:  # noqa: ANN401  (imported only where Spa
     args = call.args
     if args.master is None and not args.spark_conf:
         return None
-    from omnigraph.pipeline.settings import SparkSettings  # noqa: PLC0415  (heavy)
+    from omnigraph.pipeline.settings import SparkSettings  # noqa: PLC0415  (heavy: only when it runs)
 
     pairs = []
     for each in args.spark_conf:

@@ -25,7 +25,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (heavy)
+    from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (heavy: only when it runs)
 
     args = call.args
     call.echo_target()

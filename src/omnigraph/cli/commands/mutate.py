@@ -62,7 +62,7 @@ def _mutated(call: Call, text: str, params: Mapping[str, object] | None) -> dict
         )
         commit = None
         if done.commit is not None:
-            from omnigraph.api.documents import commit_document  # noqa: PLC0415  (heavy)
+            from omnigraph.api.documents import commit_document  # noqa: PLC0415  (heavy: only when it runs)
 
             commit = commit_document(graph.snapshot(commit=done.commit).record)
     for warning in done.warnings:

@@ -32,7 +32,7 @@ def _run(call: Call) -> int:
 
 def verified(call: Call, *, deep: bool, quarantine: bool, branch: str | None = None) -> Any:  # noqa: ANN401  (heavy)
     """Look at a graph, also at one that is too damaged to be opened."""
-    from omnigraph.api.open import verify  # noqa: PLC0415  (heavy)
+    from omnigraph.api.open import verify  # noqa: PLC0415  (heavy: only when it runs)
 
     return verify(call.storage(), deep=deep, branch=branch, quarantine=quarantine)
 

@@ -18,7 +18,7 @@ class Start(Operator[Frame]):
 class Given(Operator[Frame]):
     """The rows of the operator around."""
 
-    def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:  # noqa: ARG002
+    def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:  # noqa: ARG002  (the port's signature; this one does not need it)
         """Those rows."""
         assert given is not None
         if given.size:

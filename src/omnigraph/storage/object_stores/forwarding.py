@@ -95,5 +95,5 @@ class ForwardingStore:
         """Show that of two conditional puts of one path the second is refused."""
         self._forward(RequestKind.PROVE, "", self._inner.prove_put_if_absent)
 
-    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:  # noqa: ARG002
+    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:  # noqa: ARG002  (the port's signature; this one does not need it)
         return send()

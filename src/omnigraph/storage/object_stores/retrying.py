@@ -50,7 +50,7 @@ class RetryingStore(ForwardingStore):
             # What was given already comes again and is skipped, so the limit cannot be passed on.
             found = super().list(prefix, limit=limit if last is None else None)
 
-    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:  # noqa: ARG002
+    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:  # noqa: ARG002  (the port's signature; this one does not need it)
         attempt = 1
         while True:
             try:

@@ -136,7 +136,7 @@ class S3Store(ObstoreStore):
                     "timeout": timedelta(seconds=limits.STORE_REQUEST_TIMEOUT_S),
                 },
                 retry_config={"max_retries": 0},
-                config={name: value for name, value in storage_options.items() if name != "allow_http"},  # type: ignore[arg-type]
+                config={name: value for name, value in storage_options.items() if name != "allow_http"},  # type: ignore[arg-type]  # the stub names every option, we carry them on
             )
         except FOREIGN_ERRORS as error:
             raise StoreRefused(f"cannot use {uri}: {reason(error)}", path=uri) from error

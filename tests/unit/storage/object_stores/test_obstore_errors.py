@@ -88,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.body)
 
-    do_GET = do_PUT = do_POST = do_DELETE = answer  # noqa: N815
+    do_GET = do_PUT = do_POST = do_DELETE = answer  # noqa: N815  (the name the server looks for)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
