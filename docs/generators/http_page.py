@@ -1,6 +1,6 @@
 """The page on HTTP, from the server's own API document and its flags."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from omnigraph.server.app import application
@@ -113,6 +113,6 @@ def _shown(schema: dict[str, Any]) -> str:
     return str(schema.get("type", "anything"))
 
 
-def _table(heads: tuple[str, ...], rows: Any) -> str:  # noqa: ANN401  (rows of texts)
+def _table(heads: tuple[str, ...], rows: Iterable[Iterable[str]]) -> str:
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])

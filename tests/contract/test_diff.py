@@ -210,3 +210,14 @@ def test_a_property_that_came_again_under_its_name_is_another_one(graph: Graph, 
 
 def test_the_same_state_has_no_differences_and_reads_nothing(graph: Graph, diff: Telling) -> None:
     assert diff("main", "side").types == ()
+
+
+def test_rows_of_a_type_that_grew_are_told_apart_by_their_values_in_either_direction(
+    graph: Graph, diff: Telling
+) -> None:
+    older = graph.snapshot().commit
+    graph.schema_apply(SCHEMA.replace("age: I32?", "age: I64?"), validated=True)
+    graph.write({"Person": [{"name": "Ann", "age": 2**40}]}, mode="merge")
+    newer = graph.snapshot().commit
+    assert told(diff, older, newer) == [("update", "Ann", 1, 2**40)]
+    assert told(diff, newer, older) == [("update", "Ann", 2**40, 1)]

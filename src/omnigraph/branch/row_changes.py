@@ -66,7 +66,7 @@ def row_changes(removed: pa.Table, added: pa.Table) -> RowChanges:
     is_new = pc.is_null(place)
     after = added.filter(pc.invert(is_new))
     before = removed.take(pc.drop_null(place))
-    differs = pa.array(np.logical_not(same_rows(_in_columns_of(after, before), after, added.column_names)))
+    differs = pa.array(np.logical_not(same_rows(*_comparable(before, after), added.column_names)))
     return RowChanges(
         inserted=added.filter(is_new),
         before=before.filter(differs),
@@ -80,20 +80,37 @@ def ids_of(rows: pa.Table) -> list[str]:
     return [str(each) for each in rows.column(ID).to_pylist()]
 
 
-def _in_columns_of(newer: pa.Table, older: pa.Table) -> pa.Table:
-    """Older rows in newer columns: null where there was none, in a wider type where that is what it has become."""
-    columns = [_column(older, field) for field in newer.schema]
-    return pa.table(columns, names=newer.column_names)
+def _comparable(older: pa.Table, newer: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Both in the newer's columns and the wider of their types; null where the older had no such property."""
+    pairs = [_pair(older, newer, field) for field in newer.schema]
+    old, new = ([pair[side] for pair in pairs] for side in (0, 1))
+    return pa.table(old, names=newer.column_names), pa.table(new, names=newer.column_names)
 
 
-def _column(older: pa.Table, field: "pa.Field[Any]") -> Any:  # noqa: ANN401  (a column of any type)
+def _pair(older: pa.Table, newer: pa.Table, field: "pa.Field[Any]") -> tuple[Any, Any]:
+    now: Any = newer.column(field.name)
     if field.name in older.column_names and _is_same_property(older.schema.field(field.name), field):
-        column: Any = older.column(field.name)
-        try:
-            return column if column.type == field.type else column.cast(field.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # two lines gave one number to properties of two types
-            pass
-    return pa.nulls(older.num_rows, field.type)
+        was: Any = older.column(field.name)
+        if was.type == now.type:
+            return was, now
+        # A type may have grown from the older state to the newer one, or the other way: states come in any order.
+        for type_ in (now.type, was.type):
+            if _is_as_wide(type_, was.type) and _is_as_wide(type_, now.type):
+                return was.cast(type_), now.cast(type_)
+    # No such property, or two lines gave one number to properties of two types.
+    return pa.nulls(older.num_rows, field.type), now
+
+
+def _is_as_wide(one: "pa.DataType", other: "pa.DataType") -> bool:
+    """Whether every value of a type is one of another, too."""
+    if one == other:
+        return True
+    schemas = [pa.schema([("value", type_)]) for type_ in (one, other)]
+    try:
+        common: object = pa.unify_schemas(schemas, promote_options="permissive").field("value").type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # they have none in common
+        return False
+    return common == one
 
 
 def _is_same_property(older: "pa.Field[Any]", newer: "pa.Field[Any]") -> bool:

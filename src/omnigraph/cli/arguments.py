@@ -1,9 +1,9 @@
 """Arguments that several commands share."""
 
 import json
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from omnigraph import clock
 from omnigraph.errors import InvalidRequestError
@@ -24,7 +24,7 @@ def add_uri(parser: ArgumentParser) -> None:
     parser.add_argument("--uri", metavar="URI", help="the graph's storage, like --store")
 
 
-def add_branch(parser: ArgumentParser, *, help: str = "the branch; main by default") -> None:
+def add_branch(parser: _ActionsContainer, *, help: str = "the branch; main by default") -> None:
     """`--branch`."""
     parser.add_argument("--branch", metavar="BRANCH", help=help)
 
@@ -34,7 +34,20 @@ def add_number(parser: ArgumentParser) -> None:
     parser.add_argument("--number", metavar="N", type=int, help="the branch as its commit of this number left it")
 
 
-def state_named(graph: Any, *, number: int | None, **where: str | None) -> dict[str, Any]:  # noqa: ANN401  (heavy)
+class _State(Protocol):
+    @property
+    def commit(self) -> str: ...
+
+
+class _HasStates(Protocol):
+    """A graph, open or served."""
+
+    def snapshot(
+        self, *, branch: str | None, commit: str | None, number: int | None, tag: str | None, at: str | None
+    ) -> _State: ...
+
+
+def state_named(graph: _HasStates, *, number: int | None, **where: str | None) -> dict[str, Any]:
     """The state that arguments name, as reads of a graph take it: a number is looked up first."""
     if number is None:
         return where

@@ -23,7 +23,7 @@ def _add_selector(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="of the entity")
     parser.add_argument("property", metavar="PROPERTY", help="which of its blobs")
     where = parser.add_mutually_exclusive_group()
-    add_branch(where)  # type: ignore[arg-type]  # a group takes arguments as a parser does
+    add_branch(where)
     where.add_argument("--snapshot", metavar="COMMIT", help="read at this commit instead")
     add_uri(parser)
 

@@ -16,7 +16,7 @@ _EXAMPLES = """\
 def _arguments(parser: ArgumentParser) -> None:
     add_query(parser)
     where = parser.add_mutually_exclusive_group()
-    add_branch(where)  # type: ignore[arg-type]  # a group takes arguments as a parser does
+    add_branch(where)
     where.add_argument("--snapshot", metavar="COMMIT", help="read at this commit instead")
     where.add_argument("--tag", metavar="TAG", help="read at the commit of this tag instead")
     parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")

@@ -47,7 +47,7 @@ def _schema(call: Call) -> int:
 def _query_arguments(parser: ArgumentParser) -> None:
     add_query(parser)
     where = parser.add_mutually_exclusive_group()
-    add_branch(where)  # type: ignore[arg-type]  # a group takes arguments as a parser does
+    add_branch(where)
     where.add_argument("--snapshot", metavar="COMMIT", help="read at this commit instead")
     _add_limit(parser, "matches")
     _add_page(parser)
