@@ -75,8 +75,8 @@ def test_the_kind_of_an_index_follows_the_type_of_its_property() -> None:
         kinds.setdefault(spec.column, []).append(spec.kind.value)
     assert kinds == {
         "id": ["BTREE"],
-        "isbn": ["BTREE", "INVERTED", "NGRAM"],
-        "title": ["BTREE", "INVERTED", "NGRAM"],
+        "isbn": ["BTREE", "NGRAM"],
+        "title": ["BTREE", "NGRAM"],
         "genre": ["BITMAP"],
         "pages": ["BTREE"],
         "rare": ["BITMAP"],
@@ -116,7 +116,7 @@ def test_an_index_that_exists_is_extended_to_new_rows_and_folded_when_it_has_man
         for step in range(1, limits.INDEX_SEGMENTS_MAX):
             graph.write({"Book": [book(1000 + step)]})
             graph.optimize()
-            index = built(graph)["title_inverted"]
+            index = built(graph)["title_ngram"]
             assert (index.segments, index.rows_missing) == (step + 1, 0)
         graph.write({"Book": [book(2000)]})
         graph.optimize()
@@ -162,6 +162,17 @@ def test_an_index_declared_after_the_rows_were_written_is_built(graph: Graph) ->
     assert built(graph)["shelf_btree"].rows_missing == 0
 
 
+def test_an_index_that_is_no_longer_declared_is_left_out(graph: Graph) -> None:
+    graph.write({"Book": [book(number) for number in range(5)]})
+    graph.optimize()
+    graph.schema_apply(SCHEMA.replace("pages: I32? @index", "pages: I32?"), validated=True)
+    before = built(graph).keys()
+    assert "pages_btree" in before
+    assert graph.optimize().commit is not None
+    assert built(graph).keys() == before - {"pages_btree"}
+    assert graph.optimize().commit is None
+
+
 def test_indexes_are_built_on_any_branch_and_stay_there(graph: Graph) -> None:
     graph.write({"Book": [book(1)]})
     graph.branches.create("side")
@@ -169,6 +180,73 @@ def test_indexes_are_built_on_any_branch_and_stay_there(graph: Graph) -> None:
     assert graph.optimize("side").commit is not None
     assert built(graph, branch="side")["id_btree"].rows == 2
     assert built(graph) == {}
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+FOUND = (
+    'query q() { match { $b: Book  search($b.title, "number7 number8") } return { $b.isbn as b } order { $b.isbn } }'
+)
+
+
+def titled(first: int, count: int) -> list[dict[str, object]]:
+    return [book(number) | {"title": f"on number{number}"} for number in range(first, first + count)]
+
+
+def word_files(root: Path) -> list[Path]:
+    return sorted(each for each in (root / "__derived").rglob("*") if each.is_file() and "words" in each.parts)
+
+
+def test_the_words_of_many_texts_are_indexed_by_optimize_for_the_next_process(tmp_path: Path) -> None:
+    with patch.object(limits, "WORDS_FILE_TEXTS_MIN", 100):
+        with omnigraph.init(tmp_path / "many", SCHEMA, options=QUIET) as graph:
+            graph.write({"Book": titled(0, 150)})
+            graph.write({"Book": titled(150, 150)})
+            (books,) = [each for each in graph.optimize().tables if each.type_key == "node:Book"]
+            assert "title_words" in books.indexes
+            assert not {"code_words", "isbn_words", "shelf_words"} & set(books.indexes), "texts with an @index alone"
+            assert (len(word_files(tmp_path / "many")), books.pending) == (1, ())
+            again = graph.optimize()
+            assert again.commit is None
+            assert not [table for table in again.tables if table.indexes]
+        with (
+            omnigraph.open(tmp_path / "many", options=QUIET) as graph,
+            patch("omnigraph.execution.column.fragment_rows", side_effect=AssertionError("texts were read")),
+        ):
+            assert "$b.title: words are found through an index kept beside the graph" in graph.explain(FOUND)
+            counted = FOUND.replace("$b.isbn as b } order { $b.isbn }", "count(*) as n }")
+            assert graph.query(counted).to_pylist() == [{"n": 2}]
+
+
+def test_where_optimize_moved_rows_the_index_over_their_words_is_made_for_where_they_are(tmp_path: Path) -> None:
+    with (
+        patch.object(limits, "WORDS_FILE_TEXTS_MIN", 100),
+        omnigraph.init(tmp_path / "moved", SCHEMA, options=QUIET) as graph,
+    ):
+        graph.write({"Book": titled(0, 150)})
+        before = graph.query(FOUND).to_pylist()
+        graph.write({"Book": [book(7) | {"title": "nothing"}, book(900) | {"title": "of number7"}]}, mode="merge")
+        changed = graph.query(FOUND).to_pylist()
+        files = word_files(tmp_path / "moved")
+        graph.optimize()
+        assert set(word_files(tmp_path / "moved")) > set(files)
+        assert graph.query(FOUND).to_pylist() == changed == [{"b": "b8"}, {"b": "b900"}] != before
+    with omnigraph.open(tmp_path / "moved", options=QUIET) as graph:
+        assert graph.query(FOUND).to_pylist() == changed
+
+
+def test_words_that_do_not_fit_into_memory_are_pending_with_the_reason(tmp_path: Path) -> None:
+    with (
+        patch.object(limits, "WORDS_FILE_TEXTS_MIN", 100),
+        omnigraph.init(tmp_path / "large", SCHEMA, options=OpenOptions(cache_bytes=1_000)) as graph,
+    ):
+        graph.write({"Book": titled(0, 300)})
+        report = graph.optimize()
+        assert report.commit is not None, "all else was done"
+        (pending,) = report.pending["node:Book"]
+        assert pending.property == "title"
+        assert pending.reason.startswith("its words cannot be indexed: ")
+        assert word_files(tmp_path / "large") == []
 
 
 def _queries(draw: random.Random, count: int, schema: Schema) -> Iterator[tuple[CompiledQuery, str, Params]]:

@@ -13,7 +13,7 @@ from omnigraph.api.maintaining import DEFAULT_MAINTENANCE, Maintenance, Maintena
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.pruning import CleanupReport, Duration, PruneReport, SweepReport
 from omnigraph.api.snapshot import Snapshot
-from omnigraph.api.upkeep import OptimizeReport, report_of, rewritten, type_keys_of
+from omnigraph.api.upkeep import OptimizeReport, report_of, rewritten, type_keys_of, with_words
 from omnigraph.api.verifying import VerifyReport, verified
 from omnigraph.branch import branches
 from omnigraph.storage import paths
@@ -66,6 +66,7 @@ class GraphUpkeep(GraphReads):
             options=WriteOptions(actor=actor, message=message),
             rewriter=partial(rewritten, parts, engine_of(engine)),
         )
+        done = with_words(done, self._reading.engine, self._schemas.of(done.head.schema).schema)
         return report_of(done, uri=self.uri, branch=name)
 
     def verify(self, *, deep: bool = False, branch: str | None = None, quarantine: bool = False) -> VerifyReport:

@@ -1,15 +1,17 @@
 """Upkeep of a graph: what `Graph.optimize` reports."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph import limits
 from omnigraph.api.engines import Engine, session_for, spark_module
-from omnigraph.errors import NotFoundError
+from omnigraph.errors import GraphError, NotFoundError
+from omnigraph.execution.engine import QueryEngine
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import Schema
 from omnigraph.storage.tables.compact import Groups
+from omnigraph.storage.tables.declared import searched_texts
 from omnigraph.storage.tables.upkeep import PendingIndex
 from omnigraph.transaction.optimize import Optimized, OptimizedTable
 from omnigraph.transaction.parts import Parts
@@ -17,7 +19,16 @@ from omnigraph.transaction.parts import Parts
 LOG = "__manifest"
 """What a report calls the branch's own log."""
 
-__all__ = ["LOG", "OptimizeReport", "OptimizedTable", "PendingIndex", "report_of", "rewritten", "type_keys_of"]
+__all__ = [
+    "LOG",
+    "OptimizeReport",
+    "OptimizedTable",
+    "PendingIndex",
+    "report_of",
+    "rewritten",
+    "type_keys_of",
+    "with_words",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,34 @@ def report_of(done: Optimized, *, uri: str, branch: str) -> OptimizeReport:
     """The report of a call."""
     commit = None if done.entry is None else done.entry.commit
     return OptimizeReport(uri, branch, commit, done.tables, done.checkpoints, done.attempts)
+
+
+def with_words(done: Optimized, engine: QueryEngine, schema: Schema) -> Optimized:
+    """Index the words of the texts that are declared to be searched, of types with many of them.
+
+    What was done to tables is published by then, so nothing that goes wrong here is an error: a search makes the index
+    itself where it finds none.
+
+    Args:
+        done (Optimized): what was done to the tables.
+        engine (QueryEngine): what searches them.
+        schema (Schema): of the branch afterwards.
+
+    Returns:
+        Optimized: the same, with what was done here.
+    """
+    tables = []
+    for table in done.tables:
+        entity = schema.entity(table.type_key)
+        for name in () if entity is None else searched_texts(entity):
+            try:
+                if engine.keep_words(done.head.tables[table.type_key], name, is_new=table.changed):
+                    table = replace(table, indexes=(*table.indexes, f"{name}_words"))  # noqa: PLW2901  (grows)
+            except GraphError as fault:
+                pending = PendingIndex(name, f"its words cannot be indexed: {fault.message}")
+                table = replace(table, pending=(*table.pending, pending))  # noqa: PLW2901  (grows)
+        tables.append(table)
+    return replace(done, tables=tuple(tables))
 
 
 def type_keys_of(schema: Schema, names: Sequence[str]) -> list[str]:

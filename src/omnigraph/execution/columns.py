@@ -274,6 +274,25 @@ class Versions:
             return False
         return self._word_files.has(columns.pin, columns.numbers[name], columns.numbering)
 
+    def keep_words(self, columns: Columns, name: str, *, is_new: bool) -> bool:
+        """See to it that the index over the words of a column is in a file, where that is worth one.
+
+        Args:
+            columns (Columns): the version.
+            name (str): the column.
+            is_new (bool): whether upkeep has just made the version.
+
+        Returns:
+            bool: whether there is a file that was not there before.
+        """
+        field = columns.numbers[name]
+        if self._word_files is None or not self._word_files.is_due(
+            columns.pin, field, columns.numbering, is_new=is_new
+        ):
+            return False
+        self.word_index(columns, name)
+        return self._word_files.has(columns.pin, field, columns.numbering)
+
     def words_in_memory(self, columns: Columns, name: str) -> bool:
         """Whether the words of a column are indexed."""
         pin = columns.pin
@@ -291,7 +310,8 @@ class Versions:
             # The words of texts take less room than the texts, which need not be there all at once.
             made = self._words_in_pieces(columns, name)
         if self._word_files is not None:
-            self._word_files.keep(columns.pin, field, made)
+            is_anew = before is None or not before.begins(columns.numbering)
+            self._word_files.keep(columns.pin, field, made, is_anew=is_anew)
         return made
 
     def _words_in_pieces(self, columns: Columns, name: str) -> TextIndex:

@@ -32,7 +32,7 @@ from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query.compile import CompiledQuery, bind_params
 from omnigraph.language.query.params import Params
-from omnigraph.model.commit import Record
+from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import Schema
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import Tables
@@ -203,6 +203,22 @@ class QueryEngine:
     def stats(self) -> EngineStats:
         """What the engine holds and has done."""
         return EngineStats(self._cache.stats(), self._adjacencies.stats(), len(self._lowered), self._walks)
+    def keep_words(self, pin: Pin, name: str, *, is_new: bool) -> bool:
+        """Index the words of a column for the searches to come, of this process and others, where there are many texts.
+
+        Args:
+            pin (Pin): the version of the table.
+            name (str): a column of texts.
+            is_new (bool): whether upkeep has just made the version.
+
+        Returns:
+            bool: whether the index is in a file that was not there before.
+
+        Raises:
+            LimitError: the index does not fit into the memory for columns.
+        """
+        return self._versions.keep_words(self._versions.at(pin), name, is_new=is_new)
+
 
     def _walked(
         self, record: Record, lowered: Lowered, walk: Walk, values: Mapping[str, Value], limits: QueryLimits

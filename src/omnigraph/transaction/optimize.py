@@ -18,7 +18,13 @@ from omnigraph.storage.tables.declared import declared_indexes, system_indexes
 from omnigraph.storage.tables.fragments import stored_fragments
 from omnigraph.storage.tables.indexes import IndexSpec
 from omnigraph.storage.tables.tables import StagedTable, Table
-from omnigraph.storage.tables.upkeep import PendingIndex, existing_indexes, pending_indexes, upkeep_is_due
+from omnigraph.storage.tables.upkeep import (
+    PendingIndex,
+    compaction_is_due,
+    existing_indexes,
+    pending_indexes,
+    upkeep_is_due,
+)
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.sealing import seal
 from omnigraph.transaction.staging import Staging
@@ -59,12 +65,14 @@ class Optimized:
 
     Attributes:
         entry: its commit; None where there was nothing to do.
+        head: the entry of the branch afterwards.
         tables: every table of the branch, or those asked for.
         checkpoints: how many blocks of old log entries were folded into one file each.
         attempts: how often it was planned.
     """
 
     entry: Record | None
+    head: Record
     tables: tuple[OptimizedTable, ...]
     checkpoints: int
     attempts: int
@@ -107,6 +115,7 @@ def optimize(
             seal(parts, after.tables[key].table, parts.tables.files(after.tables[key]))
     return Optimized(
         entry=receipt.entry,
+        head=after,
         tables=tuple(work.report(key, after.tables[key]) for key in sorted(work.planned) if key in after.tables),
         checkpoints=parts.log.fold(name),
         attempts=receipt.attempts,
@@ -153,7 +162,7 @@ class _Work:
     def operation(self, head: Record | None) -> Operation:
         """The whole call as one write; it is called after what is due at `head`."""
         compacts = head is None or any(
-            upkeep_is_due(self._parts.tables.open(head.tables[key]), ()) for key in self._chosen(head)
+            compaction_is_due(self._parts.tables.open(head.tables[key])) for key in self._chosen(head)
         )
         return Operation(
             kind=CommitKind.COMPACT if compacts else CommitKind.INDEX,

@@ -49,6 +49,23 @@ class WordFiles:
             return False
         return words_file(pin.table, pin.version, column) in self._paths(pin, column)
 
+    def is_due(self, pin: Pin, column: int, numbering: Numbering, *, is_new: bool) -> bool:
+        """Whether upkeep should see to a file of this version.
+
+        Args:
+            pin (Pin): the version.
+            column (int): the number of the column of texts.
+            numbering (Numbering): of the version's rows.
+            is_new (bool): whether upkeep has just made the version: what there is of others may be of no use to it.
+
+        Returns:
+            bool: False for few texts, and for a version that has one.
+        """
+        if self._read_only or numbering.size < limits.WORDS_FILE_TEXTS_MIN:
+            return False
+        found = list(self._paths(pin, column))
+        return words_file(pin.table, pin.version, column) not in found and (is_new or not found)
+
     def load(self, pin: Pin, column: int, numbering: Numbering) -> TextIndex | None:
         """The index of a version, or of the first rows of it.
 
@@ -69,18 +86,19 @@ class WordFiles:
                 return found
         return None
 
-    def keep(self, pin: Pin, column: int, index: TextIndex) -> bool:
+    def keep(self, pin: Pin, column: int, index: TextIndex, *, is_anew: bool) -> bool:
         """Write an index for other processes, if it is large and covers enough that no file covers yet.
 
         Args:
             pin (Pin): the version it was made for.
             column (int): the number of the column of texts.
             index (TextIndex): over its texts.
+            is_anew (bool): whether it continues no other one: rows lie elsewhere than they did in any file.
 
         Returns:
             bool: whether it was written; that it could not be is no error.
         """
-        covered = self._covered.get((pin.table, column), 0)
+        covered = 0 if is_anew else self._covered.get((pin.table, column), 0)
         if self._read_only or index.size < limits.WORDS_FILE_TEXTS_MIN:
             return False
         if abs(index.size - covered) <= covered * limits.WORDS_STALE_SHARE:

@@ -22,9 +22,11 @@ from omnigraph.storage.tables.indexes import (
     IndexSpec,
     adds_a_segment,
     as_built,
+    dropping,
     refreshing,
     segment_files,
     segments_of,
+    undeclared,
     with_segments,
 )
 from omnigraph.storage.tables.rewriting import numbers_taken
@@ -75,6 +77,8 @@ def keep_up(
     indexes: Sequence[IndexSpec],
     old: Sequence[FragmentMetadata],
     elsewhere: Elsewhere = lambda _groups, _size: None,
+    *,
+    drops_others: bool = False,
 ) -> tuple[Handle, set[str]]:
     """A version in which some fragments are one, and indexes cover every row they can.
 
@@ -83,6 +87,7 @@ def keep_up(
         indexes (Sequence[IndexSpec]): the indexes to build, to bring up to date and to fold.
         old (Sequence[FragmentMetadata]): its fragments to rewrite; none leaves all as they are.
         elsewhere (Elsewhere): who may rewrite them instead of this process.
+        drops_others (bool): leave out the indexes it has that are none of these.
 
     Returns:
         tuple[Handle, set[str]]: the new version, and the new files it needs, under the table's folder; the given
@@ -99,6 +104,8 @@ def keep_up(
             compacted = commit_detached(handle.dataset, operation, intermediate=indexed)
             made = Handle(handle.table, compacted, handle.data_bytes + bytes_of(new) - bytes_of(old))
         changes = [refreshing(made, spec) for spec in specs]
+        if drops_others:
+            changes += [dropping(made, name) for name in undeclared(handle, specs)]
         return with_segments(made, changes), fragment_files(new) | segment_files(changes)
 
 

@@ -2,7 +2,7 @@
 
 Ids and the ends of edges have one without being asked: writers look rows up by them. Of what a type declares, keys,
 unique values and `@index` over one property of a node become indexes; over several properties, over lists and blobs,
-and on edges, none is built.
+and on edges, none is built. The words of texts are indexed beside the tables, by whoever searches them.
 """
 
 from collections.abc import Mapping
@@ -38,6 +38,25 @@ def declared_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:
     return (*system, *own)
 
 
+def searched_texts(entity: EntityType) -> tuple[str, ...]:
+    """The properties whose words are declared to be searched.
+
+    Args:
+        entity (EntityType): a node or edge type.
+
+    Returns:
+        tuple[str, ...]: texts of nodes with an `@index` of their own, in the order of their names.
+    """
+    if isinstance(entity, EdgeType):
+        return ()
+    searched = _columns(entity, Index)
+    return tuple(
+        each.name
+        for each in entity.properties
+        if each.name in searched and each.type.is_string and not each.type.is_enum
+    )
+
+
 def system_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:
     """The indexes that every table of its kind has: on ids, and on both ends of edges.
 
@@ -64,7 +83,7 @@ def _columns(entity: EntityType, kind: type[Index | Key | Unique]) -> set[str]:
 def _kinds(of: PropertyType, *, is_searched: bool) -> tuple[IndexKind, ...]:
     """The indexes a property gets.
 
-    Words and parts of words are looked for in texts that are declared to be searched; equal values in all others too.
+    Parts of texts are looked for in those that are declared to be searched; equal values in all others too.
     """
     if of.list or of.is_blob:
         return ()
@@ -73,7 +92,7 @@ def _kinds(of: PropertyType, *, is_searched: bool) -> tuple[IndexKind, ...]:
     if of.is_enum or of.scalar in _FEW_VALUES:
         return (IndexKind.BITMAP,)
     if of.is_string and is_searched:
-        return (IndexKind.BTREE, IndexKind.INVERTED, IndexKind.NGRAM)
+        return (IndexKind.BTREE, IndexKind.NGRAM)
     return (IndexKind.BTREE,)
 
 

@@ -207,6 +207,20 @@ def dropping(handle: Handle, name: str) -> SegmentChange:
     return SegmentChange((), tuple(segments_of(handle, name)))
 
 
+def undeclared(handle: Handle, specs: Iterable[IndexSpec]) -> list[str]:
+    """The indexes of a version that are none of these, by their names there.
+
+    Args:
+        handle (Handle): the version.
+        specs (Iterable[IndexSpec]): the indexes it is to have, as they are named there.
+
+    Returns:
+        list[str]: sorted.
+    """
+    wanted = {spec.name for spec in specs}
+    return sorted({index.name for index in handle.dataset.describe_indices()} - wanted)
+
+
 def with_segments(handle: Handle, changes: Iterable[SegmentChange]) -> Handle:
     """One version in which indexes have changed.
 

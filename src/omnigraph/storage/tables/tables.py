@@ -248,9 +248,10 @@ class Tables:
 
         Args:
             base (Pin): the version to start from.
-            indexes (Sequence[IndexSpec]): indexes to build where they are missing, to extend and to fold.
+            indexes (Sequence[IndexSpec]): indexes to build where they are missing, to extend and to fold; others that
+                the version has are left out.
             tail_only (bool): rewrite no more than the newest fragments need, so that a row is rewritten few times
-                however often this is done.
+                however often this is done, and leave out no index.
             elsewhere (Elsewhere): who may rewrite rows instead of this process.
 
         Returns:
@@ -258,7 +259,7 @@ class Tables:
         """
         handle = self._handles.open(base)
         old = tail_to_rewrite(handle.fragments()) if tail_only else to_rewrite(handle)
-        made, files = keep_up(handle, indexes, old, elsewhere)
+        made, files = keep_up(handle, indexes, old, elsewhere, drops_others=not tail_only)
         return as_staged(base, self._handles.keep(made), files)
 
     def fragments_known(self, pin: Pin) -> int:

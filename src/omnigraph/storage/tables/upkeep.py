@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from omnigraph import limits
 from omnigraph.storage.tables.compact import tail_to_rewrite, to_rewrite
 from omnigraph.storage.tables.errors import mapped
-from omnigraph.storage.tables.indexes import IndexSpec, as_built, is_due, rows_with_value, segments_of
+from omnigraph.storage.tables.indexes import IndexSpec, as_built, is_due, rows_with_value, segments_of, undeclared
 from omnigraph.storage.tables.table import Table
 
 
@@ -38,7 +38,21 @@ def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool
     with mapped(table.pin.table, table.pin.version):
         if tail_only:
             return bool(tail_to_rewrite(handle.fragments()))
-        return bool(to_rewrite(handle)) or any(is_due(handle, as_built(handle, spec)) for spec in indexes)
+        specs = [as_built(handle, spec) for spec in indexes]
+        return bool(to_rewrite(handle) or undeclared(handle, specs)) or any(is_due(handle, spec) for spec in specs)
+
+
+def compaction_is_due(table: Table) -> bool:
+    """Whether upkeep would rewrite rows.
+
+    Args:
+        table (Table): the version.
+
+    Returns:
+        bool: known from the manifest.
+    """
+    with mapped(table.pin.table, table.pin.version):
+        return bool(to_rewrite(table._handle))
 
 
 def settled_fragments(table: Table) -> int:
