@@ -17,7 +17,7 @@ from mcp.types import CallToolResult, TextContent
 import omnigraph
 from omnigraph import limits
 from omnigraph.api.graph import Graph
-from omnigraph.errors import LimitError, PermissionDeniedError
+from omnigraph.errors import GraphError, LimitError, PermissionDeniedError
 from omnigraph.mcp.answers import compact, fitted
 from omnigraph.mcp.serve import server_of
 from omnigraph.mcp.tools import Permissions, Tools
@@ -151,8 +151,6 @@ def test_errors_say_what_kind_they_are_and_bounds_are_kept(place: Path) -> None:
         assert (await refused("search", text=" "))[0] == "bad_request"
         assert (await refused("diff", newer="nothing"))[0] == "point_not_found"
         assert (await refused("query", query=NAMES, limit=10**6))[0] == "bad_request"
-        wrong = await client.call_tool("query", {"params": {}})
-        assert wrong.is_error, "an argument is missing"
 
         first = document(await client.call_tool("query", {"query": NAMES, "limit": 2}))
         assert (first["rows"], first["row_count"], first["is_cut"]) == ([{"name": "Ada"}, {"name": "Edsger"}], 2, True)
@@ -201,6 +199,114 @@ def test_an_agent_proposes_on_a_branch_and_never_on_main(tmp_path: Path) -> None
         assert (newest.actor, newest.message) == ("helper", "she is missing")
 
 
+def test_a_proposal_that_fails_leaves_no_branch(tmp_path: Path) -> None:
+    with omnigraph.init(tmp_path / "people", SCHEMA) as graph:
+        graph.write(nodes={"City": [{"name": "Ulm"}]})
+        tools = Tools(graph, Permissions(writes=True, actor="helper"))
+
+        def propose(query: str, params: dict[str, object] | None = None) -> dict[str, Any]:
+            return tools.propose(query, params, name=None, branch="idea", message=None)
+
+        mistakes: list[tuple[str, dict[str, object] | None]] = [
+            ('query q() { insert LivesIn { from: "Nobody", to: "Ulm" } }', None),
+            ("query q($n: String) { insert City { name: $n } }", {}),
+            ("query q($n: String) { insert City { name: $n } }", {"n": 7}),
+        ]
+        for query, params in mistakes:
+            with pytest.raises(GraphError):
+                propose(query, params)
+            assert list(graph.branches) == ["main"]
+
+        assert propose('query q() { insert City { name: "Bonn" } }')["branch_created"] is True
+        with pytest.raises(GraphError):
+            propose('query q() { insert LivesIn { from: "Nobody", to: "Bonn" } }')
+        assert graph.count("City", branch="idea") == 2, "what was proposed before stays"
+
+
+def test_a_failed_proposal_takes_no_branch_back_that_somebody_else_has_used(tmp_path: Path) -> None:
+    with omnigraph.init(tmp_path / "people", SCHEMA) as graph:
+        tools = Tools(graph, Permissions(writes=True))
+        with pytest.raises(ZeroDivisionError), tools._made_for_this("idea"):
+            graph.write(nodes={"City": [{"name": "Ulm"}]}, branch="idea")
+            raise ZeroDivisionError
+        assert graph.count("City", branch="idea") == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("query", {"params": {}}, "`query`: Field required"),
+        ("query", {"query": NAMES, "branhc": "idea"}, "takes no argument 'branhc'; it takes query, params, name"),
+        ("query", {"query": 7}, "`query`: Input should be a valid string"),
+        ("query", {"query": NAMES, "params": [1]}, "`params`: Input should be a valid dictionary"),
+        ("query", {"query": NAMES, "limit": "many"}, "`limit`: Input should be a valid integer"),
+        ("query", {"query": NAMES, "limit": 0}, "the limit must be 1 to 1000, and it is 0"),
+        ("query", {"query": 'query q() { insert City { name: "X" } }'}, "this is for reads"),
+        ("schema", {"branch": "a\0b"}, "branch"),
+        ("neighbourhood", {"type": "Person"}, "`id`: Field required"),
+        ("neighbourhood", {"type": "Person", "id": "Ada", "depth": 99}, "depth"),
+        ("neighbourhood", {"type": "Person", "id": "Ada", "limit": -1}, "limit"),
+        ("neighbourhood", {"type": "Persn", "id": "Ada"}, "Persn"),
+        ("search", {"text": "x", "type": "Persn"}, "there is no node type 'Persn'"),
+        ("search", {"text": "x", "property": "nothing"}, "no String property fits"),
+        ("diff", {"newer": "main", "types": "Person"}, "`types`: Input should be a valid list"),
+        ("diff", {"newer": "main", "types": ["Persn"]}, "Persn"),
+        ("branch", {"create": "idea"}, "takes no argument 'create'; it takes none"),
+        ("propose", {"query": NAMES, "branch": "idea"}, "there is no tool 'propose'; there are branch, diff, "),
+    ],
+)
+def test_every_mistake_of_an_agent_is_a_typed_error_that_says_what_to_do(
+    place: Path, tool: str, arguments: dict[str, Any], told: str
+) -> None:
+    async def say(client: Client) -> CallToolResult:
+        return await client.call_tool(tool, arguments)
+
+    with omnigraph.open(place, read_only=True) as graph:
+        answer = talk(server_of(graph, Permissions()), say)
+    assert answer.is_error
+    error = document(answer)
+    assert told in error["error"]
+    assert error["code"] and "pydantic" not in error["error"]
+
+
+def test_a_call_that_nobody_waits_for_ends_at_the_next_step(wordy: Graph) -> None:
+    class GivenUpError(Exception):
+        pass
+
+    def tools(steps: int) -> Tools:
+        left = iter(range(steps))
+
+        def still_wanted() -> None:
+            if next(left, None) is None:
+                raise GivenUpError
+
+        return Tools(wordy, Permissions(writes=True), still_wanted=still_wanted)
+
+    everything = "query q() { match { $p: Person } return { $p.name } }"
+    adds = 'query q() { insert City { name: "Ulm" } }'
+    with pytest.raises(GivenUpError):
+        tools(5).query(everything, None, name=None, branch=None, commit=None, limit=100)
+    with pytest.raises(GivenUpError):
+        tools(1).search("word", type=None, property=None, misspelled=False, limit=1, branch=None)
+    with pytest.raises(GivenUpError):
+        tools(5).diff(wordy.commits.list("main")[-1].id, "main", types=[], limit=100)
+    with pytest.raises(GivenUpError):
+        tools(0).propose(adds, None, name=None, branch="idea", message=None)
+    assert list(wordy.branches) == ["main"]
+
+
+def test_a_call_that_its_agent_cancels_is_let_go_and_the_next_is_answered(place: Path) -> None:
+    async def say(client: Client) -> None:
+        with anyio.CancelScope() as waiting:
+            waiting.cancel()
+            await client.call_tool("query", {"query": NAMES})
+        assert waiting.cancelled_caught
+        assert document(await client.call_tool("query", {"query": NAMES}))["row_count"] == 3
+
+    with omnigraph.open(place, read_only=True) as graph:
+        talk(server_of(graph, Permissions()), say)
+
+
 def test_main_is_written_to_only_when_told(tmp_path: Path) -> None:
     graph = omnigraph.init(tmp_path / "people", SCHEMA)
     adds = 'query add() { insert City { name: "Ulm" } }'
@@ -215,7 +321,7 @@ def test_main_is_written_to_only_when_told(tmp_path: Path) -> None:
 # --- bounds -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def wordy() -> Iterator[Graph]:
     """A graph whose rows are long."""
     with omnigraph.init("memory://wordy", SCHEMA) as graph:

@@ -48,18 +48,20 @@ class Branches:
         point = Point(branch=source, commit=commit, number=number, tag=tag, at=at)
         return branches.create(self._parts, name, point=point, actor=actor).head_commit
 
-    def delete(self, name: str, *, actor: str | None = None) -> None:
+    def delete(self, name: str, *, actor: str | None = None, if_commit: str | None = None) -> None:
         """Delete a branch; those made from it live on.
 
         Args:
             name (str): which.
             actor (str | None): who.
+            if_commit (str | None): only if this is its head commit.
 
         Raises:
             NotFoundError: there is no such branch.
             InvalidRequestError: it is `main`.
+            PreconditionError: the head is another commit.
         """
-        branches.delete(self._parts, name, actor=actor)
+        branches.delete(self._parts, name, actor=actor, if_commit=if_commit)
 
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
         """The names of the branches, in order. One listing, whatever their number: no log is read.

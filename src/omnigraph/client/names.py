@@ -50,18 +50,19 @@ class RemoteBranches:
         body = {"name": name, "from": source, "commit": commit, "number": number, "tag": tag, "at": instant(at)}
         return str(self._wire.act("POST", "branches", body)["graph_commit_id"])
 
-    def delete(self, name: str, *, actor: str | None = None) -> None:
+    def delete(self, name: str, *, actor: str | None = None, if_commit: str | None = None) -> None:
         """Delete a branch; those made from it live on.
 
         Args:
             name (str): which.
             actor (str | None): not to be named: the token decides.
+            if_commit (str | None): only if this is its head commit.
 
         Raises:
             OutcomeUnknownError: the answer was lost; list the branches to see.
         """
         refuse_actor(actor, self._wire)
-        self._wire.act("DELETE", f"branches/{_segment(name, 'branch')}")
+        self._wire.act("DELETE", f"branches/{_segment(name, 'branch')}", params={"if_commit": if_commit})
 
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
         """The names of the branches, in order.

@@ -95,9 +95,12 @@ class Wire:
         """The document of a write under a key: the caller's, or one of our own."""
         return self.document(Ask("POST", path, json=present(body), headers={**headers, KEY: key or self.ids.new()}))
 
-    def act(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401  (a document)
+    def act(
+        self, method: str, path: str, body: Mapping[str, object] | None = None, *, params: Params | None = None
+    ) -> Any:  # noqa: ANN401  (a document)
         """The document of a write that no key can be given to."""
-        return self.document(Ask(method, path, json=None if body is None else present(body), again=Again.UNSENT))
+        said = None if body is None else present(body)
+        return self.document(Ask(method, path, params=params, json=said, again=Again.UNSENT))
 
     def document(self, ask: Ask) -> Any:  # noqa: ANN401  (a document)
         """The document of any request.

@@ -1,6 +1,6 @@
 """Words looked for in every text of a graph, the best matches first."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from omnigraph import limits
@@ -19,6 +19,7 @@ def searched(
     misspelled: bool,
     most: int,
     allowed: QueryLimits = DEFAULT_LIMITS,
+    still_wanted: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
     """The nodes whose texts match some words.
 
@@ -30,6 +31,7 @@ def searched(
         misspelled (bool): also words that differ by a letter or two.
         most (int): how many to find.
         allowed (QueryLimits): what looking through one property may use.
+        still_wanted (Callable[[], None]): is called before each property; it raises where nobody waits any more.
 
     Returns:
         list[dict[str, Any]]: the type, the id, the property, its text and the score of each, the best first.
@@ -50,6 +52,7 @@ def searched(
         )
     found: list[dict[str, Any]] = []
     for node, each in places:
+        still_wanted()
         condition = f"fuzzy($n.{each.name}, $q)" if misspelled else f"search($n.{each.name}, $q)"
         # A misspelled word has no score of its own: rows come as they are.
         score = "" if misspelled else f", bm25($n.{each.name}, $q) as score"

@@ -4,15 +4,16 @@ import logging
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from anyio.from_thread import check_cancelled
 from mcp.server.mcpserver import MCPServer
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
 from omnigraph import limits
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.errors import GraphError
-from omnigraph.mcp.answers import compact, error_document
+from omnigraph.mcp.door import Door, answer, told
 from omnigraph.mcp.tools import Permissions, Tools
 from omnigraph.version import VERSION
 
@@ -56,8 +57,9 @@ def server_of(graph: Graph, permissions: Permissions) -> MCPServer:
         MCPServer: ready to run.
     """
     instructions = _ABOUT + (_WRITING if permissions.writes else "")
-    server: MCPServer = MCPServer("omnigraph", instructions=instructions, version=VERSION, log_level="WARNING")
-    tools = Tools(graph, permissions)
+    server = Door("omnigraph", instructions=instructions, version=VERSION, log_level="WARNING")
+    # Each call runs in a thread of its own; one that its agent gave up ends at the next look.
+    tools = Tools(graph, permissions, still_wanted=check_cancelled)
     _add_reads(server, tools)
     if permissions.writes:
         _add_writes(server, tools)
@@ -166,12 +168,8 @@ def _add_writes(server: MCPServer, tools: Tools) -> None:
 
 
 def _answer(ask: Callable[[], dict[str, Any]]) -> CallToolResult:
-    """What a tool says: the document, for programs and for models; an error as what kind it is and why."""
-    is_error = False
+    """What a tool says: its document; an error as what kind it is and why."""
     try:
-        document = ask()
+        return answer(ask())
     except GraphError as error:
-        document, is_error = error_document(error), True
-    return CallToolResult(
-        content=[TextContent(type="text", text=compact(document))], structured_content=document, is_error=is_error
-    )
+        return told(error)

@@ -1,18 +1,21 @@
 """What an agent can ask of a graph, and what it is answered: plain documents, within bounds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from omnigraph import limits
 from omnigraph.api.documents import type_document
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
-from omnigraph.errors import InvalidRequestError, PermissionDeniedError
+from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, PermissionDeniedError
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
 from omnigraph.mcp.answers import asked_for, fitted
 from omnigraph.mcp.searching import searched
 from omnigraph.storage import paths
+
+T = TypeVar("T")
 
 # Of an answer in two parts, what each may take.
 _HALF = limits.AGENT_BYTES_MAX // 2
@@ -36,9 +39,19 @@ class Permissions:
 class Tools:
     """A graph as an agent sees it."""
 
-    def __init__(self, graph: Graph, permissions: Permissions) -> None:
+    def __init__(
+        self, graph: Graph, permissions: Permissions, *, still_wanted: Callable[[], None] = lambda: None
+    ) -> None:
+        """The tools of one graph.
+
+        Args:
+            graph (Graph): what they are about.
+            permissions (Permissions): what an agent may do.
+            still_wanted (Callable[[], None]): is called between steps; it raises where nobody waits for the answer.
+        """
         self._graph = graph
         self._permissions = permissions
+        self._still_wanted = still_wanted
         # A server has limits of its own, and takes no others.
         is_here = isinstance(graph, Graph)
         self._allowed = QueryLimits(seconds=limits.AGENT_QUERY_S_MAX) if is_here else DEFAULT_LIMITS
@@ -48,7 +61,7 @@ class Tools:
     def schema(self, branch: str | None) -> dict[str, Any]:
         """The types there are, how many entities of each, and the schema as it was written."""
         with self._graph.snapshot(branch=branch) as at:
-            found = (type_document(each, at.count(each.type_key)) for each in at.schema.entities)
+            found = (type_document(each, at.count(each.type_key)) for each in self._while_wanted(at.schema.entities))
             types = fitted(found, limits.AGENT_ROWS_MAX, bytes_max=_HALF)
             text = self._graph.schema_text(branch=at.branch)
             fits = len(text.encode()) <= _HALF
@@ -73,7 +86,7 @@ class Tools:
         """The rows of a query; no more are found than are shown."""
         most = asked_for(limit)
         found = self._graph.stream(query, params, name=name, branch=branch, commit=commit, limits=self._allowed)
-        rows = fitted(found, most)
+        rows = fitted(self._while_wanted(found), most)
         return {
             "columns": found.columns,
             "rows": rows.shown,
@@ -119,6 +132,7 @@ class Tools:
                 misspelled=misspelled,
                 most=most,
                 allowed=self._allowed,
+                still_wanted=self._still_wanted,
             )
             rows = fitted(found, most)
             return {"matches": rows.shown, "is_cut": rows.is_cut, "graph_commit_id": at.commit}
@@ -127,8 +141,9 @@ class Tools:
         """What lies between two states: how much of each type, and the changes themselves as far as they fit."""
         most = asked_for(limit)
         found = self._graph.diff(older, newer, types=types, engine="local")
+        self._refuse_unknown(types, found.from_commit, found.to_commit)
         stats = {key: asdict(each) for key, each in found.stats.items()}
-        changes = fitted((each.to_dict() for each in found), most)
+        changes = fitted((each.to_dict() for each in self._while_wanted(found)), most)
         return {
             "from_commit_id": found.from_commit,
             "to_commit_id": found.to_commit,
@@ -164,12 +179,10 @@ class Tools:
         # What cannot be a mutation makes no branch.
         if not self._graph.prepare(query, name=name, branch=self._existing(where)).is_mutation:
             raise InvalidRequestError("this query only reads; a proposal inserts, updates or deletes")
-        is_new = where not in self._graph.branches
-        if is_new:
-            self._graph.branches.create(where, source=MAIN_BRANCH, actor=self._permissions.actor)
-        done = self._graph.mutate(
-            query, params, name=name, branch=where, actor=self._permissions.actor, message=message
-        )
+        actor = self._permissions.actor
+        self._still_wanted()
+        with self._made_for_this(where) as is_new:
+            done = self._graph.mutate(query, params, name=name, branch=where, actor=actor, message=message)
         return {
             "branch": where,
             "branch_created": is_new,
@@ -178,6 +191,39 @@ class Tools:
             "graph_commit_id": done.head,
             "changed": done.commit is not None,
         }
+
+    @contextmanager
+    def _made_for_this(self, branch: str) -> Iterator[bool]:
+        """A branch, made where it is not there; taken back if what it was made for fails and nobody else used it."""
+        if branch in self._graph.branches:
+            yield False
+            return
+        actor = self._permissions.actor
+        made_at = self._graph.branches.create(branch, source=MAIN_BRANCH, actor=actor)
+        try:
+            yield True
+        except BaseException:
+            with suppress(GraphError):  # what is wrong is told already
+                self._graph.branches.delete(branch, actor=actor, if_commit=made_at)
+            raise
+
+    def _while_wanted(self, found: Iterable[T]) -> Iterator[T]:
+        for each in found:
+            self._still_wanted()
+            yield each
+
+    def _refuse_unknown(self, types: list[str], *commits: str) -> None:
+        """A type that neither side knows is misspelled, and no difference in it would mislead."""
+        if not types:
+            return
+        known = {each.name for commit in commits for each in self._graph.snapshot(commit=commit).schema.entities}
+        for name in types:
+            if name not in known:
+                raise NotFoundError(
+                    f"there is no type '{name}'; there are {', '.join(sorted(known))}",
+                    code="type_not_found",
+                    type=name,
+                )
 
     def _existing(self, branch: str) -> str:
         return branch if branch in self._graph.branches else MAIN_BRANCH

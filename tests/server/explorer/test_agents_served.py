@@ -12,7 +12,7 @@ from mcp import Client, StdioServerParameters
 
 from omnigraph.api.graph import Graph
 from omnigraph.client.connect import connect
-from omnigraph.errors import NotFoundError, PermissionDeniedError
+from omnigraph.errors import GraphError, NotFoundError, PermissionDeniedError
 from omnigraph.mcp.tools import Permissions, Tools
 from omnigraph.testing.served import RunningServer
 
@@ -55,6 +55,13 @@ def test_a_proposal_on_a_served_graph_is_a_branch_of_its_own(tools: Tools) -> No
     told = tools.diff("main", "an-idea", types=["Author"], limit=None)
     assert told["stats"] == {"node:Author": {"inserted": 1, "updated": 0, "deleted": 0}}
     assert [each["id"] for each in told["changes"]] == ["Tiptree"]
+
+
+def test_a_proposal_that_fails_leaves_no_branch_on_the_server(tools: Tools) -> None:
+    adds = 'query q() { insert Wrote { from: "Nobody", to: "0-1" } }'
+    with pytest.raises(GraphError):
+        tools.propose(adds, None, name=None, branch="in-vain", message=None)
+    assert "in-vain" not in tools.branches()["branches"]
 
 
 def test_the_command_takes_a_server_as_any_other(library_server: RunningServer, tmp_path: Path) -> None:

@@ -67,10 +67,10 @@ def create(body: BranchCreateRequest, call: Served) -> Response:
     response_model=BranchDeleteOutput,
     responses=failing(*WRITING),
 )
-def delete(branch: str, call: Served) -> Response:
-    """Delete a branch; those made from it live on."""
+def delete(branch: str, call: Served, if_commit: str | None = None) -> Response:
+    """Delete a branch; those made from it live on. With `if_commit`, only if that is its head commit."""
     with call.writing(Action.BRANCH_DELETE, target_branch=branch):
-        call.graph.branches.delete(branch, actor=call.actor)
+        call.graph.branches.delete(branch, actor=call.actor, if_commit=if_commit)
     return answered({"uri": call.graph.uri, "name": branch.strip(), "actor_id": call.actor})
 
 
