@@ -62,6 +62,10 @@ WRITTEN_ROWS_MAX = 1_024
 # Rows that are written straight into a file of their own.
 SMALL_FILE_ROWS_MAX = 256
 SMALL_FILE_BYTES_MAX = 64 * 1024
+# A version that is written straight into its file: rows it deletes, fragments it has, deletion vectors kept in memory.
+SMALL_DELETION_ROWS_MAX = 10_000
+SMALL_VERSION_FRAGMENTS_MAX = 4_096
+VECTORS_KEPT_MAX = 64
 # Rows that a write looks up one by one, with whoever keeps track of them; more are found by a pass over the table.
 FOUND_ROWS_MAX = 256
 # A large fragment is rewritten once this share of its rows is deleted.
@@ -215,6 +219,8 @@ MERGE_RESOLUTIONS_LISTED_MAX = 1_000
 PROTECTION_WINDOW_S = 600.0
 # A log entry is cut away only after it has been there for so long.
 LOG_CUT_S = 60.0
+# Where only a request tells whether a root is still that of the graph that was opened: how long an answer is good.
+ROOT_TRUSTED_S = 10.0
 # Entries read to find out how old the oldest are; then the floor is placed lower than it could be.
 PRUNE_PROBES_MAX = 40
 # Times of marked entries, and entries marked one by one, that a record carries on.
@@ -227,8 +233,10 @@ SWEEP_GRACE_S = 600.0
 SWEEP_BATCH_FILES = 500
 # The note of an idempotency key outlives the pruning of its commit by this.
 IDEMPOTENCY_KEYS_KEPT_S = 86_400.0
-# Frames laid down beside the graph by a job on a cluster: nobody announces them, so they stay longer than jobs take.
+# Frames laid down beside the graph by a job: nobody announces them, so they stay longer than jobs take.
 SPILL_KEPT_S = 7 * 86_400.0
+# A task writes the rows of a frame down as files of about this size, each held in memory until it is whole.
+SPILL_FILE_BYTES = 32 * 1024**2
 # A lease is good for at most this long without being renewed.
 LEASE_S_MAX = 7 * 86_400.0
 
@@ -336,16 +344,25 @@ SERVER_BODY_BYTES_MAX = 1024**2
 SERVER_LOAD_BODY_BYTES_MAX = 32 * 1024**2
 SERVER_BODY_S_MAX = 30.0
 SERVER_JSON_DEPTH_MAX = 64
-# What one actor may have under way in a process, and what all together may.
+# What one actor may have under way in a process, writes and exports, and bytes of their bodies; calls of any kind, those
+# that wait for their turn among them; and what all together may. After how long those who have too much may come again.
 SERVER_ACTOR_REQUESTS_MAX = 16
 SERVER_ACTOR_BYTES_MAX = 4 * 1024**3
+SERVER_ACTOR_CALLS_MAX = 128
 SERVER_REQUESTS_MAX = 512
-# Calls that run at once in a process; the others wait.
+SERVER_RETRY_AFTER_S = 60
+# Of threads and of memory that all callers share, what one actor may have, where there can be several.
+SERVER_ACTOR_SHARE = 0.75
+# Calls that run at once in a process; the others wait for their turn. Beside those, streams that read what they send.
 SERVER_THREADS_MAX = 32
-# One query: bytes of rows while it runs, how long that may be, and rows that are put into JSON at once.
+SERVER_STREAM_THREADS_MAX = 8
+# One query: bytes of rows while it runs, how long that may be, and rows and bytes that are put into JSON at once.
 SERVER_QUERY_BYTES_MAX = 512 * 1024**2
 SERVER_QUERY_S_MAX = 60.0
 SERVER_ROWS_AT_ONCE = 4_096
+SERVER_ROWS_BYTES_AT_ONCE = 8 * 1024**2
+# All queries of a process, while they run and until small results are sent.
+SERVER_QUERIES_BYTES_MAX = 2 * 1024**3
 # What a process holds of all callers' bodies while they are dealt with, and of results while they are sent.
 SERVER_BODIES_BYTES_MAX = 512 * 1024**2
 SERVER_RESULTS_BYTES_MAX = 1024**3

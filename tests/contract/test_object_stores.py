@@ -116,6 +116,16 @@ class ObjectStoreContract:
             store.put_if_absent("a", b"2")
         assert store.get("a") == b"1"
 
+    def test_an_object_is_told_from_the_one_put_in_its_place_or_nothing_is_told(self, store: ObjectStore) -> None:
+        assert store.identity("a/b") in ((), None)
+        store.put("a/b", b"1")
+        first = store.identity("a/b")
+        assert first == store.identity("a/b") != ()
+        store.delete("a/b")
+        assert store.identity("a/b") in ((), None)
+        store.put("a/b", b"1")
+        assert first is None or store.identity("a/b") not in (first, ())
+
     def test_a_deleted_path_can_be_created_again(self, store: ObjectStore) -> None:
         store.put_if_absent("a/b", b"1")
         store.delete("a/b")

@@ -217,8 +217,8 @@ def pruned(
     for name in names:
         try:
             done.append(prune(parts, name, policy, actor=actor, dry_run=dry_run))
-        except NotFoundError:
-            if branch is not None or commits:
+        except NotFoundError as gone:
+            if branch is not None or commits or gone.code != "branch_not_found":
                 raise
             # Of all the branches there were a moment ago, somebody has deleted this one.
     return PruneReport(parts.store.uri, tuple(done), dry_run)

@@ -136,6 +136,13 @@ class ObjectStore(Protocol):
         """
         ...
 
+    def identity(self, path: str) -> tuple[int, ...] | None:
+        """What tells an object from any that is put in its place later; empty where there is none.
+
+        Never a request: None where only one could tell.
+        """
+        ...
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Return only when these files, written beside this port by the table library, would survive losing power."""
         ...

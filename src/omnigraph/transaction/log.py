@@ -32,6 +32,7 @@ from omnigraph.storage.object_store import (
 )
 from omnigraph.storage.records.read import read_record, record_bytes
 from omnigraph.transaction.floor import Floors
+from omnigraph.transaction.identity import Identity
 
 _READ_THREADS = 8
 
@@ -60,6 +61,7 @@ class Log:
         self._store = store
         self._clock = clock
         self.floors = Floors(store, clock=clock, cut_s=cut_s)
+        self.identity = Identity(store, clock=clock)
         self._read_only = read_only
         self._heads: dict[str, Record] = {}
         self._whole_maps: dict[str, tuple[int, dict[str, Pin]]] = {}
@@ -72,7 +74,11 @@ class Log:
         """The newest entry, fresh from the store; None where there never was such a branch.
 
         With a cached number one request answers; without, the hint or a listing gives a number to start from.
+
+        Raises:
+            NotFoundError: another graph has taken the place of this one, or none.
         """
+        self.identity.confirm()
         known = self._heads.get(branch)
         asked_at = self._clock.monotonic()
         if known is not None:
@@ -268,11 +274,13 @@ class Log:
         """Put an entry at its number if that is free. This is the fence: the one commit point there is.
 
         Raises:
+            NotFoundError: another graph has taken the place of this one, or none.
             OutcomeUnknownError: the store never said, and does not answer when asked.
             UnavailableError: the store does not take it, and certainly has not.
         """
         path = paths.entry(record.branch, record.number)
         sent_at = self._clock.monotonic()
+        self.identity.confirm()
         if not self._may_be_put(record):
             return self._refused_by_the_floor(record)
         since = self._map_to_count_from(record)
@@ -333,6 +341,13 @@ class Log:
         return record.number >= self.floors.highest(record.branch)
 
     def _published(self, record: Record, *, whole: bool, sent_at: float) -> PutOutcome:
+        try:
+            self.identity.confirm()
+        except NotFoundError:
+            # It stands in the log of another graph, behind a hole: whoever comes there must not meet it.
+            with contextlib.suppress(StoreError):
+                self._store.delete(paths.entry(record.branch, record.number))
+            raise
         if not self._may_be_put(record):
             # Its place may have been somebody else's before, and cut away; or it was ours, and others have been quick.
             after = self.read(record.branch, record.number + 1)
@@ -374,6 +389,7 @@ class Log:
 
     def branch_names(self) -> list[str]:
         """Every branch that ever was, in order; those deleted since are among them."""
+        self.identity.confirm()
         folders = self._store.list_folders(paths.LOGS)
         # A folder whose name is not how a branch is spelled there was left by somebody else.
         return sorted(paths.unsegment(folder) for folder in folders if paths.segment(paths.unsegment(folder)) == folder)

@@ -52,9 +52,11 @@ def heal(parts: Parts) -> Healed:
     """End every interrupted write that can be ended now.
 
     Raises:
+        NotFoundError: another graph has taken the place of this one, or none.
         FormatError: an intent cannot be read; the file is kept, reads go on.
         UnavailableError: the intents cannot be listed.
     """
+    parts.log.identity.confirm()  # whoever heals is about to write
     ended, warnings = [], []
     for intent_id, modified_us in parts.intents.listed().items():
         left = _end(parts, intent_id, modified_us)

@@ -164,6 +164,10 @@ class ExternallyFencedStore:
         found = list(self._inner.leftovers(before_us=before_us, delete=delete))
         return found + ([Listed(path, 0, 0) for path in self.sweep_staged()] if delete else [])
 
+    def identity(self, path: str) -> tuple[int, ...] | None:
+        """As the store behind this one knows it."""
+        return self._inner.identity(path)
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Return only when these files would survive losing power."""
         self._inner.make_durable(paths)

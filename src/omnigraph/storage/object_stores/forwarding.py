@@ -87,6 +87,10 @@ class ForwardingStore:
         kind = RequestKind.DELETE_PREFIX if delete else RequestKind.LIST
         return self._forward(kind, "", lambda: self._inner.leftovers(before_us=before_us, delete=delete))
 
+    def identity(self, path: str) -> tuple[int, ...] | None:
+        """As the store behind this one knows it; no request, so nothing happens around it."""
+        return self._inner.identity(path)
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Return only when these files would survive losing power."""
         self._forward(RequestKind.MAKE_DURABLE, paths[0] if paths else "", lambda: self._inner.make_durable(paths))

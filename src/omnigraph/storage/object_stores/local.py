@@ -151,6 +151,14 @@ class LocalStore:
             raise self._mapped(error, "list", "") from error
         return sorted(found, key=lambda listed: listed.path)
 
+    def identity(self, path: str) -> tuple[int, ...] | None:
+        """The file behind the name, and when it was written: numbers of files are used again, times are not."""
+        try:
+            found = os.stat(f"{self._prefix}{path}")  # noqa: PTH116  (asked at every look at a head: without a `Path`)
+        except OSError:
+            return ()
+        return (found.st_dev, found.st_ino, found.st_mtime_ns)
+
     def make_durable(self, paths: Sequence[str]) -> None:
         """Sync these files, or all files of these folders, and the folders that lead to them."""
         if self._durability is Durability.PROCESS:
