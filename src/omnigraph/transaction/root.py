@@ -61,7 +61,7 @@ def init(
     """
     parts = _parts(uri, settings=settings, read_only=False, clock=clock, ids=ids)
     parts.store.prove_put_if_absent()
-    stamp = _claimed(parts)
+    stamp, seen = _claimed(parts)
     reached(Failpoint.INIT_STAMP_PUT)
     if parts.log.head(MAIN) is not None:
         raise AlreadyExistsError(
@@ -85,6 +85,7 @@ def init(
     if not isinstance(parts.log.put(first), Done):
         raise AlreadyExistsError(f"a graph was made at {parts.store.uri} meanwhile", code="already_initialized")
     reached(Failpoint.INIT_ENTRY_PUT)
+    parts.log.identity.expect(stamp.graph, seen)
     return replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
 
 
@@ -117,6 +118,7 @@ def open_and_heal(
     """Like `open_root`, and says what was healed."""
     parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
     where = paths.absolute(parts.store, paths.STAMP)
+    seen = parts.store.identity(paths.STAMP)  # before it is read: whatever takes its place later is another's
     try:
         stamp = read_stamp(parts.store.get(paths.STAMP), path=where)
     except ObjectNotFound:
@@ -125,6 +127,7 @@ def open_and_heal(
             code="graph_not_found",
         ) from None
     parts = replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
+    parts.log.identity.expect(stamp.graph, seen)
     if parts.log.head(MAIN) is None:
         raise FormatError(
             f"the graph at {parts.store.uri} was never finished: its stamp is there, but '{MAIN}' has no entry; "
@@ -135,7 +138,10 @@ def open_and_heal(
         return parts, Healed()
     _check_fence(parts, stamp)
     parts.store.prove_put_if_absent()
-    migrate(parts.store, stamp, ids=parts.ids, clock=parts.clock)
+    migrated = migrate(parts.store, stamp, ids=parts.ids, clock=parts.clock)
+    if migrated != stamp:
+        parts = replace(parts, graph=migrated.graph)
+        parts.log.identity.expect(migrated.graph, parts.store.identity(paths.STAMP))
     return parts, heal(parts)
 
 
@@ -169,10 +175,11 @@ def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
     return parts.tables.create(f"{folder}{parts.ids.new()}", columns)
 
 
-def _claimed(parts: Parts) -> Stamp:
+def _claimed(parts: Parts) -> tuple[Stamp, tuple[int, ...] | None]:
+    """The stamp of the root, ours or another's, and what tells it from any that takes its place."""
     stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.store.is_fenced_outside, ends_announced=True)
     body = settled(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
-    return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))
+    return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP)), parts.store.identity(paths.STAMP)
 
 
 def _parts(
