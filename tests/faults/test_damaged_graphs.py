@@ -1,5 +1,6 @@
 """Graphs damaged by hand: a verification names what is lost and on which commits; quarantine makes the rest usable."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import omnigraph
 from omnigraph import Graph, OpenOptions, PermissionDeniedError, limits
 from omnigraph.api.verifying import FindingKind, Loss
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.errors import GraphError, NotFoundError
+from omnigraph.errors import FormatError, GraphError, NotFoundError
 from omnigraph.model.commit import CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.tables.fragments import stored_fragments
@@ -126,6 +127,37 @@ def test_a_graph_that_nobody_touched_is_whole(graph: Graph) -> None:
     assert document["graph_manifest_version"] == 5
     assert document["checked"]["commits"] == 7
     assert document["checked"]["files"] > 10
+
+
+def everything_in(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, cut], ids=["removed", "truncated"])
+def test_a_stamp_that_cannot_be_read_is_named_and_nothing_else_is_missed(
+    root: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(root / paths.STAMP)
+    before = everything_in(root)
+    for quarantine in (False, True):
+        report = omnigraph.verify(root, quarantine=quarantine, options=QUIET)
+        (finding,) = report.findings
+        assert (finding.kind, finding.path, finding.loss) == (FindingKind.STAMP, paths.STAMP, Loss.CONTENT)
+        assert report.to_dict()["checked"]["commits"] == 7
+        assert report.quarantined == ()
+    assert everything_in(root) == before
+
+
+@pytest.mark.parametrize("newer", ["stamp", "entry"])
+def test_what_a_newer_release_wrote_is_not_taken_for_damage(root: Path, newer: str) -> None:
+    path, member = (root / paths.STAMP, "format") if newer == "stamp" else (log_entry(root, 5), "format")
+    path.write_text(json.dumps({**json.loads(path.read_text()), member: 99}))
+    before = everything_in(root)
+    for quarantine in (False, True):
+        with pytest.raises(FormatError, match="upgrade omnigraph first") as refused:
+            omnigraph.verify(root, quarantine=quarantine, options=QUIET)
+        assert refused.value.code == "format_newer"
+    assert everything_in(root) == before
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, cut], ids=["removed", "truncated"])

@@ -8,7 +8,6 @@ from omnigraph.api.options import OpenOptions
 from omnigraph.api.schemas import Schemas, store_schema
 from omnigraph.api.verifying import VerifyReport, verified
 from omnigraph.clock import Clock, SystemClock
-from omnigraph.errors import NotFoundError
 from omnigraph.ids import IdSource, UlidSource
 from omnigraph.language.schema import accept
 from omnigraph.model.commit import MAIN
@@ -126,13 +125,12 @@ def verify(
         VerifyReport: what was found.
 
     Raises:
-        NotFoundError: there is no such branch, or nothing at all.
+        NotFoundError: there is no such branch, or no graph.
+        FormatError: it is newer than this release, or was never finished.
     """
     read_only = not quarantine
     parts = root.damaged_root(
         store_at(uri, options, read_only=read_only), read_only=read_only, settings=settings_of(options)
     )
-    if not any(parts.store.list("", limit=1)):
-        raise NotFoundError(f"there is no graph at {parts.store.uri}", code="graph_not_found")
     schemas = Schemas(parts)
     return verified(parts, lambda digest: schemas.of(digest).schema, deep=deep, branch=branch, quarantine=quarantine)

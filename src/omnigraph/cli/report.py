@@ -24,6 +24,10 @@ _ADVICE = {
     "graph_not_found": "",
     "cluster_managed": "",
     "policy_tests_failed": "",
+    "format_newer": "",
+    "init_unfinished": "",
+    "fence_mismatch": "",
+    "cluster_state_missing": "",
     "commit_not_found": "see the commits there are: omnigraph commit list",
     "merge_conflicts": "see them with --preview, then decide: --prefer source|target, --by property or --resolve FILE",
     "too_busy": "others write the same things; run it again",
@@ -43,6 +47,7 @@ _BY_CLASS: tuple[tuple[type[errors.GraphError], str], ...] = (
     (errors.LimitError, "ask for less at once"),
     (errors.AlreadyExistsError, "choose another name"),
     (errors.NotFoundError, "look for a misspelled name: omnigraph stats tells what there is"),
+    (errors.FormatError, "see what else is damaged, and what can be done about it: omnigraph verify"),
     (errors.PermissionDeniedError, "ask whoever runs the server, or log in as somebody else: omnigraph login"),
     (errors.InternalError, "this is a fault of omnigraph: run it again with --debug and report what it prints"),
 )

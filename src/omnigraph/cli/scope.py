@@ -83,6 +83,8 @@ def resolve(entry: Entry, given: Namespace, config: Config) -> Scope:
     used = [way for way, value in ways.items() if value is not None]
     if len(used) > 1:
         raise InvalidRequestError(f"{used[0]} and {used[1]} are mutually exclusive — pick one way to address the graph")
+    if used and not ways[used[0]].strip():
+        raise InvalidRequestError(f"{used[0]} is empty: is it a variable that is not set?", code="no_address")
     graph = given.global_graph
     if positional is not None or given.global_store is not None:
         if graph is not None:
@@ -90,7 +92,7 @@ def resolve(entry: Entry, given: Namespace, config: Config) -> Scope:
                 "--graph selects a graph within a server or cluster scope; a positional URI / --store is already a "
                 "single graph"
             )
-        return _stored(positional or given.global_store)
+        return _stored(positional if positional is not None else given.global_store)
     if given.global_server is not None:
         return served_at(given.global_server, graph, config)
     if given.global_cluster is not None:

@@ -117,23 +117,12 @@ def open_and_heal(
 ) -> tuple[Parts, Healed]:
     """Like `open_root`, and says what was healed."""
     parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
-    where = paths.absolute(parts.store, paths.STAMP)
     seen = parts.store.identity(paths.STAMP)  # before it is read: whatever takes its place later is another's
-    try:
-        stamp = read_stamp(parts.store.get(paths.STAMP), path=where)
-    except ObjectNotFound:
-        raise NotFoundError(
-            f"there is no graph at {parts.store.uri}; make one with init, or look for a misspelled address",
-            code="graph_not_found",
-        ) from None
+    stamp = _stamp_of(parts.store)
     parts = replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
     parts.log.identity.expect(stamp.graph, seen)
     if parts.log.head(MAIN) is None:
-        raise FormatError(
-            f"the graph at {parts.store.uri} was never finished: its stamp is there, but '{MAIN}' has no entry; "
-            "run init there again",
-            code="init_unfinished",
-        )
+        raise _unfinished(parts.store)
     if read_only:
         return parts, Healed()
     _check_fence(parts, stamp)
@@ -148,8 +137,35 @@ def open_and_heal(
 def damaged_root(
     uri: str | ObjectStore, *, read_only: bool = False, settings: Settings | None = None, clock: Clock | None = None
 ) -> Parts:
-    """A graph whose logs may be past reading: nothing is looked at, healed or brought up to date. For verification."""
-    return _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=None)
+    """A graph whose logs may be past reading: nothing of them is read, healed or brought up to date. For verification.
+
+    Raises:
+        NotFoundError: there is no graph at `uri`, nor what is left of one.
+        FormatError: it was never finished.
+    """
+    parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=None)
+    if not parts.log.branch_names():
+        _stamp_of(parts.store)
+        raise _unfinished(parts.store)
+    return parts
+
+
+def _stamp_of(store: ObjectStore) -> Stamp:
+    try:
+        return read_stamp(store.get(paths.STAMP), path=paths.absolute(store, paths.STAMP))
+    except ObjectNotFound:
+        raise NotFoundError(
+            f"there is no graph at {store.uri}; make one with init, or look for a misspelled address",
+            code="graph_not_found",
+        ) from None
+
+
+def _unfinished(store: ObjectStore) -> FormatError:
+    return FormatError(
+        f"the graph at {store.uri} was never finished: its stamp is there, but '{MAIN}' has no entry; "
+        "run init there again",
+        code="init_unfinished",
+    )
 
 
 def _check_fence(parts: Parts, stamp: Stamp) -> None:

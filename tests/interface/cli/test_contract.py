@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.table import ALIASES, BY_PATH, DEPRECATED
+from omnigraph.cli.table import ALIASES, BY_PATH, COMMANDS, DEPRECATED
 from omnigraph.cli.words import parser_of
 from omnigraph.testing.command_line import Run
 
@@ -209,6 +209,22 @@ def test_the_short_spelling_of_a_query_and_the_choices_of_modes_and_formats_stay
     assert flag_of(parser_for("query"), "-e").dest == flag_of(parser_for("query"), "--query-string").dest
     assert flag_of(parser_for("load"), "--mode").choices == ("overwrite", "append", "merge")
     assert flag_of(parser_for("query"), "--format").choices == ("table", "kv", "csv", "jsonl", "json")
+
+
+# What answers with something that is no document of ours, whoever asks.
+NO_DOCUMENT = {
+    "blob get": "the bytes of the blob",
+    "shell": "a conversation",
+    "mcp": "a conversation, in the protocol of agents",
+    "demo": "a tour, to be read",
+    "completion": "a script for a shell",
+}
+
+
+@pytest.mark.parametrize("words", [entry.name for entry in COMMANDS])
+def test_every_command_whose_answer_is_a_document_gives_it_as_json(words: str) -> None:
+    offered = {spelled for action in parser_for(words)._actions for spelled in action.option_strings}
+    assert ("--json" in offered) is (words not in NO_DOCUMENT)
 
 
 def test_old_spellings_lead_to_the_commands_of_today() -> None:

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import read_text
+from omnigraph.cli.arguments import add_json, read_text
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.errors import NotFoundError
@@ -18,16 +18,16 @@ def _validate(call: Call) -> int:
             "the cluster has no policies" if graph is None else f"there is no policy for graph '{graph}'",
             code="policy_not_found",
         )
-    for each in found:
-        policy = each.policy()
-        call.say(f"policy valid: bundle '{each.name}' [{len(policy.rules.actors)} actors]")
-    return 0
+    told = [{"bundle": each.name, "actors": len(each.policy().rules.actors)} for each in found]
+    lines = (f"policy valid: bundle '{each['bundle']}' [{each['actors']} actors]" for each in told)
+    return call.show({"ok": True, "policies": told}, *lines)
 
 
 def _test_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tests", metavar="FILE", required=True, help="the cases: who asks for what, and what to expect"
     )
+    add_json(parser)
 
 
 def _test(call: Call) -> int:
@@ -46,8 +46,7 @@ def _test(call: Call) -> int:
         return policy.decide(case.actor, case.action, case.branch, case.target_branch, graph=graph or "")
 
     run_cases(cases, decide)
-    call.say(f"policy tests passed: {len(cases)} cases")
-    return 0
+    return call.show({"ok": True, "cases": len(cases)}, f"policy tests passed: {len(cases)} cases")
 
 
 def _explain_arguments(parser: ArgumentParser) -> None:
@@ -55,6 +54,7 @@ def _explain_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--action", metavar="ACTION", required=True, help="for what, like change")
     parser.add_argument("--branch", metavar="BRANCH", help="where")
     parser.add_argument("--target-branch", metavar="BRANCH", help="which branch would be made, changed or deleted")
+    add_json(parser)
 
 
 def _explain(call: Call) -> int:
@@ -75,14 +75,11 @@ def _explain(call: Call) -> int:
         "matched_rule": decision.matched_rule_id,
         "message": decision.text,
     }
-    for key, value in told.items():
-        if value is not None:
-            call.say(f"{key}: {value}")
-    return 0
+    return call.show(told, *(f"{key}: {value}" for key, value in told.items() if value is not None))
 
 
 COMMANDS = {
-    "validate": Command(_validate, examples="  omnigraph policy validate --cluster ./brain"),
+    "validate": Command(_validate, add_json, "  omnigraph policy validate --cluster ./brain"),
     "test": Command(_test, _test_arguments, "  omnigraph policy test --cluster ./brain --tests policy.tests.yaml"),
     "explain": Command(
         _explain,

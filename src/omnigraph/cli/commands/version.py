@@ -1,13 +1,13 @@
 """`omnigraph version`."""
 
+from omnigraph.cli.arguments import add_json
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
-from omnigraph.version import version_lines
+from omnigraph.version import INTERNAL_SCHEMA, VERSION, version_lines
 
 
 def _run(call: Call) -> int:
-    call.say(version_lines())
-    return 0
+    return call.show({"version": VERSION, "internal_schema_version": INTERNAL_SCHEMA}, version_lines())
 
 
-COMMANDS = {"": Command(_run, examples="  omnigraph version")}
+COMMANDS = {"": Command(_run, add_json, "  omnigraph version")}

@@ -179,7 +179,8 @@ def _read(
 
 def _loaded(body: bytes, *, what: str, path: str) -> dict[str, Any]:
     try:
-        found = json.loads(body)
+        # Decoded here: from bytes, it would guess at an encoding and complain of that one.
+        found = json.loads(body.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as fault:
         raise FormatError(f"the {what} {path} is not readable JSON: {fault}", path=path) from fault
     if not isinstance(found, dict):

@@ -7,6 +7,7 @@ from enum import StrEnum
 class FindingKind(StrEnum):
     """What an object is."""
 
+    STAMP = "format stamp"
     ENTRY = "log entry"
     HINT = "hint"
     CHECKPOINT = "checkpoint"

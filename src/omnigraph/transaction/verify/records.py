@@ -8,7 +8,7 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, StoreError
 from omnigraph.storage.records.change_file import read_change_file
-from omnigraph.storage.records.read import read_footprint
+from omnigraph.storage.records.read import read_footprint, read_stamp
 from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
@@ -53,6 +53,31 @@ class CheckedLog:
         return next((life for life in lives if life is not None), 1)
 
 
+def stamp_findings(parts: Parts) -> Iterator[Finding]:
+    """What is wrong with the file that says which format the graph has.
+
+    Raises:
+        FormatError: the format is newer than this release.
+    """
+    try:
+        read_stamp(parts.store.get(paths.STAMP), path=paths.absolute(parts.store, paths.STAMP))
+    except (ObjectNotFound, FormatError, UnavailableError) as fault:
+        _refuse_newer(fault)
+        yield Finding(
+            FindingKind.STAMP,
+            paths.STAMP,
+            f"the format stamp cannot be read, and no graph opens without it: {fault.message}",
+            Loss.CONTENT,
+            certain=isinstance(fault, ObjectNotFound | FormatError),
+        )
+
+
+def _refuse_newer(fault: GraphError) -> None:
+    """What a newer release wrote is no damage, however little this one can make of it."""
+    if fault.code == "format_newer":
+        raise fault
+
+
 def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
     """Read every entry of a log by itself; checkpoints are not believed.
 
@@ -75,6 +100,7 @@ def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
         try:
             found = parts.log.read(branch, number)
         except (FormatError, UnavailableError) as fault:
+            _refuse_newer(fault)
             log.unreadable[number] = fault
             continue
         if found is None and number < floor:

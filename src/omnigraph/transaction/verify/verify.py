@@ -17,7 +17,14 @@ from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
-from omnigraph.transaction.verify.records import CheckedLog, entry_findings, intent_findings, log_findings, read_log
+from omnigraph.transaction.verify.records import (
+    CheckedLog,
+    entry_findings,
+    intent_findings,
+    log_findings,
+    read_log,
+    stamp_findings,
+)
 from omnigraph.transaction.verify.tables import TableCheck
 
 
@@ -43,13 +50,15 @@ def verify(
 
     Raises:
         NotFoundError: there is no such branch.
+        FormatError: the graph is newer than this release, which cannot judge it.
         UnavailableError: the store cannot be listed.
     """
+    found = [*stamp_findings(parts)]
     names = parts.log.branch_names() if branch is None else [paths.branch_name(branch)]
     logs = [read_log(parts, name, held.get(name, ())) for name in names]
     if branch is not None and not logs[0].entries and not logs[0].unreadable:
         raise NotFoundError(f"branch '{branch}' not found", code="branch_not_found", branch=branch)
-    found: list[Finding] = [*intent_findings(parts)]
+    found += intent_findings(parts)
     pins: dict[str, dict[Pin, list[Affected]]] = {}
     for log in logs:
         found += log_findings(parts, log)

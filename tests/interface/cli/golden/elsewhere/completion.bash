@@ -35,7 +35,7 @@ _omnigraph() {
       "schema") words="show plan apply" ;;
       "tag") words="create list show delete" ;;
       "viz") words="schema query diff history" ;;
-      "init") words="--schema --force --quiet --debug -v --version -h --help" ;;
+      "init") words="--schema --force --json --quiet --debug -v --version -h --help" ;;
       "load") words="--data --mode --branch --from --type --edge --from-column --to-column --format --rejects --max-rejects --dry-run --prune-previous --engine --master --spark-conf --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "export") words="--branch --commit --tag --at --number --type --format --out --files --json --as --store --server --graph --profile --debug -v --version -h --help" ;;
       "blob get") words="--branch --snapshot --uri --offset --length --out --store --server --graph --profile --debug -v --version -h --help" ;;
@@ -44,12 +44,12 @@ _omnigraph() {
       "mutate") words="--query -e --query-string --params --params-file --branch --if-commit --message --idempotency-key --prune-previous --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "explain") words="--query -e --query-string --params --params-file --branch --json --store --server --graph --profile --debug -v --version -h --help" ;;
       "lint") words="--query --schema --json --store --cluster --graph --profile --debug -v --version -h --help" ;;
-      "branch create") words="--from --commit --tag --at --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
+      "branch create") words="--from --commit --tag --at --number --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "branch list") words="--uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "branch delete") words="--uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "branch merge") words="--into --delete-branch --prune-previous --preview --by --prefer --resolve --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "diff") words="--stat --kind --type --op --engine --uri --json --store --server --graph --profile --debug -v --version -h --help" ;;
-      "tag create") words="--branch --commit --at --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
+      "tag create") words="--branch --commit --at --number --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "tag list") words="--uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "tag show") words="--uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "tag delete") words="--uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
@@ -89,9 +89,9 @@ _omnigraph() {
       "cluster refresh") words="--config --json --debug -v --version -h --help" ;;
       "cluster approve") words="--config --json --as --debug -v --version -h --help" ;;
       "cluster force-unlock") words="--config --json --debug -v --version -h --help" ;;
-      "policy validate") words="--cluster --graph --profile --debug -v --version -h --help" ;;
-      "policy test") words="--tests --cluster --graph --profile --debug -v --version -h --help" ;;
-      "policy explain") words="--actor --action --branch --target-branch --cluster --graph --profile --debug -v --version -h --help" ;;
+      "policy validate") words="--json --cluster --graph --profile --debug -v --version -h --help" ;;
+      "policy test") words="--tests --json --cluster --graph --profile --debug -v --version -h --help" ;;
+      "policy explain") words="--actor --action --branch --target-branch --json --cluster --graph --profile --debug -v --version -h --help" ;;
       "queries validate") words="--json --cluster --graph --profile --debug -v --version -h --help" ;;
       "queries list") words="--json --cluster --graph --profile --debug -v --version -h --help" ;;
       "demo") words="--small --debug -v --version -h --help" ;;
@@ -103,7 +103,7 @@ _omnigraph() {
       "profile list") words="--json --debug -v --version -h --help" ;;
       "profile show") words="--json --debug -v --version -h --help" ;;
       "completion") words="--debug -v --version -h --help" ;;
-      "version") words="--debug -v --version -h --help" ;;
+      "version") words="--json --debug -v --version -h --help" ;;
     esac ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
