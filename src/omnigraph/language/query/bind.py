@@ -12,9 +12,9 @@ from omnigraph.language.query.bind_pattern import PatternBinder
 from omnigraph.language.query.bind_return import ReturnBinder
 from omnigraph.language.query.format import format_parameter_type
 from omnigraph.language.query.scope import Context
-from omnigraph.language.query.suggest import hint_for
 from omnigraph.language.text import Source
 from omnigraph.model.schema import Schema
+from omnigraph.model.suggest import hint_for
 from omnigraph.model.types import INTEGER_SCALARS, PropertyType, Scalar
 
 RESERVED_PARAMETER = "__nanograph_now"

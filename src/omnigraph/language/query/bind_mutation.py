@@ -11,9 +11,9 @@ from omnigraph.language.plan.expressions import TARGET, End, Expression
 from omnigraph.language.query import bind_values, syntax
 from omnigraph.language.query.bind_expression import ExpressionBinder
 from omnigraph.language.query.scope import Context
-from omnigraph.language.query.suggest import hint_for
 from omnigraph.language.text import Span
 from omnigraph.model.schema import EdgeType, EntityType, NodeType, Property
+from omnigraph.model.suggest import hint_for
 from omnigraph.model.types import PropertyType
 
 _ENDS = {end.value: end for end in End}

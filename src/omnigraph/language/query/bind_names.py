@@ -9,8 +9,8 @@ from omnigraph.language.query import syntax
 from omnigraph.language.query.bind_expression import ExpressionBinder
 from omnigraph.language.query.bind_search import SearchBinder
 from omnigraph.language.query.scope import Context, EdgeVariable, NodeVariable, PathVariable, Scope
-from omnigraph.language.query.suggest import hint_for
 from omnigraph.model.schema import EdgeType, NodeType
+from omnigraph.model.suggest import hint_for
 
 _SYSTEM_NAMES = ("id", "from", "to", "src", "dst")
 

@@ -17,7 +17,7 @@ from omnigraph.language.query import bind_values, syntax
 from omnigraph.language.query.bind_names import ReadExpressions
 from omnigraph.language.query.bind_traversal import TraversalBinder
 from omnigraph.language.query.scope import ANONYMOUS, Bound, Context, EdgeVariable, NodeVariable, PathVariable, Scope
-from omnigraph.language.query.suggest import hint_for
+from omnigraph.model.suggest import hint_for
 
 
 class PatternBinder:

@@ -21,8 +21,8 @@ from omnigraph.language.query import syntax
 from omnigraph.language.query.bind_names import ReadExpressions
 from omnigraph.language.query.format import format_expression
 from omnigraph.language.query.scope import Context, Scope
-from omnigraph.language.query.suggest import hint_for
 from omnigraph.language.text import Span
+from omnigraph.model.suggest import hint_for
 from omnigraph.model.types import PropertyType, Scalar
 
 _UNORDERABLE = (

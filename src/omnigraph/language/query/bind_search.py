@@ -8,7 +8,7 @@ from omnigraph.language.plan.expressions import Expression
 from omnigraph.language.plan.walk import variables
 from omnigraph.language.query import syntax
 from omnigraph.language.query.scope import Context, EdgeVariable, NodeVariable, Scope
-from omnigraph.language.query.suggest import hint_for
+from omnigraph.model.suggest import hint_for
 from omnigraph.model.types import INTEGER_SCALARS, PropertyType
 
 RRF_K_DEFAULT = 60

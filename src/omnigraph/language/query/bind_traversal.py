@@ -5,8 +5,8 @@ from omnigraph.language.plan import pattern
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.language.query import syntax
 from omnigraph.language.query.scope import ANONYMOUS, Context, EdgeVariable, NodeVariable, PathVariable, Scope
-from omnigraph.language.query.suggest import hint_for
 from omnigraph.model.schema import EdgeType
+from omnigraph.model.suggest import hint_for
 
 _Clause = syntax.Traversal | syntax.Shortest
 

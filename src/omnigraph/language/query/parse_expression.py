@@ -12,8 +12,8 @@ from omnigraph.errors import ParseError
 from omnigraph.language import lexer
 from omnigraph.language.lexer import Cursor
 from omnigraph.language.query import syntax
-from omnigraph.language.query.suggest import hint_for
 from omnigraph.language.text import Span
+from omnigraph.model.suggest import hint_for
 
 _COMPARISONS = {op.value: op for op in syntax.ComparisonOp}
 _COMPARISON_SIGNS = frozenset(sign for sign in _COMPARISONS if not sign[0].isalpha())
