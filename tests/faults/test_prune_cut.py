@@ -13,12 +13,11 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.kinds import next_write, opened
 from omnigraph.testing.operations import PERSON
-from omnigraph.testing.sweeping import kept_entries, needless_files
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.testing.sweeping import AT_ONCE, needless_files, readable
+from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import WriteOptions, write
 
-AT_ONCE = Settings(durability="process", protection_s=0, log_cut_s=0, stale_s=0)
 NOTED = Settings(durability="process", protection_s=0, log_cut_s=0, stale_s=0, intent_rows_min=0)
 FAULTS = [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.FAIL_BEFORE, Fault.LOSE_ANSWER]
 
@@ -59,13 +58,6 @@ def check(cut: Cut) -> bool:
     assert {key: after[key] for key in kept} == kept, cut.where
     assert op.rows_of(fresh, PERSON) == rows, cut.where
     return marked
-
-
-def readable(parts: Parts) -> dict[tuple[str, int], object]:
-    return {
-        (entry.branch, entry.number): {key: op.rows_at(parts, key, entry) for key in entry.tables}
-        for entry in kept_entries(parts)
-    }
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -70,7 +70,7 @@ def names(graph: Graph) -> set[str]:
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
-@pytest.mark.parametrize("length", [0, 1, 4, 9])
+@pytest.mark.parametrize("length", [1, 9])
 def test_nothing_is_done_through_a_handle_whose_graph_was_replaced(
     act: Callable[[Graph], object], length: int, root: Path, stale: Graph
 ) -> None:

@@ -14,12 +14,9 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.kinds import SIDE, next_write, opened
 from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.races import once
-from omnigraph.testing.sweeping import kept_entries, needless_files
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.testing.sweeping import AT_ONCE, needless_files, readable
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import write
-
-AT_ONCE = Settings(durability="process", protection_s=0, log_cut_s=0, stale_s=0)
 
 
 @pytest.fixture
@@ -46,13 +43,6 @@ def sweeping(store: FaultyStore) -> None:
     parts = opened(store, settings=AT_ONCE)
     parts.clock.sleep(10)
     sweep(parts, older_than_s=0)
-
-
-def readable(parts: Parts) -> dict[tuple[str, int], object]:
-    return {
-        (entry.branch, entry.number): {key: op.rows_at(parts, key, entry) for key in entry.tables}
-        for entry in kept_entries(parts)
-    }
 
 
 def check(cut: Cut, before: dict[tuple[str, int], object]) -> None:

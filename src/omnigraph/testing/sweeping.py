@@ -6,10 +6,19 @@ For a graph that nobody writes meanwhile. It knows nothing of candidates, ages, 
 import re
 
 from omnigraph.branch import tags
-from omnigraph.model.commit import CommitKind, Record
+from omnigraph.branch.sweep.sweep import sweep
+from omnigraph.branch.sweep.worklist import Swept
+from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import derived, paths
+from omnigraph.testing import operations as op
+from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.transaction.log import Log
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.root import open_root
+from omnigraph.transaction.write import WriteOptions, write
+
+AT_ONCE = Settings(durability="process", protection_s=0, log_cut_s=0, stale_s=0)
+"""With which nothing has to grow old first."""
 
 # What a sweep has nothing to do with, and what may stay whatever is kept.
 _NEVER_SWEPT = re.compile(
@@ -96,3 +105,62 @@ def needless_files(parts: Parts) -> list[str]:
 
     stores = [parts.store] if parts.store is parts.table_files else [parts.store, parts.table_files]
     return sorted(listed.path for store in stores for listed in store.list("") if not is_needed(listed.path))
+
+
+def readable(parts: Parts) -> dict[tuple[str, int], object]:
+    """Everything that every kept entry shows.
+
+    Args:
+        parts (Parts): of the graph.
+
+    Returns:
+        dict[tuple[str, int], object]: the rows of each type, by branch and number of the entry.
+    """
+    return {
+        (entry.branch, entry.number): {key: op.rows_at(parts, key, entry) for key in entry.tables}
+        for entry in kept_entries(parts)
+    }
+
+
+def grow(parts: Parts, *, branch: str = MAIN, times: int = 5, options: WriteOptions | None = None) -> Record:
+    """Write a few commits in which deletion vectors and data files come and go.
+
+    Args:
+        parts (Parts): of the graph.
+        branch (str): where.
+        times (int): how many.
+        options (WriteOptions | None): of each.
+
+    Returns:
+        Record: the last.
+    """
+    for number in range(times):
+        # Of rows written together, some are replaced and then the others.
+        rows = {"a": number, "b": number} if number % 3 == 0 else {"a": number}
+        receipt = write(parts, branch, op.upsert_many({op.PERSON: rows}), options)
+    assert receipt.entry is not None
+    return receipt.entry
+
+
+def swept(parts: Parts) -> Swept:
+    """Sweep, and see that the right files are left, that all of it is readable, and that nothing is left to do.
+
+    Args:
+        parts (Parts): of the graph.
+
+    Returns:
+        Swept: what the first sweep did.
+
+    Raises:
+        AssertionError: something is not as it should be.
+    """
+    before = readable(parts)
+    done = sweep(parts, older_than_s=0)
+    assert not done.errors
+    assert needless_files(parts) == []
+    fresh = open_root(parts.store, settings=AT_ONCE, clock=ManualClock())
+    after = readable(fresh)
+    assert {key: after[key] for key in before} == before
+    again = sweep(fresh, older_than_s=0)
+    assert [file.path for file in again.deleted] == []
+    return done

@@ -1,0 +1,221 @@
+"""What those at work hold stays; and where something cannot be read, nothing is deleted on a guess."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from omnigraph import limits
+from omnigraph.branch import branches
+from omnigraph.branch.sweep.files import FileKind
+from omnigraph.branch.sweep.sweep import sweep
+from omnigraph.branch.sweep.worklist import Verdict
+from omnigraph.errors import FormatError, UnavailableError
+from omnigraph.failpoints import Failpoint, armed
+from omnigraph.model.commit import MAIN, Pin
+from omnigraph.storage import paths
+from omnigraph.storage.object_stores.forwarding import RequestKind
+from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.testing import operations as op
+from omnigraph.testing.faults import Fault
+from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.interrupted import interrupt, move_to_another_host, noted_intents
+from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.operations import PERSON
+from omnigraph.testing.sweeping import AT_ONCE, grow, readable, swept
+from omnigraph.transaction.leases import leased
+from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.root import open_root
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FaultyStore:
+    return FaultyStore(LocalStore(tmp_path, durability=Durability.PROCESS))
+
+
+@pytest.fixture
+def parts(store: FaultyStore) -> Parts:
+    return op.new_graph(store, settings=AT_ONCE, clock=ManualClock())
+
+
+def test_a_lease_holds_a_commit_that_was_pruned_until_it_is_given_back(parts: Parts) -> None:
+    entry = grow(parts, times=2)
+    with leased(parts, entry, 60):
+        grow(parts)
+        prune(parts, MAIN, Policy(keep=1, now=True))
+        sweep(parts, older_than_s=0)
+        assert op.rows_at(parts, PERSON, entry)["a"] == 1
+        fresh = open_root(parts.store, settings=AT_ONCE, clock=ManualClock())
+        assert op.rows_at(fresh, PERSON, entry)["a"] == 1
+
+    swept(parts)
+    assert parts.log.read(MAIN, entry.number) is None
+
+
+def test_the_lease_of_a_dead_holder_runs_out(parts: Parts) -> None:
+    entry = grow(parts, times=2)
+    lease = {"format": 1, "id": "dead", "branch": MAIN, "number": entry.number, "commit": entry.commit, "seconds": 0.0}
+    parts.store.put(paths.lease("dead"), json.dumps(lease).encode())
+    grow(parts)
+    prune(parts, MAIN, Policy(keep=1, now=True))
+
+    done = swept(parts)
+
+    assert done.files_by_kind[FileKind.LEASE] == 1
+
+
+def test_a_job_that_stages_under_a_lease_keeps_its_files(parts: Parts) -> None:
+    entry = grow(parts)
+    path = f"{entry.tables[PERSON].table}/data/staged-by-a-task.lance"
+    with leased(parts, entry, 60, stages=True):
+        parts.store.put(path, b"x")
+        assert path not in {file.path for file in sweep(parts, older_than_s=0).deleted}
+
+    assert path in {file.path for file in swept(parts).deleted}
+
+
+def test_files_and_the_base_of_an_interrupted_write_elsewhere_stay_until_it_is_ended(parts: Parts) -> None:
+    slow = open_root(
+        parts.store, settings=Settings(durability="process", protection_s=0, log_cut_s=0), clock=ManualClock()
+    )
+    grow(parts)
+    intent = interrupt(parts, op.insert(PERSON, {"x": 1}))
+    move_to_another_host(parts, intent)
+    staged = {listed.path for listed in parts.store.list("nodes/")}
+
+    done = sweep(slow, older_than_s=0)
+
+    assert noted_intents(parts) == [intent]
+    assert {file.path for file in done.deleted if file.kind is not FileKind.TRANSACTION} & staged == set()
+    assert open_root(parts.store, settings=AT_ONCE, clock=ManualClock()).log.live_head(MAIN).recovery is not None
+    assert op.rows_of(parts, PERSON)["x"] == 1
+
+
+@pytest.mark.parametrize("moment", [Failpoint.SWEEP_LISTED, Failpoint.SWEEP_ROOTS_READ])
+def test_an_intent_that_appears_while_a_sweep_runs_is_seen(moment: Failpoint, parts: Parts) -> None:
+    slow = open_root(
+        parts.store, settings=Settings(durability="process", protection_s=0, log_cut_s=0), clock=ManualClock()
+    )
+    grow(parts)
+    intents: list[str] = []
+
+    def begin() -> None:
+        if not intents:
+            intents.append(interrupt(parts, op.insert(PERSON, {"x": 1})))
+            move_to_another_host(parts, intents[0])
+
+    with armed(moment, begin):
+        sweep(slow, older_than_s=0)
+
+    assert noted_intents(parts) == intents
+    assert open_root(parts.store, settings=AT_ONCE, clock=ManualClock()).log.live_head(MAIN).recovery is not None
+    assert op.rows_of(parts, PERSON)["x"] == 1
+
+
+# -- when something cannot be read ------------------------------------------------------------------------------------
+
+
+def destroyed_version(parts: Parts) -> str:
+    table = parts.log.live_head("side").tables[PERSON]
+    path = f"{table.table}/_versions/d{table.version}.manifest"
+    parts.store.delete(path)
+    return path
+
+
+def damaged_entry(parts: Parts) -> str:
+    path = paths.entry("side", 2)
+    parts.store.put(path, b"{")
+    return path
+
+
+def damaged_tag(parts: Parts) -> str:
+    path = paths.tag_entry("bad", 1)
+    parts.store.put(path, b"{")
+    return path
+
+
+def damaged_lease(parts: Parts) -> str:
+    path = paths.lease("bad")
+    parts.store.put(path, b"{")
+    return path
+
+
+def damaged_intent(parts: Parts) -> str:
+    path = paths.intent("01KDVDNA00AAAAAAAAAAAAAAAA")
+    parts.store.put(path, b"{")
+    return path
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [destroyed_version, damaged_entry, damaged_tag, damaged_lease, damaged_intent],
+    ids=lambda each: each.__name__,
+)
+def test_a_sweep_that_cannot_read_what_is_needed_deletes_nothing(damage: Callable[[Parts], str], parts: Parts) -> None:
+    grow(parts)
+    branches.create(parts, "side")
+    grow(parts, branch="side", times=2)
+    prune(parts, MAIN, Policy(keep=1, now=True))
+    damage(parts)
+    fresh = open_root(parts.store, read_only=True, settings=AT_ONCE, clock=ManualClock())
+    before = {listed.path for listed in parts.store.list("") if not listed.path.startswith(paths.LOGS)}
+
+    with pytest.raises(FormatError) as caught:
+        sweep(replace(fresh, read_only=False), older_than_s=0)
+
+    assert {listed.path for listed in parts.store.list("") if not listed.path.startswith(paths.LOGS)} >= before
+    if damage is destroyed_version:
+        assert "branch 'side'" in caught.value.message
+        assert PERSON not in caught.value.message
+        assert parts.log.live_head("side").tables[PERSON].table in caught.value.message
+
+
+@pytest.mark.parametrize(("silences", "is_told"), [(limits.STORE_RETRY_ATTEMPTS_MAX - 1, True), (99, False)])
+def test_a_version_that_cannot_be_read_at_once_is_asked_for_again_before_its_table_is_spared(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch, silences: int, *, is_told: bool
+) -> None:
+    grow(parts)
+    prune(parts, MAIN, Policy(keep=1, now=True))
+    silent, read = iter(range(silences)), Tables.files
+
+    def now_and_then(tables: Tables, pin: Pin) -> frozenset[str]:
+        if next(silent, None) is not None:
+            raise UnavailableError("the store does not answer")
+        return read(tables, pin)
+
+    monkeypatch.setattr(Tables, "files", now_and_then)
+    done = sweep(parts, older_than_s=0)
+
+    assert (done.of(Verdict.INDETERMINATE) == []) is is_told
+    assert any(file.kind is FileKind.DATA for file in done.deleted) is is_told
+
+
+def test_a_store_that_does_not_answer_ends_the_sweep_before_anything_is_deleted(
+    parts: Parts, store: FaultyStore
+) -> None:
+    grow(parts)
+    prune(parts, MAIN, Policy(keep=1, now=True))
+    store.arm(Fault.FAIL_BEFORE, times=1_000, kind=RequestKind.GET, path_part="/log/")
+
+    with pytest.raises(UnavailableError):
+        sweep(parts, older_than_s=0)
+    store.disarm()
+
+    assert readable(parts)
+    swept(parts)
+
+
+def test_a_file_that_cannot_be_deleted_is_told_and_stops_nothing_else(parts: Parts, store: FaultyStore) -> None:
+    grow(parts)
+    prune(parts, MAIN, Policy(keep=1, now=True))
+    store.arm(Fault.FAIL_BEFORE, kind=RequestKind.DELETE, path_part="/data/")
+
+    done = sweep(parts, older_than_s=0)
+
+    assert list(done.errors or ()) == [parts.log.live_head(MAIN).tables[PERSON].table]
+    assert len(done.deleted) == len(done.of(Verdict.ORPHAN)) - 1
+    swept(parts)
