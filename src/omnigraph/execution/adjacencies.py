@@ -27,7 +27,8 @@ from omnigraph.model.schema import DST, SRC
 _SECONDS_PER_LOOKUP, _SECONDS_PER_NODE_LOOKED_UP, _SECONDS_PER_EDGE_MADE = 2e-3, 1e-4, 5e-7
 # Neighbour and record, both ways.
 _BYTES_PER_EDGE = 16
-_ENDS = {Direction.OUT: (SRC,), Direction.IN: (DST,), Direction.BOTH: (SRC, DST)}
+# The columns that tell the ends from which edges are followed.
+ENDS = {Direction.OUT: (SRC,), Direction.IN: (DST,), Direction.BOTH: (SRC, DST)}
 
 
 class ExpandForm(StrEnum):
@@ -134,7 +135,7 @@ class Adjacencies:
                     direction,
                     lambda: InMemory(self.rows(edges, sources, targets, direction)),
                 )
-            if head is None and all(edges.table.is_indexed(end) for end in _ENDS[direction]):
+            if head is None and all(edges.table.is_indexed(end) for end in ENDS[direction]):
                 made_s = edges.numbering.size * _SECONDS_PER_EDGE_MADE
                 if self._may_still_look_up(edges, nodes, whole_s=made_s):
                     self._count("looked_up")

@@ -3,8 +3,12 @@
 An index only proposes: every row it names is judged by the whole condition again, so that no answer depends on it.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
 
 from omnigraph import limits
 from omnigraph.execution.arrays import Ordinals, once
@@ -12,7 +16,7 @@ from omnigraph.execution.columns import Columns
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression, Value
 from omnigraph.language.plan.walk import conjuncts
-from omnigraph.model.types import INTEGER_SCALARS, Scalar
+from omnigraph.model.types import FLOAT_SCALARS, INTEGER_BOUNDS, INTEGER_SCALARS, Scalar
 from omnigraph.storage.tables.addresses import as_addresses
 from omnigraph.storage.tables.table import ADDRESS, BuiltIndex, quoted
 
@@ -23,7 +27,9 @@ _PARTS = frozenset({"NGRAM"})
 _ROWS_WORTH = 1_000
 # The index over parts of texts knows those of three letters.
 _PART_LETTERS = 3
-_SMALL = 2**31
+# The filter language reads greater numbers, and smaller ones, as fractions.
+_WHOLE_MAX = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SIGNS = {
     ex.CompareOp.EQUAL: "=",
     ex.CompareOp.LESS: "<",
@@ -131,15 +137,48 @@ def _value(expression: Expression) -> Callable[[Mapping[str, Value]], Value] | N
 def _text(
     of: ex.Property, sign: str, value: Callable[[Mapping[str, Value]], Value]
 ) -> Callable[[Mapping[str, Value]], str | None]:
+    scalar = of.type.scalar
+
     def text(params: Mapping[str, Value]) -> str | None:
         given = value(params)
         if of.type.is_string and isinstance(given, str):
             if sign:
                 return f"`{of.name}` {sign} {quoted(given)}"
             return f"contains(`{of.name}`, {quoted(given)})" if len(given) >= _PART_LETTERS else None
-        if of.type.scalar is Scalar.BOOL and isinstance(given, bool) and sign == "=":
-            return f"`{of.name}` = {str(given).lower()}"
-        is_small = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < _SMALL
-        return f"`{of.name}` {sign} {given}" if of.type.scalar in INTEGER_SCALARS and is_small and sign else None
+        if scalar in FLOAT_SCALARS and isinstance(given, int | float) and not isinstance(given, bool):
+            return _about(of.name, sign, given, np.float32 if scalar is Scalar.F32 else np.float64)
+        literal = _literal(scalar, given)
+        return None if literal is None or (scalar is Scalar.BOOL and sign != "=") else f"`{of.name}` {sign} {literal}"
 
     return text
+
+
+def _literal(scalar: Scalar, given: Value) -> str | None:
+    """A value of a property's own type in the filter language; None where it is of another, or cannot be written."""
+    match given:
+        case bool():
+            return str(given).lower() if scalar is Scalar.BOOL else None
+        case int() if scalar in INTEGER_SCALARS:
+            least, most = INTEGER_BOUNDS[scalar]
+            return str(given) if max(least, -_WHOLE_MAX) <= given <= min(most, _WHOLE_MAX) else None
+        case datetime() if scalar is Scalar.DATETIME:
+            instant = (given - _EPOCH) // timedelta(milliseconds=1)
+            return f"arrow_cast({instant}, 'Timestamp(Millisecond, Some(\"UTC\"))')"
+        case date() if scalar is Scalar.DATE and not isinstance(given, datetime):
+            return f"date '{given.isoformat()}'"
+        case _:
+            return None
+
+
+def _about(name: str, sign: str, given: float, width: type[np.float32] | type[np.float64]) -> str | None:
+    """A comparison of fractions, one step wider than it is: zero has two signs, and a column may be less precise."""
+    with np.errstate(over="ignore"):  # a number too large for the column is endless, and has no bound
+        near = width(given)
+    wanted = []
+    if sign in ("=", ">", ">="):
+        wanted.append((">=", float(np.nextafter(near, width(-math.inf)))))
+    if sign in ("=", "<", "<="):
+        wanted.append(("<=", float(np.nextafter(near, width(math.inf)))))
+    if not wanted or not all(math.isfinite(bound) for _, bound in wanted):
+        return None
+    return " AND ".join(f"`{name}` {side} {bound!r}" for side, bound in wanted)

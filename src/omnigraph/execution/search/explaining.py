@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from omnigraph import limits
+from omnigraph.execution.adjacencies import ENDS
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.demand import kinds
 from omnigraph.execution.index_filter import chosen_filter, index_filters
@@ -39,6 +40,8 @@ def search_notes(pipeline: Iterable[Step], schema: Schema, rows_of: Callable[[st
     for step in everything:
         if isinstance(step, steps.Scan | steps.CountNodes):
             notes |= dict.fromkeys(_found(step, schema, rows_of))
+        elif isinstance(step, steps.Expand):
+            notes |= dict.fromkeys(_followed(step, rows_of(f"edge:{step.edge}")))
         for expression in _expressions(step):
             for part in parts(expression):
                 if isinstance(part, ex.Nearest):
@@ -84,6 +87,16 @@ def _found(step: steps.Scan | steps.CountNodes, schema: Schema, rows_of: Callabl
             for each in rows.table.indexes()
             if each.columns == (ID,)
         )
+
+
+def _followed(step: steps.Expand, edges: Columns) -> Iterator[str]:
+    if edges.numbering.size <= limits.READ_WHOLE_ROWS_MAX:
+        return
+    built = {each.columns: each for each in edges.table.indexes()}
+    found = [built[end,] for end in ENDS[step.direction] if (end,) in built]
+    if len(found) == len(ENDS[step.direction]):
+        named = " and ".join(f"{each.name} ({each.kind.upper()})" for each in found)
+        yield f"{step.edge}: edges of few nodes are found through {named}, of many through neighbours in memory"
 
 
 def _vectors(score: ex.Nearest, rows: Columns) -> str:
