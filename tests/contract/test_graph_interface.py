@@ -38,8 +38,20 @@ query books() {
   order { $b.isbn }
 }
 """
+AUTHORS = "query authors() { match { $a: Author } return { $a.name } order { $a.name } }"
 ADD = "query add($name: String) { insert Author { name: $name } }"
 PAGES = 'query pages($n: I32) { update Book set { pages: $n } where isbn = "0-1" }'
+# What a graph can be asked about a state; each is another before and after the writes of the test that uses it.
+EVERY_READ: dict[str, Callable[[Any, dict[str, Any]], object]] = {
+    "count": lambda graph, where: graph.count("Author", **where),
+    "query": lambda graph, where: graph.query(AUTHORS, **where).to_pylist(),
+    "stream": lambda graph, where: list(graph.stream(AUTHORS, **where)),
+    "export lines": lambda graph, where: sorted(b"".join(graph.export_lines(types=["Author"], **where)).splitlines()),
+    "export": lambda graph, where: graph.export(io.BytesIO(), types=["Author"], **where).rows,
+    "neighbourhood": lambda graph, where: len(graph.neighbourhood("Author", "Le Guin", **where).edges),
+    "blob": lambda graph, where: graph.blob("node", "Book", "0-1", "cover", **where).read(),
+    "snapshot": lambda graph, where: graph.snapshot(**where).commit,
+}
 # Either of two classes, which share their methods and no ancestor.
 AnyGraph = Any
 LOCAL: dict[str, Any] = {"engine": "local", "format": "jsonl"}
@@ -91,12 +103,56 @@ class GraphContract:
             graph.count("Author", branch=line),
             graph.count("Author", commit=before.commit),
             graph.count("Author", tag=f"tag-{line}"),
-            graph.snapshot(branch=line, number=before.number).count("Author"),
+            graph.count("Author", branch=line, number=before.number),
         ]
 
         assert counts == [3, 2, 2, 2]
         assert graph.snapshot(branch=line, at=made + timedelta(seconds=1)).commit == later.commit
         assert graph.query(BOOKS, commit=before.commit).branch is None
+
+    def test_every_read_takes_every_name_of_a_state(self, graph: AnyGraph, line: str) -> None:
+        before = graph.snapshot(branch=line)
+        graph.tags.create(f"read-{line}", branch=line)
+        graph.mutate(ADD, {"name": "Lem"}, branch=line)
+        graph.mutate('query q() { delete Wrote where year = 1974 }', branch=line)
+        cover = 'query q() { update Book set { cover: "base64:bmV3" } where isbn = "0-1" }'
+        last = graph.mutate(cover, branch=line)
+        then = datetime.fromtimestamp((graph.commits.show(before.commit).created_at_us + 1) / 1e6, UTC)
+        names: dict[str, dict[str, Any]] = {
+            "commit": {"commit": before.commit},
+            "number": {"branch": line, "number": before.number},
+            "tag": {"tag": f"read-{line}"},
+            "time": {"branch": line, "at": then},
+        }
+
+        for read in EVERY_READ.values():
+            now = read(graph, {"branch": line})
+            assert read(graph, {"branch": line, "number": last.number}) == now
+            assert {name: read(graph, where) for name, where in names.items()} == dict.fromkeys(
+                names, read(graph, {"commit": before.commit})
+            )
+            assert read(graph, {"commit": before.commit}) != now
+
+    def test_a_query_at_an_earlier_number_knows_the_types_of_then(self, graph: AnyGraph, line: str) -> None:
+        number = graph.snapshot(branch=line).number
+        graph.schema_apply(f"{SCHEMA}node Shelf {{ name: String @key }}\n", branch=line)
+        shelves = "query q() { match { $s: Shelf } return { $s.name } }"
+
+        assert graph.query(shelves, branch=line).to_pylist() == []
+        for ask in (graph.query, graph.explain, lambda *args, **where: list(graph.stream(*args, **where))):
+            with pytest.raises(errors.ParseError, match="unknown node type `Shelf`"):
+                ask(shelves, branch=line, number=number)
+
+    def test_a_number_beside_another_name_of_a_state_is_refused(self, graph: AnyGraph, line: str) -> None:
+        commit = graph.snapshot(branch=line).commit
+        for beside in ({"commit": commit}, {"tag": "t"}, {"branch": line, "at": "2026-01-01T00:00:00Z"}):
+            with pytest.raises(errors.InvalidRequestError):
+                graph.count("Author", number=1, **beside)
+        with pytest.raises(errors.NotFoundError, match="has no commit number 999"):
+            graph.count("Author", branch=line, number=999)
+        for wrong in ("1", 1.5, True):
+            with pytest.raises(errors.InvalidRequestError):
+                graph.query(BOOKS, branch=line, number=wrong)
 
     def test_a_stream_gives_the_same_rows(self, graph: AnyGraph, line: str) -> None:
         stream = graph.stream(BOOKS, branch=line)

@@ -85,6 +85,7 @@ class GraphQueries(OpenGraph):
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
@@ -97,6 +98,7 @@ class GraphQueries(OpenGraph):
             name (str | None): which query of the text; may be left out where there is only one.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
             limits (QueryLimits): what it may use.
@@ -110,13 +112,13 @@ class GraphQueries(OpenGraph):
             NotFoundError: there is no such branch or commit.
             LimitError: it needs more memory than it may use.
         """
-        if commit is None and tag is None and at is None:
+        if commit is None and number is None and tag is None and at is None:
             for _ in range(_NEWEST_LOOKS_MAX):
                 try:
                     return self._at_head(branch).query(query, params, name=name, limits=limits)
                 except ReclaimedError:
                     continue  # pruned and swept between the look at the head and the reading of rows
-        return self.snapshot(branch=branch, commit=commit, tag=tag, at=at).query(
+        return self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at).query(
             query, params, name=name, limits=limits
         )
 
@@ -128,6 +130,7 @@ class GraphQueries(OpenGraph):
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
@@ -140,6 +143,7 @@ class GraphQueries(OpenGraph):
             name (str | None): which query of the text; may be left out where there is only one.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
             limits (QueryLimits): what it may use; rows that were handed over do not count.
@@ -153,7 +157,7 @@ class GraphQueries(OpenGraph):
             NotFoundError: there is no such branch or commit.
             LimitError: it needs more memory than it may use; also later, when rows are asked for.
         """
-        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return snapshot.stream(query, params, name=name, limits=limits)
 
     def stats(self) -> EngineStats:
@@ -191,6 +195,7 @@ class GraphQueries(OpenGraph):
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> str:
@@ -201,6 +206,7 @@ class GraphQueries(OpenGraph):
             name (str | None): which query of the text; may be left out where there is only one.
             branch (str | None): against whose schema; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -211,7 +217,7 @@ class GraphQueries(OpenGraph):
             ParseError: the text is wrong.
             InvalidRequestError: there is no such query.
         """
-        return self.snapshot(branch=branch, commit=commit, tag=tag, at=at).explain(query, name=name)
+        return self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at).explain(query, name=name)
 
     def count(
         self,
@@ -219,6 +225,7 @@ class GraphQueries(OpenGraph):
         *,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> int:
@@ -228,6 +235,7 @@ class GraphQueries(OpenGraph):
             type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -237,4 +245,4 @@ class GraphQueries(OpenGraph):
         Raises:
             NotFoundError: there is no such type or branch.
         """
-        return self.snapshot(branch=branch, commit=commit, tag=tag, at=at).count(type_name)
+        return self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at).count(type_name)

@@ -12,7 +12,6 @@ from omnigraph.api.changes import ChangeFeed
 from omnigraph.api.commits import Commits
 from omnigraph.api.graph_queries import GraphQueries
 from omnigraph.api.neighbourhood import Neighbourhood
-from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.spark import GraphSpark
 from omnigraph.api.tags import Tags
 from omnigraph.branch.points import Instant
@@ -54,6 +53,7 @@ class GraphReads(GraphQueries):
         limit: int = NEIGHBOURHOOD_NODES,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Neighbourhood:
@@ -68,6 +68,7 @@ class GraphReads(GraphQueries):
                 many edges does not hide the others.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -78,7 +79,7 @@ class GraphReads(GraphQueries):
             NotFoundError: there is no such type, node or branch.
             InvalidRequestError: it is an edge type, or a bound is out of range.
         """
-        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return snapshot.neighbourhood(type_name, entity_id, edges=edges, depth=depth, limit=limit)
 
     def export_arrow(
@@ -87,6 +88,7 @@ class GraphReads(GraphQueries):
         *,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
         columns: Sequence[str] | None = None,
@@ -97,6 +99,7 @@ class GraphReads(GraphQueries):
             type_name (str): a node type, else an edge type; or a type key.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
             columns (Sequence[str] | None): which; all by default.
@@ -107,25 +110,38 @@ class GraphReads(GraphQueries):
         Raises:
             NotFoundError: there is no such type, column or branch.
         """
-        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return snapshot.export_arrow(type_name, columns=columns)
 
-    def lance_table(self, type_name: str, *, branch: str = MAIN_BRANCH) -> Any:  # noqa: ANN401  (see Snapshot)
-        """The table of a type at the head of a branch, as Lance itself opens it.
+    def lance_table(
+        self,
+        type_name: str,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        number: int | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> Any:  # noqa: ANN401  (see Snapshot)
+        """The table of a type at one commit, as Lance itself opens it.
 
         Read from it only: Lance's `cleanup_old_versions` on it would delete files that commits still need.
 
         Args:
             type_name (str): a node type, else an edge type; or a type key.
-            branch (str): at whose head.
+            branch (str | None): at whose head; `main` by default.
+            commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
+            tag (str | None): at the commit of this tag instead.
+            at (datetime | str | None): the branch as it was at this time.
 
         Returns:
             lance.LanceDataset: for reading.
 
         Raises:
-            NotFoundError: there is no such type or branch.
+            NotFoundError: there is no such type, branch, commit or tag.
         """
-        return self.snapshot(branch=branch).lance_table(type_name)
+        return self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at).lance_table(type_name)
 
     # -- blobs --------------------------------------------------------------------------------------------------------
 
@@ -138,6 +154,7 @@ class GraphReads(GraphQueries):
         *,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Blob:
@@ -150,6 +167,7 @@ class GraphReads(GraphQueries):
             property (str): which of its properties.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -160,7 +178,7 @@ class GraphReads(GraphQueries):
             InvalidRequestError: there is no such type or property, or it holds no blobs.
             NotFoundError: there is no such branch, commit or entity, or it has no value there.
         """
-        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return blob_of(self._parts, snapshot, entity=entity, type_name=type_name, id=id, property=property)
 
     # -- export -------------------------------------------------------------------------------------------------------
@@ -174,6 +192,7 @@ class GraphReads(GraphQueries):
         files: int | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Exported:
@@ -189,6 +208,7 @@ class GraphReads(GraphQueries):
                 all of them, one after the other, are those of one file. None for one file in this process.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -200,7 +220,7 @@ class GraphReads(GraphQueries):
             AlreadyExistsError: the folder is there already.
             NotFoundError: there is no such branch, commit or tag.
         """
-        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return exporting.export(self._open(), snapshot, to, format=format, types=types, files=files)
 
     def export_lines(
@@ -209,6 +229,7 @@ class GraphReads(GraphQueries):
         types: Iterable[str] | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Iterator[pa.Buffer]:
@@ -218,6 +239,7 @@ class GraphReads(GraphQueries):
             types (Iterable[str] | None): names of types; all by default.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -228,7 +250,7 @@ class GraphReads(GraphQueries):
             InvalidRequestError: an unknown type.
             NotFoundError: there is no such branch, commit or tag.
         """
-        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return exporting.lines(self._open(), snapshot, types=types)
 
     # -- Spark --------------------------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ class GraphSpark:
         where: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Any:
@@ -72,6 +73,7 @@ class GraphSpark:
             where (str | None): a condition in SQL which the scan itself judges: of other rows nothing is read.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -81,7 +83,7 @@ class GraphSpark:
         Raises:
             NotFoundError: there is no such type, branch, commit or tag.
         """
-        record = entry_at(self._parts, Point(branch=branch, commit=commit, tag=tag, at=at))
+        record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
         key = _type_key(self._schemas.of(record.schema).schema, type_name)
         return self._reader(record)(key, columns, where)
 
@@ -91,6 +93,7 @@ class GraphSpark:
         prefix: str = "",
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> dict[str, str]:
@@ -100,6 +103,7 @@ class GraphSpark:
             prefix (str): goes before the names of types.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -109,7 +113,7 @@ class GraphSpark:
         Raises:
             NotFoundError: there is no such branch, commit or tag.
         """
-        record = entry_at(self._parts, Point(branch=branch, commit=commit, tag=tag, at=at))
+        record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
         names = _module("frames").view_names(self._schemas.of(record.schema).schema)
         read = self._reader(record)
         for key, name in names.items():
@@ -122,6 +126,7 @@ class GraphSpark:
         *,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Any:
@@ -133,6 +138,7 @@ class GraphSpark:
             text (str): the query. An edge type named like a node type has the ending `_edge`.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -143,7 +149,7 @@ class GraphSpark:
             NotFoundError: there is no such branch, commit or tag.
             InvalidRequestError: it is no query.
         """
-        record = entry_at(self._parts, Point(branch=branch, commit=commit, tag=tag, at=at))
+        record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
         frames = _module("frames")
         names = frames.view_names(self._schemas.of(record.schema).schema)
         return frames.query_frame(self.session(), place_of(self._parts.tables), record, names, text)
@@ -275,6 +281,7 @@ class GraphSpark:
         edges: Sequence[str] | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> "Analytics":
@@ -285,6 +292,7 @@ class GraphSpark:
                 the types that these edges leave or reach.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -295,7 +303,7 @@ class GraphSpark:
             InvalidRequestError: there is no such edge type.
             NotFoundError: there is no such branch, commit or tag.
         """
-        record = entry_at(self._parts, Point(branch=branch, commit=commit, tag=tag, at=at))
+        record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
         schema = self._schemas.of(record.schema).schema
         read = self._reader(record)
         subject = _module("analytics.run").subject(schema, lambda key, columns: read(key, columns, None), edges)

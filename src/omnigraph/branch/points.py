@@ -56,7 +56,7 @@ def entry_at(parts: Parts, point: Point) -> Record:
         NotFoundError: there is no such branch, number, commit or tag, or nothing was there at that time.
         InvalidRequestError: two things are named of which one would do, or the time is none.
     """
-    _refuse_what_names_nothing(point)
+    check_point(point)
     if point.commit is not None:
         return _still_there(parts, of_commit(parts, point.commit))
     if point.tag is not None:
@@ -176,7 +176,12 @@ def instant_us(at: Instant) -> int:
     return (aware - EPOCH) // _MICROSECOND
 
 
-def _refuse_what_names_nothing(point: Point) -> None:
+def check_point(point: Point) -> None:
+    """Refuse what names no state, before anybody looks for it.
+
+    Raises:
+        InvalidRequestError: two things are named of which one would do, or one is of the wrong kind.
+    """
     for what, value in (("a branch", point.branch), ("a commit", point.commit), ("a tag", point.tag)):
         text_or_nothing(value, what)
     whole_number_or_nothing(point.number, "the number of a commit")
@@ -186,6 +191,8 @@ def _refuse_what_names_nothing(point: Point) -> None:
         raise InvalidRequestError("a tag names one commit; name no branch, number or time beside it")
     if point.number is not None and point.at is not None:
         raise InvalidRequestError("name a number or a time, not both")
+    if point.at is not None:
+        instant_us(point.at)
 
 
 def _of_tag(parts: Parts, name: str) -> Record:

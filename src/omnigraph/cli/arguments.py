@@ -3,7 +3,7 @@
 import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from omnigraph import clock
 from omnigraph.errors import InvalidRequestError
@@ -29,29 +29,15 @@ def add_branch(parser: _ActionsContainer, *, help: str = "the branch; main by de
     parser.add_argument("--branch", metavar="BRANCH", help=help)
 
 
-def add_number(parser: ArgumentParser) -> None:
-    """`--number`, of commands that read an earlier state."""
+def add_earlier(parser: ArgumentParser) -> None:
+    """`--at` and `--number`: an earlier state of a branch."""
+    parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")
     parser.add_argument("--number", metavar="N", type=int, help="the branch as its commit of this number left it")
 
 
-class _State(Protocol):
-    @property
-    def commit(self) -> str: ...
-
-
-class _HasStates(Protocol):
-    """A graph, open or served."""
-
-    def snapshot(
-        self, *, branch: str | None, commit: str | None, number: int | None, tag: str | None, at: str | None
-    ) -> _State: ...
-
-
-def state_named(graph: _HasStates, *, number: int | None, **where: str | None) -> dict[str, Any]:
-    """The state that arguments name, as reads of a graph take it: a number is looked up first."""
-    if number is None:
-        return where
-    return {"commit": graph.snapshot(number=number, **where).commit}
+def state_named(args: Namespace) -> dict[str, Any]:
+    """The state that arguments name, as a graph takes it, open or served."""
+    return {name: getattr(args, name) for name in ("branch", "commit", "number", "tag", "at") if name in args}
 
 
 def add_prune_previous(parser: ArgumentParser) -> None:

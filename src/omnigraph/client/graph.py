@@ -73,6 +73,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         limit: int = NEIGHBOURHOOD_NODES,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Neighbourhood:
@@ -86,6 +87,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             limit (int): nodes at most, the one in the middle included.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -100,10 +102,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
                 edge=tuple(edges),
                 depth=depth,
                 limit=limit,
-                branch=branch,
-                snapshot=commit,
-                tag=tag,
-                at=values.instant(at),
+                **values.state(branch=branch, commit=commit, number=number, tag=tag, at=at),
             )
         )
 
@@ -116,6 +115,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         *,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> RemoteBlob:
@@ -128,14 +128,15 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             property (str): which of its properties.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
         Returns:
             RemoteBlob: its size and tag, and what reads it.
         """
-        if tag is not None or at is not None:
-            branch, commit = None, self.snapshot(branch=branch, commit=commit, tag=tag, at=at).commit
+        if number is not None or tag is not None or at is not None:
+            branch, commit = None, self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at).commit
         return blob_of(
             self._open(), entity=entity, type_name=type_name, id=id, property=property, branch=branch, commit=commit
         )
@@ -151,6 +152,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         files: int | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Exported:
@@ -163,6 +165,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             files (int | None): not for a served graph.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -174,7 +177,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
                 "a server exports JSON lines, as one file; other formats are made at the graph's storage",
                 code="json_lines_only",
             )
-        snapshot = self.snapshot(branch=branch, commit=commit, tag=tag, at=at)
+        snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
         chosen = None if types is None else [types] if isinstance(types, str) else list(types)
         entities = chosen_entities(snapshot.schema, chosen)
         with file_or_stream(to) as stream:
@@ -189,6 +192,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         types: Iterable[str] | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> Iterator[pa.Buffer]:
@@ -198,22 +202,16 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             types (Iterable[str] | None): names of types; all by default.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
         Returns:
             Iterator[pa.Buffer]: bytes; all of them, or an error at the end.
         """
-        body = present(
-            {
-                "type_names": None if types is None else [types] if isinstance(types, str) else list(types),
-                "branch": branch,
-                "snapshot": commit,
-                "tag": tag,
-                "at": values.instant(at),
-            }
-        )
-        return self._exported(Ask("POST", "export", json=body))
+        chosen = None if types is None else [types] if isinstance(types, str) else list(types)
+        where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
+        return self._exported(Ask("POST", "export", json=present({"type_names": chosen, **where})))
 
     def _exported(self, ask: Ask) -> Iterator[pa.Buffer]:
         with self._open().streamed(ask) as answer:

@@ -6,10 +6,10 @@ from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.branch.points import Instant, Point
+from omnigraph.client import values
 from omnigraph.client.base import RemoteBase
 from omnigraph.client.rows import row_stream, rows
 from omnigraph.client.snapshot import RemoteSnapshot, query_body
-from omnigraph.client.values import instant, snapshot_record
 from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.query import compile
 from omnigraph.model.schema import Schema
@@ -62,8 +62,8 @@ class RemoteQueries(RemoteBase):
             RemoteSnapshot: for reading; it never changes.
         """
         wire = self._open()
-        document = wire.get("snapshot", branch=branch, snapshot=commit, number=number, tag=tag, at=instant(at))
-        record = snapshot_record(document)
+        where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
+        record = values.snapshot_record(wire.get("snapshot", **where))
         is_head = Point(branch=branch, commit=commit, number=number, tag=tag, at=at).is_head
         return RemoteSnapshot(wire, record, head_of=record.branch if is_head else None)
 
@@ -75,6 +75,7 @@ class RemoteQueries(RemoteBase):
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
@@ -87,6 +88,7 @@ class RemoteQueries(RemoteBase):
             name (str | None): which query of the text; may be left out where there is only one.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
             limits (QueryLimits): only the default: the server has its own.
@@ -94,7 +96,7 @@ class RemoteQueries(RemoteBase):
         Returns:
             Result: the rows.
         """
-        where = {"branch": branch, "snapshot": commit, "tag": tag, "at": instant(at)}
+        where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return rows(self._open(), query_body(query, params, name, limits, **where))
 
     def stream(
@@ -105,6 +107,7 @@ class RemoteQueries(RemoteBase):
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
@@ -117,6 +120,7 @@ class RemoteQueries(RemoteBase):
             name (str | None): which query of the text; may be left out where there is only one.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
             limits (QueryLimits): only the default: the server has its own.
@@ -124,7 +128,7 @@ class RemoteQueries(RemoteBase):
         Returns:
             ResultStream: the rows, read while they are asked for.
         """
-        where = {"branch": branch, "snapshot": commit, "tag": tag, "at": instant(at)}
+        where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return row_stream(self._open(), query_body(query, params, name, limits, **where))
 
     def prepare(self, query: str, *, name: str | None = None, branch: str = MAIN_BRANCH) -> PreparedQuery:
@@ -148,6 +152,7 @@ class RemoteQueries(RemoteBase):
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> str:
@@ -158,6 +163,7 @@ class RemoteQueries(RemoteBase):
             name (str | None): which query of the text; may be left out where there is only one.
             branch (str | None): against whose schema; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
@@ -165,7 +171,8 @@ class RemoteQueries(RemoteBase):
             str: the plan, one step per line.
         """
         text, chosen = as_text(query, name)
-        body = {"query": text, "name": chosen, "branch": branch, "snapshot": commit, "tag": tag, "at": instant(at)}
+        where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
+        body = {"query": text, "name": chosen, **where}
         return "\n".join(self._open().post("explain", body)["plan"])
 
     def count(
@@ -174,6 +181,7 @@ class RemoteQueries(RemoteBase):
         *,
         branch: str | None = None,
         commit: str | None = None,
+        number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
     ) -> int:
@@ -183,11 +191,12 @@ class RemoteQueries(RemoteBase):
             type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
             branch (str | None): at whose head; `main` by default.
             commit (str | None): at this commit instead.
+            number (int | None): the branch as its commit of this number left it.
             tag (str | None): at the commit of this tag instead.
             at (datetime | str | None): the branch as it was at this time.
 
         Returns:
             int: the number.
         """
-        where = {"branch": branch, "snapshot": commit, "tag": tag, "at": instant(at)}
+        where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return int(self._open().get("count", type=type_name, **where)["count"])

@@ -218,7 +218,7 @@ def query_body(
     params: Mapping[str, object] | None,
     name: str | None,
     limits: QueryLimits,
-    **where: str | None,
+    **where: str | int | None,
 ) -> dict[str, object]:
     """The body of a request that asks a query.
 

@@ -14,7 +14,7 @@ from omnigraph.branch.commit_pages import CommitChangesPage
 from omnigraph.branch.entity_change import EntityChange, EntityKind, Image, Op
 from omnigraph.branch.entity_log import EntityEvent
 from omnigraph.branch.feed import Block, FeedPage
-from omnigraph.branch.points import Instant
+from omnigraph.branch.points import Instant, Point, check_point
 from omnigraph.branch.tags import Tag
 from omnigraph.client.failures import merge_conflict
 from omnigraph.model.change import Changes, TypeChange
@@ -29,6 +29,18 @@ def instant(at: Instant | None) -> str | None:
         return at
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat()
+
+
+def state(
+    *, branch: str | None, commit: str | None, number: int | None, tag: str | None, at: Instant | None
+) -> dict[str, str | int | None]:
+    """The members of a request that name a state, whatever it asks for.
+
+    Raises:
+        InvalidRequestError: they name none, as an open graph finds it.
+    """
+    check_point(Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
+    return {"branch": branch, "snapshot": commit, "number": number, "tag": tag, "at": instant(at)}
 
 
 # -- commits ----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from omnigraph.server import metrics
 from omnigraph.server.errors import Refusal
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.state import ServerState
+from omnigraph.server.states import NamesState, Where, where
 from omnigraph.storage.paths import branch_name
 
 
@@ -62,9 +63,17 @@ class Call:
         """Refuse a read that is not allowed."""
         self.authorize(Action.READ, branch=branch)
 
-    def reads_at(self, *, branch: str | None = None, commit: str | None = None, tag: str | None = None) -> None:
-        """Refuse a read that is not allowed on the branch that has what is read."""
-        self.reads(self.owner(branch=branch, commit=commit, tag=tag))
+    def reads_at(self, named: NamesState) -> Where:
+        """The state that a request names; refused where the branch that has it may not be read.
+
+        Raises:
+            Refusal: it may not.
+            NotFoundError: there is no such commit or tag.
+            InvalidRequestError: it is named in two ways.
+        """
+        state = where(named)
+        self.reads(self.owner(branch=state["branch"], commit=state["commit"], tag=state["tag"]))
+        return state
 
     def reads_commit(self, commit: str, *, on: str | None = None) -> None:
         """Refuse what was asked of a commit on a branch that may not be read, as if there were no such commit.

@@ -1,8 +1,10 @@
-"""The bodies of requests. Members that the contract has are first; what goes beyond it says so."""
+"""The bodies of requests. What goes beyond the contract says so."""
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from omnigraph.server import states
 
 
 class Body(BaseModel):
@@ -11,16 +13,22 @@ class Body(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", populate_by_name=True)
 
 
-class QueryRequest(Body):
+class StateRequest(Body):
+    """A body that names the state it is about."""
+
+    branch: str | None = Field(None, description=states.HEAD)
+    snapshot: str | None = Field(None, description=states.COMMIT)
+    number: int | None = Field(None, description=states.NUMBER)
+    tag: str | None = Field(None, description=states.TAG)
+    at: str | None = Field(None, description=states.TIME)
+
+
+class QueryRequest(StateRequest):
     """A query to answer."""
 
     query: str = Field(description="A text in the query language.")
     name: str | None = Field(None, description="Which query of the text; not needed where there is only one.")
     params: dict[str, Any] | None = Field(None, description="Values of its parameters.")
-    branch: str | None = Field(None, description="At whose head; `main` by default.")
-    snapshot: str | None = Field(None, description="At this commit instead.")
-    tag: str | None = Field(None, description="At the commit of this tag instead. Beyond the contract.")
-    at: str | None = Field(None, description="The branch as it was at this time. Beyond the contract.")
 
 
 class ReadRequest(Body):
@@ -33,15 +41,11 @@ class ReadRequest(Body):
     snapshot: str | None = None
 
 
-class ExplainRequest(Body):
+class ExplainRequest(StateRequest):
     """A query or mutation whose plan is wanted."""
 
     query: str
     name: str | None = None
-    branch: str | None = None
-    snapshot: str | None = None
-    tag: str | None = None
-    at: str | None = None
 
 
 class ChangeRequest(Body):
@@ -80,16 +84,13 @@ class IngestRequest(Body):
     data: str = Field(description="JSON, one entity after the other.")
 
 
-class ExportRequest(Body):
+class ExportRequest(StateRequest):
     """What to export."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    branch: str | None = None
+    snapshot: str | None = Field(None, description=f"{states.COMMIT} Beyond the contract.")
     type_names: list[str] | None = Field(None, description="Only these types; all by default.")
-    snapshot: str | None = Field(None, description="At this commit instead. Beyond the contract.")
-    tag: str | None = Field(None, description="At the commit of this tag instead. Beyond the contract.")
-    at: str | None = Field(None, description="The branch as it was at this time. Beyond the contract.")
 
 
 class SchemaApplyRequest(Body):

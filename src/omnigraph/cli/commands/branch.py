@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from omnigraph.api.documents import merge_conflict_document
-from omnigraph.cli.arguments import add_json, add_prune_previous, add_uri
+from omnigraph.cli.arguments import add_earlier, add_json, add_prune_previous, add_uri, state_named
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.errors import MergeConflictError
@@ -17,7 +17,7 @@ def _create_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--from", dest="source", metavar="BRANCH", help="the branch it starts from; main by default")
     parser.add_argument("--commit", metavar="ID", help="start at this commit instead")
     parser.add_argument("--tag", metavar="TAG", help="start at this tag instead")
-    parser.add_argument("--at", metavar="TIME", help="start from the branch as it was at this time")
+    add_earlier(parser)
     add_uri(parser)
     add_json(parser)
 
@@ -27,7 +27,7 @@ def _create(call: Call) -> int:
     name, source = args.name, args.source or args.commit or args.tag or "main"
     call.echo_target()
     with call.graph(read_only=False) as graph:
-        graph.branches.create(name, source=args.source, commit=args.commit, tag=args.tag, at=args.at, actor=call.actor)
+        graph.branches.create(name, source=args.source, actor=call.actor, **state_named(args))
         document = {"uri": graph.uri, "from": source, "name": name.strip(), "actor_id": call.actor}
     return call.show(document, f"created branch {name.strip()} from {source}")
 

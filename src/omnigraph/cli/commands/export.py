@@ -3,7 +3,7 @@
 from argparse import SUPPRESS, ArgumentParser
 from dataclasses import asdict
 
-from omnigraph.cli.arguments import add_branch, add_number, add_positional_uri, state_named
+from omnigraph.cli.arguments import add_branch, add_earlier, add_positional_uri, state_named
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.errors import InvalidRequestError
@@ -19,8 +19,7 @@ def _arguments(parser: ArgumentParser) -> None:
     add_branch(parser)
     parser.add_argument("--commit", metavar="ID", help="at this commit instead")
     parser.add_argument("--tag", metavar="TAG", help="at the commit of this tag instead")
-    parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")
-    add_number(parser)
+    add_earlier(parser)
     parser.add_argument("--type", metavar="TYPE", action="append", help="only this type; repeatable")
     parser.add_argument(
         "--format", choices=("jsonl", "parquet", "csv", "graphml"), default="jsonl", help="jsonl by default"
@@ -33,8 +32,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(call: Call) -> int:
     args = call.args
+    where = state_named(args)
     with call.graph() as graph:
-        where = state_named(graph, branch=args.branch, commit=args.commit, tag=args.tag, at=args.at, number=args.number)
         if args.out is None:
             if args.files is not None:
                 raise InvalidRequestError("many files go into a folder: name it with --out")

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_branch, add_number, add_query, query_params, query_text, state_named
+from omnigraph.cli.arguments import add_branch, add_earlier, add_query, query_params, query_text, state_named
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.results import add_form, form_of, show_result
@@ -17,10 +17,9 @@ def _arguments(parser: ArgumentParser) -> None:
     add_query(parser)
     where = parser.add_mutually_exclusive_group()
     add_branch(where)
-    where.add_argument("--snapshot", metavar="COMMIT", help="read at this commit instead")
+    where.add_argument("--snapshot", dest="commit", metavar="COMMIT", help="read at this commit instead")
     where.add_argument("--tag", metavar="TAG", help="read at the commit of this tag instead")
-    parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")
-    add_number(parser)
+    add_earlier(parser)
     add_form(parser)
 
 
@@ -31,15 +30,12 @@ def _run(call: Call) -> int:
         if args.tag is not None or args.at is not None or args.number is not None:
             raise InvalidRequestError("a stored query is asked at a branch or a commit; name no tag, number or time")
         with call.served(call.scope) as remote:
-            document = remote.invoke(args.name, params, branch=args.branch, commit=args.snapshot, expect_mutation=False)
+            document = remote.invoke(args.name, params, branch=args.branch, commit=args.commit, expect_mutation=False)
         show_result(call, document, form)
         return 0
     text = query_text(args)
     with call.asked() as graph:
-        where = state_named(
-            graph, branch=args.branch, commit=args.snapshot, tag=args.tag, at=args.at, number=args.number
-        )
-        result = graph.query(text, params, name=args.name, **where)
+        result = graph.query(text, params, name=args.name, **state_named(args))
         show_result(call, result.to_json(), form)
     return 0
 

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from dataclasses import asdict
 
-from omnigraph.cli.arguments import add_branch, add_json, add_uri
+from omnigraph.cli.arguments import add_branch, add_earlier, add_json, add_uri, state_named
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 
@@ -12,7 +12,7 @@ def _create_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the tag")
     add_branch(parser, help="its head commit; main by default")
     parser.add_argument("--commit", metavar="ID", help="this commit instead")
-    parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")
+    add_earlier(parser)
     add_uri(parser)
     add_json(parser)
 
@@ -21,7 +21,7 @@ def _create(call: Call) -> int:
     args = call.args
     call.echo_target()
     with call.graph(read_only=False) as graph:
-        tag = graph.tags.create(args.name, branch=args.branch, commit=args.commit, at=args.at, actor=call.actor)
+        tag = graph.tags.create(args.name, actor=call.actor, **state_named(args))
     return call.show(asdict(tag), f"tagged {tag.commit} as {tag.name}")
 
 

@@ -18,8 +18,8 @@ from omnigraph.server.call import Call, Served
 from omnigraph.server.errors import Refusal
 from omnigraph.server.requests import Body
 from omnigraph.server.responses import Answer
-from omnigraph.server.routes.queries import refuse_two_targets
 from omnigraph.server.routing import READING, WITH_BODY, failing, graph_router
+from omnigraph.server.states import StateParameters
 
 router = graph_router("explorer")
 
@@ -198,9 +198,7 @@ def draw_history(call: Served, most: Drawn = limits.DRAWN_COMMITS) -> Response:
 
 def _at(call: Call, branch: str | None, commit: str | None) -> Snapshot:
     """The state to read, once it is allowed."""
-    refuse_two_targets(branch, commit)
-    call.reads_at(branch=branch, commit=commit)
-    return call.graph.snapshot(branch=branch, commit=commit)
+    return call.graph.snapshot(**call.reads_at(StateParameters(branch, commit)))
 
 
 def _may(call: Call, action: Action, branch: str) -> bool:

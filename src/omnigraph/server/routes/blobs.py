@@ -7,8 +7,8 @@ from fastapi import Query, Request, Response
 from omnigraph.api.blobs import Blob
 from omnigraph.server.call import Call, Served
 from omnigraph.server.conditions import Range, range_of, refuse_mismatch
-from omnigraph.server.routes.queries import refuse_two_targets
 from omnigraph.server.routing import READING, failing, graph_router
+from omnigraph.server.states import StateParameters
 from omnigraph.server.streams import PieceStream, begun
 
 router = graph_router("blobs")
@@ -76,9 +76,8 @@ def head_blob(
 def _blob(
     call: Call, entity: str, type_name: str, id: str, property: str, *, branch: str | None, snapshot: str | None
 ) -> Blob:
-    refuse_two_targets(branch, snapshot)
-    call.reads_at(branch=branch, commit=snapshot)
-    return call.graph.blob(entity, type_name, id, property, branch=branch, commit=snapshot)
+    where = call.reads_at(StateParameters(branch, snapshot))
+    return call.graph.blob(entity, type_name, id, property, **where)
 
 
 def _without_bytes(request: Request, blob: Blob) -> Response | None:

@@ -28,6 +28,7 @@ from omnigraph.server.requests import RevertRequest, TagCreateRequest
 from omnigraph.server.routes.commits import Kinds, Limit, Ops, Types
 from omnigraph.server.routes.mutations import IdempotencyKey
 from omnigraph.server.routing import READING, WRITING, failing, graph_router
+from omnigraph.server.states import State
 
 router = graph_router("history")
 tags_router = graph_router("tags")
@@ -138,17 +139,12 @@ def neighbourhood(
     edge: Annotated[list[str] | None, Query(description="Only edges of these types; repeatable.")] = None,
     depth: int = 1,
     limit: Limit = None,
-    branch: str | None = None,
-    snapshot: str | None = None,
-    tag: str | None = None,
-    at: str | None = None,
+    state: State,
 ) -> Response:
     """What surrounds a node. Beyond the contract."""
-    call.reads_at(branch=branch, commit=snapshot, tag=tag)
+    where = call.reads_at(state)
     bound = {} if limit is None else {"limit": limit}
-    found = call.graph.neighbourhood(
-        type_name, id, edges=edge or (), depth=depth, branch=branch, commit=snapshot, tag=tag, at=at, **bound
-    )
+    found = call.graph.neighbourhood(type_name, id, edges=edge or (), depth=depth, **where, **bound)
     return answered(found.to_dict())
 
 
@@ -159,18 +155,9 @@ def neighbourhood(
     response_model=CountOutput,
     responses=failing(*READING),
 )
-def count(
-    call: Served,
-    *,
-    type_name: TypeName,
-    branch: str | None = None,
-    snapshot: str | None = None,
-    tag: str | None = None,
-    at: str | None = None,
-) -> Response:
+def count(call: Served, *, type_name: TypeName, state: State) -> Response:
     """How many nodes or edges of a type there are. Beyond the contract."""
-    call.reads_at(branch=branch, commit=snapshot, tag=tag)
-    found = call.graph.count(type_name, branch=branch, commit=snapshot, tag=tag, at=at)
+    found = call.graph.count(type_name, **call.reads_at(state))
     return answered({"type": type_name, "count": found})
 
 

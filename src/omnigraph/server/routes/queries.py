@@ -13,6 +13,7 @@ from omnigraph.server.call import Served
 from omnigraph.server.requests import ExplainRequest, QueryRequest, ReadRequest
 from omnigraph.server.responses import ExplainOutput, LegacyReadOutput, ReadOutput
 from omnigraph.server.routing import READING, WITH_BODY, failing, graph_router
+from omnigraph.server.states import StateParameters
 
 router = graph_router("queries")
 _ROWS: dict[int | str, dict[str, Any]] = {
@@ -32,23 +33,13 @@ def query(body: QueryRequest, call: Served, request: Request) -> Response:
 
     Beyond the contract: as an Arrow stream, for whoever accepts one.
     """
-    refuse_two_targets(body.branch, body.snapshot)
-    call.reads_at(branch=body.branch, commit=body.snapshot, tag=body.tag)
+    where = call.reads_at(body)
     written = _mutation_in(body.query, body.name)
     if written is not None:
         raise InvalidRequestError(
             f"query '{written}' contains mutations (insert/update/delete); use POST /mutate for write queries"
         )
-    result = call.graph.query(
-        body.query,
-        body.params,
-        name=body.name,
-        branch=body.branch,
-        commit=body.snapshot,
-        tag=body.tag,
-        at=body.at,
-        limits=call.query_limits,
-    )
+    result = call.graph.query(body.query, body.params, name=body.name, limits=call.query_limits, **where)
     wants_arrow = ARROW in request.headers.get("accept", "")
     return (arrow_answered if wants_arrow else rows_answered)(result, call.server.results)
 
@@ -62,17 +53,15 @@ def query(body: QueryRequest, call: Served, request: Request) -> Response:
 )
 def read(body: ReadRequest, call: Served) -> Response:
     """Answer a query, in the words of old; see `query`."""
-    refuse_two_targets(body.branch, body.snapshot)
-    call.reads_at(branch=body.branch, commit=body.snapshot)
+    where = call.reads_at(StateParameters(body.branch, body.snapshot))
     if _mutation_in(body.query_source, body.query_name) is not None:
         raise InvalidRequestError("type error: mutation query cannot be typechecked with read-query API")
     result: Result = call.graph.query(
         body.query_source,
         body.params,
         name=body.query_name,
-        branch=body.branch,
-        commit=body.snapshot,
         limits=call.query_limits,
+        **where,
     )
     return rows_answered(result, call.server.results, headers=superseded_by("query"), legacy=True)
 
@@ -85,22 +74,8 @@ def read(body: ReadRequest, call: Served) -> Response:
 )
 def explain(body: ExplainRequest, call: Served) -> Response:
     """How a query or mutation would be carried out. Beyond the contract."""
-    refuse_two_targets(body.branch, body.snapshot)
-    call.reads_at(branch=body.branch, commit=body.snapshot, tag=body.tag)
-    plan = call.graph.explain(
-        body.query, name=body.name, branch=body.branch, commit=body.snapshot, tag=body.tag, at=body.at
-    )
+    plan = call.graph.explain(body.query, name=body.name, **call.reads_at(body))
     return answered({"plan": plan.splitlines()})
-
-
-def refuse_two_targets(branch: str | None, snapshot: str | None) -> None:
-    """Refuse a read that names where in two ways.
-
-    Raises:
-        InvalidRequestError: both are there.
-    """
-    if branch is not None and snapshot is not None:
-        raise InvalidRequestError("request may specify branch or snapshot, not both")
 
 
 def superseded_by(route: str) -> dict[str, str]:

@@ -13,8 +13,8 @@ from omnigraph.server.errors import Refusal
 from omnigraph.server.requests import SchemaApplyRequest
 from omnigraph.server.responses import ResolvedSchemaOutput, SchemaApplyOutput, SchemaOutput, SchemaPlanOutput
 from omnigraph.server.routes.mutations import IdempotencyKey
-from omnigraph.server.routes.snapshots import AtCommit, AtNumber, AtTag, AtTime
 from omnigraph.server.routing import READING, WITH_BODY, WRITING, failing, graph_router
+from omnigraph.server.states import State
 
 router = graph_router("schema")
 
@@ -32,18 +32,9 @@ def schema(call: Served, branch: str | None = None) -> Response:
     response_model=ResolvedSchemaOutput,
     responses=failing(*READING),
 )
-def resolved(
-    call: Served,
-    *,
-    branch: str | None = None,
-    snapshot: AtCommit = None,
-    number: AtNumber = None,
-    tag: AtTag = None,
-    at: AtTime = None,
-) -> Response:
+def resolved(call: Served, state: State) -> Response:
     """The types there are, with their ids, as a document. Beyond the contract."""
-    call.reads_at(branch=branch, commit=snapshot, tag=tag)
-    found = call.graph.snapshot(branch=branch, commit=snapshot, number=number, tag=tag, at=at)
+    found = call.graph.snapshot(**call.reads_at(state))
     return answered({"schema": to_document(found.schema)})
 
 

@@ -19,8 +19,8 @@ from omnigraph.server.routes.mutations import (
     refuse_condition,
     run_mutation,
 )
-from omnigraph.server.routes.queries import refuse_two_targets
 from omnigraph.server.routing import READING, WRITING, failing, graph_router
+from omnigraph.server.states import StateParameters
 from omnigraph.server.stored import StoredQuery
 
 router = graph_router("queries")
@@ -58,11 +58,8 @@ def invoke(
     stored = _stored(call, name, said)
     if stored.is_mutation:
         return answered(_mutated(call, stored, said, idempotency_key))
-    refuse_two_targets(said.branch, said.snapshot)
-    call.reads_at(branch=said.branch, commit=said.snapshot)
-    result = call.graph.query(
-        stored.text, said.params, name=name, branch=said.branch, commit=said.snapshot, limits=call.query_limits
-    )
+    where = call.reads_at(StateParameters(said.branch, said.snapshot))
+    result = call.graph.query(stored.text, said.params, name=name, limits=call.query_limits, **where)
     return rows_answered(result, call.server.results)
 
 
