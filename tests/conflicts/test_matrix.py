@@ -203,6 +203,35 @@ def test_a_write_that_always_loses_gives_up_and_says_so(graph: Graph, monkeypatc
     assert op.rows_of(graph.ours, PERSON, branch) == graph.base[PERSON]
 
 
+class BusyWaits(ManualClock):
+    """Whenever somebody waits, another one writes."""
+
+    def __init__(self, landing: Callable[[], object]) -> None:
+        super().__init__()
+        self._landing = landing
+
+    def sleep(self, seconds: float) -> None:
+        """Another write lands meanwhile."""
+        super().sleep(seconds)
+        self._landing()
+
+
+def test_what_lands_while_a_write_waits_for_its_turn_does_not_make_it_lose_again(graph: Graph) -> None:
+    branch = graph.branch("busy waits")
+    names = (f"x{each}" for each in count())
+
+    def another() -> object:
+        return write(graph.theirs, branch, op.append(COMPANY, {next(names): 1}))
+
+    store = RacingStore(graph.ours.store, [another] * (limits.PUBLISH_ATTEMPTS_EAGER + 3))
+    ours = open_root(store, settings=graph.ours.settings, clock=BusyWaits(another))
+
+    receipt = write(ours, branch, op.upsert(PERSON, {"a": 10}))
+
+    assert receipt.attempts == 1
+    assert op.rows_of(graph.ours, PERSON, branch)["a"] == 10
+
+
 def test_a_write_that_must_always_run_again_gives_up_and_says_so(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REDO_ATTEMPTS_MAX", 3)
     branch = graph.branch("always redone")

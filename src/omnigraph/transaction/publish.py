@@ -104,6 +104,13 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
                     return entry
                 case Refused():
                     reached(Failpoint.PUBLISH_REFUSED)
+            # To wait comes before looking at what is newer: a place taken before a wait would be lost again behind it.
+            if attempt == limits.PUBLISH_ATTEMPTS_EAGER:
+                # Whoever did not queue, like upkeep, would lose for as long as writers here never pause. Everybody else
+                # is in line already, and asks again for what is held.
+                line.enter_context(queues.held(parts.store.uri, draft.branch, frozenset(staged.tables)))
+            elif attempt > limits.PUBLISH_ATTEMPTS_EAGER + 1:
+                parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
             newer = parts.log.since(draft.branch, head.number)
             check_above_the_floor(head, newer[-1])
             finished = _finished_by_another(newer, draft)
@@ -123,12 +130,6 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
             if any(entry.kind is CommitKind.BARRIER for entry in newer):
                 staged = _staged_behind_a_barrier(parts, staged, draft, newer[-1])
             head = newer[-1]
-            if attempt == limits.PUBLISH_ATTEMPTS_EAGER:
-                # Whoever did not queue, like upkeep, would lose for as long as writers here never pause. Everybody else
-                # is in line already, and asks again for what is held.
-                line.enter_context(queues.held(parts.store.uri, draft.branch, frozenset(staged.tables)))
-            elif attempt > limits.PUBLISH_ATTEMPTS_EAGER + 1:
-                parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
     raise ConflictError(
         f"branch '{draft.branch}' is too busy: {limits.PUBLISH_ATTEMPTS_MAX} tries to publish lost the race; try again",
         code="too_busy",
