@@ -9,20 +9,18 @@ Nothing needs an intent to be correct. They exist so that expensive work is not 
 """
 
 import contextlib
-import os
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from omnigraph.clock import Clock
 from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.ids import IdSource
-from omnigraph.model.intent import Completed, Intent, Writer
+from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, ObjectNotFound, ObjectStore, OutcomeUnknown, StoreError
 from omnigraph.storage.records.read import completed_bytes, intent_bytes, read_completed, read_intent
+from omnigraph.transaction.liveness import Heartbeat, has_ended, this_writer
 from omnigraph.transaction.settle import settled
 
 _MAIN_SUFFIX = ".json"
@@ -55,13 +53,11 @@ class NotedWrite:
     def __init__(self, store: ObjectStore, intent_id: str, heartbeat_s: float) -> None:
         self._store = store
         self._intent_id = intent_id
-        self._heartbeat_s = heartbeat_s
-        self._silent = threading.Event()
-        self._beating = threading.Thread(target=self._beat, name="intent-heartbeat", daemon=True)
+        self._heart = Heartbeat(self._beat, every_s=heartbeat_s, name="intent-heartbeat")
 
     def begin(self) -> None:
         """Show life from now on."""
-        self._beating.start()
+        self._heart.begin()
 
     def complete(self, completed: Completed) -> None:
         """Put the second document: from here on the write can be finished by anybody."""
@@ -74,14 +70,10 @@ class NotedWrite:
 
     def fall_silent(self) -> None:
         """Stop showing life."""
-        self._silent.set()
-        if self._beating.is_alive():
-            self._beating.join()
+        self._heart.fall_silent()
 
     def _beat(self) -> None:
-        while not self._silent.wait(self._heartbeat_s):
-            with contextlib.suppress(StoreError):  # a missed beat; several must be missed before anybody cares
-                self._store.put(paths.intent_heartbeat(self._intent_id), b"")
+        self._store.put(paths.intent_heartbeat(self._intent_id), b"")
 
 
 def _clear(store: ObjectStore, intent_id: str) -> None:
@@ -195,7 +187,7 @@ class Intents:
         if (writer.host, writer.pid, writer.started) == (here.host, here.pid, here.started):
             with _live_lock:
                 return found.intent.id in _live
-        if writer.host == here.host and _process_started(writer.pid) != writer.started:
+        if has_ended(writer, here):
             return False
         return self.store_now_us() - found.modified_us < self._stale_s * 1_000_000
 
@@ -222,31 +214,3 @@ def _split(listed: Listed) -> tuple[str, bool]:
     name = listed.path.removeprefix(paths.RECOVERY)
     stem, _, suffix = name.partition(".")
     return stem, f".{suffix}" == _MAIN_SUFFIX
-
-
-def this_writer() -> Writer:
-    """This process, as an intent names it."""
-    pid = os.getpid()
-    return Writer(socket.gethostname(), pid, _process_started(pid) or "unknown")
-
-
-def _process_started(pid: int) -> str | None:
-    """When a process of this host started, in its kernel's own count; None when there is none such.
-
-    The start time tells a process from a later one that was given the same number. Where the kernel does not say, a
-    living number is taken for the same process: recovery then waits for the heartbeat instead.
-    """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return None
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return None
-        except PermissionError:
-            pass
-        return "unknown"
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else fields[19]

@@ -7,7 +7,6 @@ Ages are told by the store's own clock.
 
 import contextlib
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
@@ -17,6 +16,7 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, StoreError
+from omnigraph.transaction.liveness import Heartbeat
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_kept
 
@@ -86,25 +86,20 @@ def leased(parts: Parts, entry: Record, seconds: float, *, stages: bool = False)
     lease = Lease(parts.ids.new(), entry.branch, entry.number, entry.head_commit, seconds, stages)
     body = json.dumps({"format": _FORMAT} | asdict(lease)).encode()
     path = paths.lease(lease.id)
-    given_back = threading.Event()
 
     def renew() -> None:
-        while not given_back.wait(seconds / _RENEWALS):
-            with contextlib.suppress(StoreError):  # there is time for another try
-                parts.store.put(path, body)
+        parts.store.put(path, body)
 
-    renewing = threading.Thread(target=renew, name="lease", daemon=True)
-    parts.store.put(path, body)
+    renewing = Heartbeat(renew, every_s=seconds / _RENEWALS, name="lease")
+    renew()
     try:
         reached(Failpoint.LEASE_PUT)
         # Put first, asked then: whoever sweeps from here on sees the lease, and who began before has spared the commit.
         check_kept(parts, entry)
-        renewing.start()
+        renewing.begin()
         yield lease
     finally:
-        given_back.set()
-        if renewing.is_alive():
-            renewing.join()
+        renewing.fall_silent()
         with contextlib.suppress(StoreError):  # it runs out by itself
             parts.store.delete(path)
 

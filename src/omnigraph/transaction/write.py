@@ -26,7 +26,8 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
 from omnigraph.transaction import idempotency, queues
 from omnigraph.transaction.conflicts import told
-from omnigraph.transaction.intent import NotedWrite, this_writer
+from omnigraph.transaction.intent import NotedWrite
+from omnigraph.transaction.liveness import this_writer
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import (
     CarriedOutError,

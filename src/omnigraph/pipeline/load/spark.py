@@ -47,7 +47,8 @@ from omnigraph.storage.tables.apart import FilesToStage, WrittenFile, stage_apar
 from omnigraph.storage.tables.place import place_of
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
-from omnigraph.transaction.intent import NotedWrite, this_writer
+from omnigraph.transaction.intent import NotedWrite
+from omnigraph.transaction.liveness import this_writer
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
