@@ -133,9 +133,9 @@ def test_bodies_and_results_of_all_callers_have_bounded_room_and_give_it_back(se
     state = state_of(client)
 
     too_much = client.post("load/ndjson", content=rows[:2_000], headers=LINES)
-    state.results.take(90_000)
+    state.results.take(90_000, "anonymous")
     crowded = client.post("query", json=every)
-    state.results.give_back(90_000)
+    state.results.give_back(90_000, "anonymous")
     sent = client.post("query", json=every)
 
     refused(too_much, 429, "no room left for bodies of requests", "too_many_requests")

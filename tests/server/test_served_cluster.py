@@ -1,6 +1,7 @@
 """A server of a cluster: several graphs, each with its queries and its policy."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,22 @@ def test_graphs_that_are_ready_are_named_only_to_those_who_could_be_allowed_to_u
     assert named("Bearer gamma") == {"second": "ready"}  # the policy of the other does not know them
     for nobody in ("", "Bearer guessed", "Basic beta"):
         assert named(nobody) == {}
+
+
+def test_numbers_of_a_graph_are_shown_to_those_who_could_use_it_or_may_list_all(alice: TestClient) -> None:
+    def graphs(token: str) -> set[str]:
+        answer = alice.get("http://testserver/metrics", headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 200
+        assert "omnigraph_requests_total{" in answer.text  # those of the process are everybody's who has a token
+        return set(re.findall(r'graph="([^"]+)"', answer.text))
+
+    for name in ("library", "second"):
+        assert alice.get(f"http://testserver/graphs/{name}/schema").status_code == 200
+
+    assert graphs("alpha") == {"library", "second"}
+    assert graphs("beta") == {"library", "second"}
+    assert graphs("gamma") == {"second"}  # the policy of the other does not know them
+    assert alice.get("http://testserver/metrics", headers={"Authorization": ""}).status_code == 401
 
 
 def test_stored_queries_are_catalogued_and_called_by_name(alice: TestClient) -> None:

@@ -58,9 +58,10 @@ rules:
   - id: read
     allow: { actors: { group: readers }, actions: [read, invoke_query] }
 """
+# One of the two is somebody in it, and allowed nothing.
 NOBODY_POLICY = """
 version: 1
-groups: { others: [act-z] }
+groups: { others: [act-z], idle: [act-a] }
 rules:
   - id: read
     allow: { actors: { group: others }, actions: [read] }
@@ -78,8 +79,8 @@ def operations(client: TestClient) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def call(client: TestClient, method: str, path: str, operation: dict[str, Any]) -> Any:  # noqa: ANN401  (the client's answer)
-    filled = path.replace("{graph_id}", "library")
+def call(client: TestClient, method: str, path: str, operation: dict[str, Any], *, graph: str = "library") -> Any:  # noqa: ANN401  (the client's answer)
+    filled = path.replace("{graph_id}", graph)
     for name in ("branch:path", "tag:path", "branch", "tag", "name", "commit_id"):
         filled = filled.replace(f"{{{name}}}", "main" if name == "branch" else "01ARZ3NDEKTSV4RRFFQ69G5FAV")
     wanted = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
@@ -103,7 +104,22 @@ def test_every_operation_on_a_graph_asks_for_a_token(serve: InProcess) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_every_operation_on_a_graph_is_refused_to_whom_the_policy_does_not_know(
+def test_to_whom_the_policy_does_not_know_a_graph_is_like_one_that_is_not_there(
+    serve: InProcess, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(NOBODY_POLICY)
+    client = serve(tokens=TOKENS, policy=str(policy), token="beta")
+
+    for method, path, operation in operations(client):
+        answers = [call(client, method, path, operation, graph=name) for name in ("library", "nothing")]
+        for answer in answers:
+            assert answer.status_code == 404, (method, path, answer.text)
+        there, absent = (each.text for each in answers)
+        assert there.replace("library", "nothing") == absent, (method, path)
+
+
+def test_every_operation_on_a_graph_is_refused_to_whom_the_policy_allows_nothing(
     serve: InProcess, tmp_path: Path
 ) -> None:
     policy = tmp_path / "policy.yaml"

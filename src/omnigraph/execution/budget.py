@@ -1,16 +1,36 @@
 """How many bytes one query may hold and how long it may take, and the error of one that wants more."""
 
+from typing import Protocol
+
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import LimitError, beyond_limit
+
+
+class SharedMemory(Protocol):
+    """Memory that several queries take from. Whoever lends it decides what happens when there is none left."""
+
+    def take(self, size: int) -> None:
+        """Count bytes that a query is about to hold; raises where there are not so many left."""
+
+    def give_back(self, size: int) -> None:
+        """Count bytes that it holds no more."""
 
 
 class Budget:
     """Counts what a query holds on to, and its time. One query runs in one thread, so nothing is locked."""
 
-    __slots__ = ("_began", "_clock", "_held", "_seconds_max", "bytes_max")
+    __slots__ = ("_began", "_clock", "_held", "_seconds_max", "_shared", "bytes_max")
 
-    def __init__(self, bytes_max: int, *, seconds_max: float | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        bytes_max: int,
+        *,
+        seconds_max: float | None = None,
+        clock: Clock | None = None,
+        shared: SharedMemory | None = None,
+    ) -> None:
         self.bytes_max = bytes_max
+        self._shared = shared
         self._held = 0
         self._seconds_max = seconds_max
         self._clock = clock or SystemClock()
@@ -47,7 +67,11 @@ class Budget:
                 code="query_memory",
                 bytes_max=self.bytes_max,
             )
+        if self._shared is not None:
+            self._shared.take(size)
 
     def release(self, size: int) -> None:
         """Count bytes that are not held any more."""
         self._held -= size
+        if self._shared is not None:
+            self._shared.give_back(size)

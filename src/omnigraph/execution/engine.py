@@ -16,7 +16,7 @@ from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.adjacencies import Adjacencies, AdjacencyStats, ExpandForm
 from omnigraph.execution.adjacency_files import AdjacencyFiles
-from omnigraph.execution.budget import Budget
+from omnigraph.execution.budget import Budget, SharedMemory
 from omnigraph.execution.cache import ByteCache, CacheStats
 from omnigraph.execution.columns import Versions
 from omnigraph.execution.finding import RowFinder
@@ -47,11 +47,14 @@ class QueryLimits:
         memory_bytes: for rows under way and, unless it is streamed, the result.
         batch_rows: how many rows are worked on at once.
         seconds: how long it may run; None for as long as it takes.
+        shared: memory that it takes its own from, together with other queries; None for memory of its own. What it
+            still has at its end, its result, is for whoever lent it to take back.
     """
 
     memory_bytes: int = limits.QUERY_MEMORY_BYTES_MAX
     batch_rows: int = limits.QUERY_BATCH_ROWS
     seconds: float | None = None
+    shared: SharedMemory | None = None
 
     def __post_init__(self) -> None:
         if self.batch_rows < 1:
@@ -240,6 +243,8 @@ class QueryEngine:
                 self._bound.clear()
         batch = bound.answer(values, bytes_max=limits.memory_bytes)
         if batch is not None:
+            if limits.shared is not None:
+                limits.shared.take(batch.nbytes)
             with self._lock:
                 self._walks += 1
         return batch
@@ -250,7 +255,7 @@ class QueryEngine:
             values,
             versions=self._versions,
             adjacencies=self._adjacencies,
-            budget=Budget(limits.memory_bytes, seconds_max=limits.seconds, clock=self._clock),
+            budget=Budget(limits.memory_bytes, seconds_max=limits.seconds, clock=self._clock, shared=limits.shared),
             batch_rows=limits.batch_rows,
             now_ms=self._clock.now_us() // 1_000,
             embedder=self._embedder,

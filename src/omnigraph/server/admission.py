@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from omnigraph.server.errors import Refusal
+from omnigraph.server.errors import too_many
 
 ANONYMOUS = "anonymous"
-RETRY_AFTER_S = 60
 
 
 @dataclass(slots=True)
@@ -37,7 +36,7 @@ class Admission:
         Raises:
             Refusal: the actor has too much under way.
         """
-        who = ANONYMOUS if actor is None else actor
+        who = bucket(actor)
         self._enter(who, size)
         try:
             yield
@@ -54,9 +53,9 @@ class Admission:
             held = self._held.setdefault(who, _Held())
             try:
                 if held.requests >= self._requests_max:
-                    raise _too_many(f"actor in-flight count cap {self._requests_max} exceeded")
+                    raise too_many(f"actor in-flight count cap {self._requests_max} exceeded")
                 if held.size + size > self._bytes_max:
-                    raise _too_many(
+                    raise too_many(
                         f"actor byte budget exceeded: would use {held.size + size} bytes against cap {self._bytes_max}"
                     )
                 held.requests += 1
@@ -77,5 +76,6 @@ class Admission:
             del self._held[who]
 
 
-def _too_many(message: str) -> Refusal:
-    return Refusal(429, message, code="too_many_requests", headers={"Retry-After": str(RETRY_AFTER_S)})
+def bucket(actor: str | None) -> str:
+    """Under which name an actor's requests are counted; those without one are counted together."""
+    return ANONYMOUS if actor is None else actor

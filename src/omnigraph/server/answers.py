@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from fastapi import Response
@@ -11,7 +10,7 @@ from pyarrow import ipc
 
 from omnigraph import limits
 from omnigraph.api.result import Result
-from omnigraph.server.room import Room
+from omnigraph.server.call import Call
 from omnigraph.server.streams import PieceStream
 
 JSON = "application/json"
@@ -31,38 +30,46 @@ def answered(document: object, *, status: int = 200, headers: Mapping[str, str] 
 
 
 def rows_answered(
-    result: Result, room: Room, *, headers: Mapping[str, str] | None = None, legacy: bool = False
+    result: Result, call: Call, *, headers: Mapping[str, str] | None = None, legacy: bool = False
 ) -> Response:
     """The rows of a query as an answer; many rows are made into JSON some at a time, while they are sent.
 
     Args:
         result: of the query.
-        room: where it is counted while it is sent.
+        call: whose it is.
         headers: of the answer.
         legacy: leave the commit out, as answers of old did.
 
     Raises:
         Refusal: there is no room for it.
     """
-    if result.row_count <= limits.SERVER_ROWS_AT_ONCE:
+    rows = _rows_at_once(result)
+    if result.row_count <= rows:
         document = result.to_json()
         if legacy:
             document.pop("graph_commit_id")
         return answered(document, headers=headers)
-    return _streamed(_pieces(result, legacy=legacy), result, room, media_type=JSON, headers=headers)
+    return _streamed(_pieces(result, rows, legacy=legacy), result, call, media_type=JSON, headers=headers)
 
 
-def arrow_answered(result: Result, room: Room) -> Response:
+def arrow_answered(result: Result, call: Call) -> Response:
     """The rows of a query as an Arrow stream, for whoever wants them typed; sent some at a time."""
-    return _streamed(_arrow_pieces(result), result, room, media_type=ARROW)
+    return _streamed(_arrow_pieces(result), result, call, media_type=ARROW)
 
 
 def _streamed(
-    pieces: Iterator[bytes], result: Result, room: Room, *, media_type: str, headers: Mapping[str, str] | None = None
+    pieces: Iterator[bytes], result: Result, call: Call, *, media_type: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    size = result.to_arrow().nbytes
-    room.take(size)
-    return PieceStream(pieces, media_type=media_type, headers=headers, done=partial(room.give_back, size))
+    call.results.take(result.to_arrow().nbytes)
+    # From here on it is a result, and those who read slowly keep no query from running.
+    call.memory.close()
+    return PieceStream(pieces, media_type=media_type, headers=headers)
+
+
+def _rows_at_once(result: Result) -> int:
+    """How many of the rows are made into JSON at once: fewer where they are large."""
+    each = result.to_arrow().nbytes // max(1, result.row_count)
+    return max(1, min(limits.SERVER_ROWS_AT_ONCE, limits.SERVER_ROWS_BYTES_AT_ONCE // max(1, each)))
 
 
 def _arrow_pieces(result: Result) -> Iterator[bytes]:
@@ -84,7 +91,7 @@ def _taken(sink: io.BytesIO) -> bytes:
     return written
 
 
-def _pieces(result: Result, *, legacy: bool) -> Iterator[bytes]:
+def _pieces(result: Result, rows_at_once: int, *, legacy: bool) -> Iterator[bytes]:
     table = result.to_arrow()
 
     def part(rows: Any) -> Result:  # noqa: ANN401  (an Arrow table)
@@ -94,7 +101,7 @@ def _pieces(result: Result, *, legacy: bool) -> Iterator[bytes]:
     commit = document.pop("graph_commit_id")
     document.pop("rows")
     yield json_bytes(document)[:-1] + b',"rows":['
-    for start in range(0, table.num_rows, limits.SERVER_ROWS_AT_ONCE):
-        rows = json_bytes(part(table.slice(start, limits.SERVER_ROWS_AT_ONCE)).to_pylist())[1:-1]
+    for start in range(0, table.num_rows, rows_at_once):
+        rows = json_bytes(part(table.slice(start, rows_at_once)).to_pylist())[1:-1]
         yield (b"," if start else b"") + rows
     yield b"]}" if legacy else b'],"graph_commit_id":' + json_bytes(commit) + b"}"

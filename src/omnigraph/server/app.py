@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from omnigraph import limits
 from omnigraph.api.maintaining import Maintenance
 from omnigraph.clock import SystemClock
 from omnigraph.errors import GraphError
@@ -30,6 +31,7 @@ from omnigraph.server.routes import ROUTERS
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState
 from omnigraph.server.streams import StreamSlots
+from omnigraph.server.turns import Turns
 from omnigraph.server.upkeep import Upkeep
 from omnigraph.version import VERSION
 
@@ -59,16 +61,24 @@ def application(settings: ServerSettings, graphs: Graphs) -> FastAPI:
         settings=settings,
         graphs=graphs,
         admission=Admission(requests_max=settings.actor_requests_max, bytes_max=settings.actor_bytes_max),
+        turns=Turns(
+            running_max=settings.threads,
+            actor_running_max=settings.share_of_one(settings.threads),
+            actor_max=settings.actor_calls_max,
+        ),
         streams=StreamSlots(),
-        bodies=Room(settings.bodies_bytes_max, "bodies of requests"),
-        results=Room(settings.results_bytes_max, "results on their way out"),
+        bodies=_room(settings, settings.bodies_bytes_max, "bodies of requests"),
+        queries=_room(settings, settings.queries_bytes_max, "queries"),
+        results=_room(settings, settings.results_bytes_max, "results on their way out"),
         clock=clock,
         ids=UlidSource(clock),
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+        # Turns decide who of the calls gets a thread; what streams have beside them keeps none of those waiting.
+        threads = settings.threads + limits.SERVER_STREAM_THREADS_MAX
+        anyio.to_thread.current_default_thread_limiter().total_tokens = threads
         upkeep = upkeep_of(settings, graphs)
         upkeep.start()
         yield
@@ -107,6 +117,10 @@ def upkeep_of(settings: ServerSettings, graphs: Graphs) -> Upkeep:
         bytes_max=settings.maintain_bytes_max,
     )
     return Upkeep(graphs, every_s=settings.maintain_every_s or 0.0, policy=policy)
+
+
+def _room(settings: ServerSettings, size: int, what: str) -> Room:
+    return Room(size, what, actor_bytes_max=settings.share_of_one(size))
 
 
 async def _graph_error(request: Request, error: Exception) -> Response:

@@ -38,6 +38,14 @@ class Authority:
             return True
         return actor is not None and (self.policy is None or self.policy.knows(actor))
 
+    def allows(self, actor: str | None, action: Action) -> bool:
+        """Whether somebody may do something that is about no branch; see `authorize`."""
+        try:
+            self.authorize(actor, action)
+        except Refusal:
+            return False
+        return True
+
     def authorize(
         self, actor: str | None, action: Action, *, branch: str | None = None, target_branch: str | None = None
     ) -> None:

@@ -12,6 +12,7 @@ from starlette.types import Scope
 from omnigraph import limits
 from omnigraph.server.errors import Refusal
 
+_AS_IT_IS = {"Accept-Encoding": "identity"}
 _WORDS = {
     "cluster_export": "invalid export request",
     "cluster_invoke_query": "invalid stored-query invocation body",
@@ -29,9 +30,10 @@ class BoundedRequest(Request):
         """The whole body.
 
         Raises:
-            Refusal: it is too large, or comes too slowly.
+            Refusal: it is too large, compressed, or comes too slowly.
         """
         if not hasattr(self, "_body"):
+            self._refuse_encoding()
             said = self.headers.get("content-length", "")
             if said.isascii() and said.isdigit() and int(said) > self.body_bytes_max:
                 raise self._too_large(int(said))
@@ -54,15 +56,22 @@ class BoundedRequest(Request):
         return self._json
 
     async def _read(self) -> bytes:
-        pieces, noted, room = [], self.scope["state"], self.app.state.server.bodies
+        pieces, room = [], self.scope["state"]["call"].body
         async for piece in self.stream():
-            size = noted["body_bytes"] + len(piece)
+            size = room.held + len(piece)
             if size > self.body_bytes_max:
                 raise self._too_large(size)
-            room.take(len(piece))
-            noted["body_bytes"] = size  # the gate gives it back, whatever becomes of the request
+            room.take(len(piece))  # the gate gives it back, whatever becomes of the request
             pieces.append(piece)
         return b"".join(pieces)
+
+    def _refuse_encoding(self) -> None:
+        """Take bytes as they are only: what a compressed body comes to is known when it is too late."""
+        encoding = self.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            raise Refusal(
+                415, "a body is taken as it is, not compressed: send it without Content-Encoding", headers=_AS_IT_IS
+            )
 
     def _too_large(self, actual: int) -> Refusal:
         limit = {"resource": self.body_resource, "limit": self.body_bytes_max, "actual": actual}
@@ -86,9 +95,11 @@ class NdjsonRequest(LoadRequest):
 
 
 class BoundedRoute(APIRoute):
-    """A route whose requests are bounded."""
+    """A route whose requests are bounded, and run when it is their actor's turn."""
 
     request_class: type[BoundedRequest] = BoundedRequest
+    # Those that read their body themselves take their turn afterwards.
+    takes_turn = True
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler, which gets a bounded request."""
@@ -103,7 +114,10 @@ class BoundedRoute(APIRoute):
                 # Here and not below, where every fault of a body would be told in the same words.
                 if await own.body():
                     await own.json()
-            return await handle(own)
+            if not self.takes_turn:
+                return await handle(own)
+            async with own.scope["state"]["call"].turn():
+                return await handle(own)
 
         return bounded
 
@@ -118,6 +132,7 @@ class NdjsonRoute(BoundedRoute):
     """A route that takes lines of rows."""
 
     request_class = NdjsonRequest
+    takes_turn = False
 
 
 def words_for(scope: Scope) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph import errors
+from omnigraph import errors, limits
 from omnigraph.api.documents import merge_conflict_document
 from omnigraph.model.conflict import ExpectedVersionMismatch, KeyConflict, ReadSetChanged, RevertConflict
 
@@ -43,6 +43,11 @@ class Refusal(Exception):  # noqa: N818  (an answer, not a fault)
     def body(self) -> dict[str, Any]:
         """The document of the answer."""
         return {"error": self.message, "code": self.code, **self.details}
+
+
+def too_many(message: str, *, retry_after_s: int = limits.SERVER_RETRY_AFTER_S) -> Refusal:
+    """The refusal of what would be too much at once, and after how long to come again."""
+    return Refusal(429, message, code="too_many_requests", headers={"Retry-After": str(retry_after_s)})
 
 
 @dataclass(frozen=True, slots=True)

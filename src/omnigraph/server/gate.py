@@ -12,7 +12,7 @@ from omnigraph import limits
 from omnigraph.server import metrics
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Call
-from omnigraph.server.errors import Refusal
+from omnigraph.server.errors import Refusal, too_many
 from omnigraph.server.logs import log
 from omnigraph.server.state import ServerState
 
@@ -85,18 +85,15 @@ class Gate:
                 await answered(body, status=500)(scope, receive, watched)
         finally:
             self._under_way -= 1
-            self._state.bodies.give_back(scope.get("state", {}).get("body_bytes", 0))
+            call = scope.get("state", {}).get("call")
+            if call is not None:
+                call.close()
             metrics.UNDER_WAY.dec()
             self._done(scope, sent, actor, request_id, self._state.clock.monotonic() - began)
 
     def _enter(self, scope: Scope, headers: dict[str, str]) -> str | None:
         if self._under_way > limits.SERVER_REQUESTS_MAX:
-            raise Refusal(
-                429,
-                f"server in-flight count cap {limits.SERVER_REQUESTS_MAX} exceeded",
-                code="too_many_requests",
-                headers={"Retry-After": "1"},
-            )
+            raise too_many(f"server in-flight count cap {limits.SERVER_REQUESTS_MAX} exceeded", retry_after_s=1)
         path = scope["path"]
         if path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIXES):
             return None
@@ -106,8 +103,7 @@ class Gate:
         state["actor"] = actor
         if path.startswith(_GRAPHS):
             graph_id, _, _ = path.removeprefix(_GRAPHS).partition("/")
-            state["body_bytes"] = 0  # until it was read
-            state["call"] = Call(self._state.graphs.named(graph_id), actor, self._state, state)
+            state["call"] = Call.made(self._state.graphs.told(graph_id, actor), actor, self._state)
         return actor
 
     def _request_id(self, given: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidRequestError
+from omnigraph.policy.rules import Action
 from omnigraph.server.authorize import Authority
 from omnigraph.server.errors import Refusal
 from omnigraph.server.stored import StoredQuery
@@ -54,13 +55,34 @@ class Graphs:
         """
         found = self._served.get(graph_id)
         if found is None:
-            raise Refusal(404, f"graph '{graph_id}' not found", code="not_found")
+            raise _not_found(graph_id)
         return found
+
+    def told(self, graph_id: str, actor: str | None) -> ServedGraph:
+        """The graph with an id, as far as somebody is told of it.
+
+        Raises:
+            Refusal: there is none, it could not be opened, or whoever asks could be allowed nothing with it. All in the
+                same words, so that nobody learns which there are by asking.
+        """
+        found = self.named(graph_id)
+        if not found.authority.is_named_to(actor):
+            raise _not_found(graph_id)
+        return found
+
+    def named_to(self, actor: str | None) -> set[str]:
+        """The ids of those that somebody is told of: all to those who may list them, else what they could use."""
+        lists = self.authority.allows(actor, Action.GRAPH_LIST)
+        return {each.id for each in self if lists or each.authority.is_named_to(actor)}
 
     def close(self) -> None:
         """Close all of them."""
         for each in self:
             each.graph.close()
+
+
+def _not_found(graph_id: str) -> Refusal:
+    return Refusal(404, f"graph '{graph_id}' not found", code="not_found")
 
 
 def checked_id(graph_id: str) -> str:

@@ -45,6 +45,9 @@ def parser() -> ArgumentParser:
     made.add_argument("--query-timeout", metavar="TIME", help="how long a query may run; 60s by default")
     made.add_argument("--query-memory", metavar="BYTES", type=int, help="what it may use meanwhile; 512 MiB by default")
     made.add_argument(
+        "--queries-memory", metavar="BYTES", type=int, help="and all queries of a process together; 2 GiB by default"
+    )
+    made.add_argument(
         "--cache-memory", metavar="BYTES", type=int, help="what each graph may keep for reads; 2 GiB by default"
     )
     upkeep = made.add_argument_group("maintenance")
@@ -75,6 +78,7 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         ("maintain-keep", args.maintain_keep),
         ("maintain-max-bytes", args.maintain_max_bytes),
         ("query-memory", args.query_memory),
+        ("queries-memory", args.queries_memory),
         ("cache-memory", args.cache_memory),
     ):
         if number is not None and number < 1:
@@ -92,7 +96,9 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         threads=args.threads,
         actor_requests_max=_number(environment, "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX", limits.SERVER_ACTOR_REQUESTS_MAX),
         actor_bytes_max=_number(environment, "OMNIGRAPH_PER_ACTOR_BYTES_MAX", limits.SERVER_ACTOR_BYTES_MAX),
+        actor_calls_max=_number(environment, "OMNIGRAPH_PER_ACTOR_CALLS_MAX", limits.SERVER_ACTOR_CALLS_MAX),
         query_bytes_max=args.query_memory or limits.SERVER_QUERY_BYTES_MAX,
+        queries_bytes_max=args.queries_memory or limits.SERVER_QUERIES_BYTES_MAX,
         cache_bytes_max=args.cache_memory or limits.QUERY_CACHE_BYTES_MAX,
         query_s_max=_seconds("--query-timeout", args.query_timeout) or limits.SERVER_QUERY_S_MAX,
         body_s_max=_seconds("--body-timeout", args.body_timeout) or limits.SERVER_BODY_S_MAX,

@@ -5,6 +5,7 @@ worker is asked answers for all of them. The library decides that when it is imp
 """
 
 import os
+from collections.abc import Collection, Iterator
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -13,6 +14,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Metric,
     generate_latest,
 )
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -52,11 +54,26 @@ SWEPT_FILES = Counter("omnigraph_swept_files", "Files deleted by sweeps.", ["gra
 SWEPT_BYTES = Counter("omnigraph_swept_bytes", "Bytes given back by sweeps.", ["graph"])
 
 
-def exposition(graphs: Graphs) -> bytes:
-    """All numbers as Prometheus reads them.
+class _Shown:
+    """Numbers without those of graphs that are not to be named."""
+
+    def __init__(self, registry: CollectorRegistry, graphs: Collection[str]) -> None:
+        self._registry = registry
+        self._graphs = graphs
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family of numbers, as far as it is shown."""
+        for family in self._registry.collect():
+            family.samples = [each for each in family.samples if each.labels.get("graph", "") in self._graphs]
+            yield family
+
+
+def exposition(graphs: Graphs, named: Collection[str]) -> bytes:
+    """Numbers as Prometheus reads them.
 
     Args:
         graphs (Graphs): what is served; their caches are looked at now.
+        named (Collection[str]): the ids of those graphs whose numbers are shown, beside those of the process.
 
     Returns:
         bytes: the text.
@@ -67,8 +84,8 @@ def exposition(graphs: Graphs) -> bytes:
         CACHE_HITS.labels(served.id).set(cache.hits)
         CACHE_MISSES.labels(served.id).set(cache.misses)
         CACHE_EVICTIONS.labels(served.id).set(cache.evictions)
-    if SHARED_FOLDER not in os.environ:
-        return generate_latest(REGISTRY)
-    together = CollectorRegistry()
-    MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # the library leaves it so
-    return generate_latest(together)
+    registry = REGISTRY
+    if SHARED_FOLDER in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # the library leaves it so
+    return generate_latest(_Shown(registry, {"", *named}))

@@ -25,7 +25,9 @@ class ServerSettings:
         threads: how many calls run at once in each.
         actor_requests_max: how many writes and exports one actor may have under way in a process.
         actor_bytes_max: and how many bytes of bodies.
+        actor_calls_max: how many calls of any kind one actor may have running or waiting in a process.
         query_bytes_max: how much memory one query may use while it runs.
+        queries_bytes_max: and all queries of a process together.
         cache_bytes_max: how many bytes each graph may keep in memory for reads, in each process.
         query_s_max: how long it may run.
         bodies_bytes_max: how much of all callers' bodies a process holds.
@@ -54,7 +56,9 @@ class ServerSettings:
     threads: int = limits.SERVER_THREADS_MAX
     actor_requests_max: int = limits.SERVER_ACTOR_REQUESTS_MAX
     actor_bytes_max: int = limits.SERVER_ACTOR_BYTES_MAX
+    actor_calls_max: int = limits.SERVER_ACTOR_CALLS_MAX
     query_bytes_max: int = limits.SERVER_QUERY_BYTES_MAX
+    queries_bytes_max: int = limits.SERVER_QUERIES_BYTES_MAX
     cache_bytes_max: int = limits.QUERY_CACHE_BYTES_MAX
     query_s_max: float = limits.SERVER_QUERY_S_MAX
     bodies_bytes_max: int = limits.SERVER_BODIES_BYTES_MAX
@@ -69,3 +73,7 @@ class ServerSettings:
     is_worker: bool = False
     log_level: str = "info"
     durability: str = "power"
+
+    def share_of_one(self, whole: int) -> int:
+        """What one actor may have of something that all share; all of it where there are no actors to tell apart."""
+        return max(1, int(whole * limits.SERVER_ACTOR_SHARE)) if self.tokens else whole

@@ -9,6 +9,7 @@ from omnigraph.server.graphs import Graphs
 from omnigraph.server.room import Room
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.streams import StreamSlots
+from omnigraph.server.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,10 @@ class ServerState:
         settings: what the server was started with.
         graphs: what it serves.
         admission: what each actor has under way.
+        turns: whose turn it is at the threads.
         streams: who may stream.
         bodies: room for the bodies of requests.
+        queries: room for what queries hold while they run.
         results: room for large results on their way out.
         clock: measures how long things take.
         ids: names requests.
@@ -29,8 +32,10 @@ class ServerState:
     settings: ServerSettings
     graphs: Graphs
     admission: Admission
+    turns: Turns
     streams: StreamSlots
     bodies: Room
+    queries: Room
     results: Room
     clock: Clock
     ids: IdSource

@@ -17,6 +17,7 @@ from omnigraph.server.routes import (
 
 ROUTERS = (
     health.router,
+    health.waiting_router,
     snapshots.router,
     blobs.router,
     queries.router,

@@ -1,19 +1,42 @@
 """That the process answers, and which graphs it serves."""
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 
 from omnigraph.errors import GraphError
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
 from omnigraph.server.answers import answered
 from omnigraph.server.graphs import ServedGraph
-from omnigraph.server.responses import GraphListResponse, HealthOutput, ReadyOutput
+from omnigraph.server.responses import ErrorOutput, GraphListResponse, HealthOutput, ReadyOutput
 from omnigraph.server.routing import failing
 from omnigraph.server.state import ServerState
 from omnigraph.version import INTERNAL_SCHEMA, VERSION
 
-router = APIRouter()
 _READY = "ready"
+# Whose turn it is that these wait for: nobody's of those who ask graphs. No actor has a blank name.
+_EVERYBODY = ""
+
+
+class _TurnRoute(APIRoute):
+    """A route that is open to many and works in a thread, of which it must not take all."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, which waits for its turn."""
+        handle = super().get_route_handler()
+
+        async def in_turn(request: Request) -> Response:
+            async with request.app.state.server.turns.turn(_EVERYBODY):
+                return await handle(request)
+
+        return in_turn
+
+
+router = APIRouter()
+waiting_router = APIRouter(route_class=_TurnRoute)
 
 
 @router.get("/healthz", operation_id="health", tags=["health"], response_model=HealthOutput)
@@ -22,27 +45,30 @@ async def health() -> Response:
     return answered({"status": "ok", "version": VERSION, "internal_schema_version": INTERNAL_SCHEMA})
 
 
-@router.get(
+@waiting_router.get(
     "/readyz",
     operation_id="ready",
     tags=["health"],
     response_model=ReadyOutput,
-    responses={503: {"model": ReadyOutput, "description": "A graph cannot be read now."}},
+    responses={
+        429: {"model": ErrorOutput, "description": "Too much is under way."},
+        503: {"model": ReadyOutput, "description": "A graph cannot be read now."},
+    },
 )
 def ready(request: Request) -> Response:
     """Whether every graph that is served can be read. Graphs are named to those who could be allowed to use them."""
     state: ServerState = request.app.state.server
     actor = state.settings.tokens.known(request.headers.get("authorization"))
-    is_ready, told = True, {}
+    is_ready, told, named = True, {}, state.graphs.named_to(actor)
     for served in state.graphs:
         how = _readiness(served)
         is_ready = is_ready and how == _READY
-        if served.authority.is_named_to(actor):
+        if served.id in named:
             told[served.id] = how
     return answered({"status": _READY if is_ready else "unready", "graphs": told}, status=200 if is_ready else 503)
 
 
-@router.get(
+@waiting_router.get(
     "/graphs",
     operation_id="listGraphs",
     tags=["management"],
@@ -56,7 +82,7 @@ def list_graphs(request: Request) -> Response:
     return answered({"graphs": [{"graph_id": each.id, "uri": each.graph.uri} for each in state.graphs]})
 
 
-@router.get(
+@waiting_router.get(
     "/metrics",
     operation_id="metrics",
     tags=["health"],
@@ -67,9 +93,14 @@ def list_graphs(request: Request) -> Response:
     },
 )
 def numbers(request: Request) -> Response:
-    """Requests, latencies, commits, conflicts, rebases, caches, store requests, intents and sweeps, as numbers."""
+    """Requests, latencies, commits, conflicts, rebases, caches, store requests, intents and sweeps, as numbers.
+
+    For whoever has a token, where there are tokens. Numbers of a graph are shown to those who could be allowed to use
+    it, and to those who may list all graphs.
+    """
     state: ServerState = request.app.state.server
-    return Response(metrics.exposition(state.graphs), media_type=metrics.CONTENT_TYPE)
+    named = state.graphs.named_to(request.scope["state"]["actor"])
+    return Response(metrics.exposition(state.graphs, named), media_type=metrics.CONTENT_TYPE)
 
 
 def _readiness(served: ServedGraph) -> str:

@@ -72,7 +72,8 @@ async def load_ndjson(
     media, _, _ = request.headers.get("content-type", "").partition(";")
     if media.strip().lower() != NDJSON:
         raise Refusal(415, f"graph-batch load requires Content-Type: {NDJSON}")
-    await run_in_threadpool(_authorize, call, branch, source, prunes=prune_previous)
+    async with call.turn():
+        await run_in_threadpool(_authorize, call, branch, source, prunes=prune_previous)
     body = await request.body()
     try:
         body.decode()
@@ -99,7 +100,8 @@ async def load_ndjson(
         del document["uri"]
         return answered(document)
 
-    return await run_in_threadpool(run)
+    async with call.turn():
+        return await run_in_threadpool(run)
 
 
 def _ingested(call: Call, body: IngestRequest, idempotency_key: str | None) -> dict[str, Any]:
