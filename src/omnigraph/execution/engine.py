@@ -203,9 +203,6 @@ class QueryEngine:
             compiled.plan.steps, schema, lambda type_key: self._versions.at(snapshot.table(type_key).pin)
         )
 
-    def stats(self) -> EngineStats:
-        """What the engine holds and has done."""
-        return EngineStats(self._cache.stats(), self._adjacencies.stats(), len(self._lowered), self._walks)
     def keep_words(self, pin: Pin, name: str, *, is_new: bool) -> bool:
         """Index the words of a column for the searches to come, of this process and others, where there are many texts.
 
@@ -222,6 +219,9 @@ class QueryEngine:
         """
         return self._versions.keep_words(self._versions.at(pin), name, is_new=is_new)
 
+    def stats(self) -> EngineStats:
+        """What the engine holds and has done."""
+        return EngineStats(self._cache.stats(), self._adjacencies.stats(), len(self._lowered), self._walks)
 
     def _walked(
         self, record: Record, lowered: Lowered, walk: Walk, values: Mapping[str, Value], limits: QueryLimits

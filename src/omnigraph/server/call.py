@@ -1,9 +1,9 @@
 """One request to one graph: who asks, of which graph, and what it may hold meanwhile."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Self
 
 from fastapi import Depends, Request
 
@@ -13,8 +13,10 @@ from omnigraph.errors import NotFoundError
 from omnigraph.execution.engine import QueryLimits
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
+from omnigraph.server.admission import bucket
 from omnigraph.server.errors import Refusal
 from omnigraph.server.graphs import ServedGraph
+from omnigraph.server.room import Holding
 from omnigraph.server.state import ServerState
 from omnigraph.server.states import NamesState, Where, where
 from omnigraph.storage.paths import branch_name
@@ -28,13 +30,29 @@ class Call:
         served: the graph it is about.
         actor: who asks; None where nobody has a token.
         server: what all requests share.
-        noted: what is known of the request since it was let in.
+        body: room for its body.
+        memory: room for what its queries hold.
+        results: room for a large result on its way out.
     """
 
     served: ServedGraph
     actor: str | None
     server: ServerState
-    noted: dict[str, Any]
+    body: Holding
+    memory: Holding
+    results: Holding
+
+    @classmethod
+    def made(cls, served: ServedGraph, actor: str | None, server: ServerState) -> Self:
+        """A call that holds nothing yet."""
+        who = bucket(actor)
+        rooms = (server.bodies, server.queries, server.results)
+        return cls(served, actor, server, *(Holding(room, who) for room in rooms))
+
+    def close(self) -> None:
+        """Give back whatever it still holds, when all is over."""
+        for each in (self.body, self.memory, self.results):
+            each.close()
 
     @property
     def graph(self) -> Graph:
@@ -45,7 +63,9 @@ class Call:
     def query_limits(self) -> QueryLimits:
         """What a query of the call may use."""
         settings = self.server.settings
-        return QueryLimits(memory_bytes=settings.query_bytes_max, seconds=settings.query_s_max)
+        # Never more than there is for all: what can never fit is to be told so, and not to come again.
+        most = min(settings.query_bytes_max, settings.share_of_one(settings.queries_bytes_max))
+        return QueryLimits(memory_bytes=most, seconds=settings.query_s_max, shared=self.memory)
 
     def authorize(self, action: Action, *, branch: str | None = None, target_branch: str | None = None) -> None:
         """Refuse what the caller may not do; see `Authority.authorize`.
@@ -138,8 +158,12 @@ class Call:
     @contextmanager
     def admitted(self) -> Iterator[None]:
         """Count the call among those of its actor while it runs."""
-        with self.server.admission.admitted(self.actor, self.noted["body_bytes"]):
+        with self.server.admission.admitted(self.actor, self.body.held):
             yield
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """A turn of its actor at the threads."""
+        return self.server.turns.turn(bucket(self.actor))
 
 
 async def _call(request: Request) -> Call:

@@ -41,7 +41,7 @@ def query(body: QueryRequest, call: Served, request: Request) -> Response:
         )
     result = call.graph.query(body.query, body.params, name=body.name, limits=call.query_limits, **where)
     wants_arrow = ARROW in request.headers.get("accept", "")
-    return (arrow_answered if wants_arrow else rows_answered)(result, call.server.results)
+    return (arrow_answered if wants_arrow else rows_answered)(result, call)
 
 
 @router.post(
@@ -63,7 +63,7 @@ def read(body: ReadRequest, call: Served) -> Response:
         limits=call.query_limits,
         **where,
     )
-    return rows_answered(result, call.server.results, headers=superseded_by("query"), legacy=True)
+    return rows_answered(result, call, headers=superseded_by("query"), legacy=True)
 
 
 @router.post(

@@ -60,7 +60,7 @@ def invoke(
         return answered(_mutated(call, stored, said, idempotency_key))
     where = call.reads_at(StateParameters(said.branch, said.snapshot))
     result = call.graph.query(stored.text, said.params, name=name, limits=call.query_limits, **where)
-    return rows_answered(result, call.server.results)
+    return rows_answered(result, call)
 
 
 @router.post(
