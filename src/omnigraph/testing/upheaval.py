@@ -49,7 +49,7 @@ class Role(StrEnum):
     STREAMS = "streams"
     """Batches of a stream, each under a key of its own, and each delivered twice, as after a crash."""
     SPARK = "spark"
-    """The same with a stream and loads on Spark; slow to start, so for long runs."""
+    """Batches of a stream on Spark, and between them loads on Spark."""
     BRANCHES = "branches"
     """Makes a branch, writes there, merges it back and deletes it."""
     TAGS = "tags"
@@ -167,6 +167,8 @@ def work(order: Order) -> None:
     clock = SystemClock()
     with opened(order.uri) as graph, order.ledger.open("ab", buffering=0) as ledger:
         number = len(order.done())
+        if order.role is Role.SPARK:
+            _start_spark(graph)  # takes its time, and the others shall not be done by then
         order.ready.touch()
         while not start_file(order.folder).exists():
             clock.sleep(_POLL_S)
@@ -240,11 +242,15 @@ def _stream(graph: Graph, order: Order, number: int) -> str:
     raise AssertionError(f"{key} was refused {_TRIES_MAX} times")
 
 
-def _on_spark(graph: Graph, order: Order, number: int) -> str:
+def _start_spark(graph: Graph) -> None:
     # Imported here: only who has this role needs Spark, and its package takes its time.
     from omnigraph.pipeline.settings import SparkSettings  # noqa: PLC0415  (see above)
 
-    graph.spark.session(SparkSettings(master="local[1]", driver_memory="512m"))
+    conf = (("spark.sql.shuffle.partitions", "1"), ("spark.default.parallelism", "1"))
+    graph.spark.session(SparkSettings(master="local[1]", driver_memory="512m", conf=conf))
+
+
+def _on_spark(graph: Graph, order: Order, number: int) -> str:
     names = [f"{order.name}-{number}-{each}" for each in range(_LOADED_ROWS)]
     inbox = Path(order.folder) / f"{order.name}.inbox"
     inbox.mkdir(exist_ok=True)
