@@ -74,11 +74,29 @@ class ReturnBinder:
         """The columns of the result.
 
         Raises:
-            ParseError: something cannot be returned.
+            ParseError: something cannot be returned, or an alias is taken.
         """
-        return tuple(
+        found = tuple(
             Column(each.alias or column_name(each.value), self._projected(each)) for each in self._read.projections
         )
+        self._refuse_taken_aliases()
+        return found
+
+    def _refuse_taken_aliases(self) -> None:
+        """Rows as documents have one value by each name: an alias that two columns share would lose one of them.
+
+        Columns without an alias may share the name that comes of what they are, as a sum and what is summed do.
+        """
+        named: dict[str, bool] = {}
+        for each in self._read.projections:
+            name, is_alias = each.alias or column_name(each.value), each.alias is not None
+            if name in named and (is_alias or named[name]):
+                raise self._error(
+                    each.span,
+                    f"column `{name}` is returned twice",
+                    hint="give each column a name of its own with `as`",
+                )
+            named[name] = is_alias
 
     def _projected(self, projection: syntax.Projection) -> Expression | Aggregation:
         written = projection.value
