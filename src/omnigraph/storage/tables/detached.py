@@ -1,4 +1,4 @@
-"""The one place where a version of a table comes into being.
+"""The one place where Lance makes a version of a table; those of few rows are made in `small_versions.py`.
 
 Invariants:
     The version is detached: on no lineage, named by a random number, seen by nobody who was not told the number.

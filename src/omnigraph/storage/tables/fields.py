@@ -6,16 +6,17 @@ table's head. So the schema is taken apart into its fields, as it is stored (one
 nested field after its parent), edited there, and put together again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from lance.schema import LanceSchema
 
+from omnigraph.storage.tables.messages import BYTES, VARINT, Entry, entries, message
+
 # Numbers of the message's entries.
 _NAME, _ID, _PARENT, _NULLABLE = 2, 3, 4, 6
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _NO_PARENT = 2**64 - 1  # minus one, as a 64-bit number
 
 
@@ -27,7 +28,7 @@ class Field:
         entries: number, wire type and value of each entry of the message; a value is a number or bytes.
     """
 
-    entries: tuple[tuple[int, int, int | bytes], ...]
+    entries: tuple[Entry, ...]
 
     @property
     def id(self) -> int:
@@ -46,20 +47,20 @@ class Field:
 
     def renamed(self, name: str) -> "Field":
         """The same under another name."""
-        return self._with(_NAME, _BYTES, name.encode())
+        return self._with(_NAME, BYTES, name.encode())
 
     def renumbered(self, offset: int) -> "Field":
         """The same with its number, and its parent's, raised."""
-        moved = self._with(_ID, _VARINT, self.id + offset)
-        return moved if self.is_column else moved._with(_PARENT, _VARINT, self._number(_PARENT) + offset)
+        moved = self._with(_ID, VARINT, self.id + offset)
+        return moved if self.is_column else moved._with(_PARENT, VARINT, self._number(_PARENT) + offset)
 
     def nullable(self) -> "Field":
         """The same with nulls allowed."""
-        return self._with(_NULLABLE, _VARINT, 1)
+        return self._with(_NULLABLE, VARINT, 1)
 
     def strict(self) -> "Field":
         """The same with no nulls allowed."""
-        return self._with(_NULLABLE, _VARINT, 0)
+        return self._with(_NULLABLE, VARINT, 0)
 
     def _number(self, key: int) -> int:
         return next((value for number, _, value in self.entries if number == key and isinstance(value, int)), 0)
@@ -123,7 +124,7 @@ class Columns:
     def as_schema(self) -> LanceSchema:
         """What Lance takes."""
         return LanceSchema._from_protos(
-            self.metadata, *(_message(field) for column in self.columns for field in column)
+            self.metadata, *(message(field.entries) for column in self.columns for field in column)
         )
 
 
@@ -140,51 +141,5 @@ def read_columns(schema: LanceSchema) -> Columns:
     return Columns(metadata, tuple(tuple(column) for column in columns))
 
 
-def _field(message: bytes) -> Field:
-    return Field(tuple(_entries(message)))
-
-
-def _entries(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    at = 0
-    while at < len(message):
-        tag, at = _read_varint(message, at)
-        key, wire = tag >> 3, tag & 7
-        if wire == _VARINT:
-            number, at = _read_varint(message, at)
-            yield key, wire, number
-            continue
-        length = {_FIXED64: 8, _FIXED32: 4}.get(wire)
-        if length is None:
-            length, at = _read_varint(message, at)
-        yield key, wire, message[at : at + length]
-        at += length
-
-
-def _message(field: Field) -> bytes:
-    out = bytearray()
-    for key, wire, value in field.entries:
-        out += _varint(key << 3 | wire)
-        if isinstance(value, int):
-            out += _varint(value)
-        else:
-            out += _varint(len(value)) + value if wire == _BYTES else value
-    return bytes(out)
-
-
-def _read_varint(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if not byte & 0x80:
-            return value, at
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+def _field(stored: bytes) -> Field:
+    return Field(tuple(entries(stored)))

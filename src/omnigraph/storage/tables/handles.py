@@ -6,8 +6,8 @@ known to the others.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache, lru_cache
 from urllib.parse import quote, unquote
 
 import lance
@@ -19,6 +19,7 @@ from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.blob_columns import has_blobs, plain_schema
 from omnigraph.storage.tables.errors import mapped
+from omnigraph.storage.tables.manifests import NOT_FOR_US, Manifest
 from omnigraph.storage.tables.small_files import SmallFiles
 
 # Local disk as if it were an object store. Lance's own way of writing a local file hands it from thread to thread for
@@ -36,7 +37,11 @@ def shared_session() -> Session:
 
 def plain_uri(dataset: LanceDataset) -> str:
     """Where a dataset lies, in words that any reader of Lance tables understands."""
-    uri = str(dataset.uri)
+    return _plain(str(dataset.uri))
+
+
+@lru_cache(limits.OPEN_TABLES_MAX)
+def _plain(uri: str) -> str:
     return unquote(uri.removeprefix(_LOCAL)) if uri.startswith(_LOCAL) else uri
 
 
@@ -48,30 +53,73 @@ def bytes_of(fragments: Iterable[FragmentMetadata]) -> int:
 class Handle:
     """One open version of one table. What its manifest says is asked for once: each question crosses into Lance."""
 
-    __slots__ = ("_bytes", "_has_blobs", "_rows", "_schema", "dataset", "small_files", "table", "version")
+    __slots__ = (
+        "_bytes",
+        "_dataset",
+        "_has_blobs",
+        "_rows",
+        "_schema",
+        "manifest",
+        "small_files",
+        "table",
+        "uri",
+        "version",
+    )
 
     def __init__(
         self, table: str, dataset: LanceDataset, data_bytes: int | None = None, rows: int | None = None
     ) -> None:
         self.table = table
-        self.dataset = dataset
+        self.uri = str(dataset.uri)
         self.version = int(dataset.version)
+        self._dataset: LanceDataset | None = dataset
         self._bytes = data_bytes
         self._rows = rows
         self._schema: pa.Schema | None = None
         self._has_blobs = False
         self.small_files: SmallFiles | None = None
+        # Taken apart, as soon as a small write starts from this version.
+        self.manifest: Manifest | None = None
 
     def succeeded_by(self, dataset: LanceDataset, *, data_bytes: int, rows: int) -> "Handle":
         """The handle of a version that was made from this one and has the same columns."""
-        made = Handle(self.table, dataset, data_bytes, rows)
+        return self._then(Handle(self.table, dataset, data_bytes, rows))
+
+    def succeeded_by_file(self, manifest: Manifest, *, data_bytes: int, rows: int) -> "Handle":
+        """The same of a version on local disk whose manifest was written here; opened when somebody reads from it."""
+        made = object.__new__(Handle)
+        made.table, made.uri, made.version, made.manifest = self.table, self.uri, manifest.version, manifest
+        made._dataset, made._bytes, made._rows = None, data_bytes, rows
+        return self._then(made)
+
+    def _then(self, made: "Handle") -> "Handle":
         made._schema, made._has_blobs, made.small_files = self._schema, self._has_blobs, self.small_files
         return made
 
     @property
+    def dataset(self) -> LanceDataset:
+        """The version as Lance has it."""
+        if self._dataset is None:
+            with mapped(self.table, self.version):
+                self._dataset = lance.dataset(self.uri, version=self.version, session=shared_session())
+        return self._dataset
+
+    @property
     def is_local(self) -> bool:
         """Whether it lies on local disk."""
-        return str(self.dataset.uri).startswith(_LOCAL)
+        return self.uri.startswith(_LOCAL)
+
+    @property
+    def folder(self) -> str:
+        """Where it lies, in words that any reader of Lance tables understands."""
+        return _plain(self.uri)
+
+    @property
+    def fragment_numbers(self) -> Collection[int]:
+        """The numbers of its fragments."""
+        if self.manifest is not None and self.manifest is not NOT_FOR_US:
+            return self.manifest.fragments.keys()
+        return self.dataset.fragment_ids()
 
     @property
     def schema(self) -> pa.Schema:

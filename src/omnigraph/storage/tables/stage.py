@@ -21,6 +21,7 @@ from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import deletion_files, fragment_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
 from omnigraph.storage.tables.small_files import learnt_from
+from omnigraph.storage.tables.small_versions import small_version
 from omnigraph.storage.tables.staged import Places, RowsToStage, Written
 from omnigraph.storage.tables.staging import Staging, as_staged, unchanged
 from omnigraph.storage.tables.table import ADDRESS, ID, Table
@@ -52,17 +53,14 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
     if not there:
         return _append(base, handle, content) if len(content) else unchanged(base, handle)
     with mapped(handle.table, handle.version):
-        deletion = delete_at(handle.dataset, addresses)
-        if deletion is None:
-            raise InternalError(f"table {handle.table} at {handle.version}: a row that was found cannot be deleted")
         added = _written(handle, content)
-        made = make_version(handle, added, deletion)
+        made, files = _changed(handle, added, addresses)
     is_there = frozenset(there)
     appended = () if appends is None else as_ids(appends.column(ID))
     staged = as_staged(
         base,
         made,
-        fragment_files(added) | deletion_files(deletion.updated),
+        files,
         inserted_ids=(*(each for each in upserted if each not in is_there), *appended),
         updated_ids=tuple(each for each in upserted if each in is_there),
         deleted_ids=tuple(each for each in rows.deleted_ids if each in is_there),
@@ -145,11 +143,11 @@ def as_ids(*columns: "pa.Array[Any] | pa.ChunkedArray[Any]") -> tuple[str, ...]:
 def _append(base: Pin, handle: Handle, content: pa.Table) -> Staging:
     with mapped(handle.table, handle.version):
         added = _written(handle, content)
-        made = make_version(handle, added, Deletion())
+        made, files = _changed(handle, added, NO_ADDRESSES)
     staged = as_staged(
         base,
         made,
-        fragment_files(added),
+        files,
         inserted_ids=as_ids(content.column(ID)),
         written=_telling(partial(_known, handle, made, added, content), len(content)),
     )
@@ -188,6 +186,18 @@ def _written(handle: Handle, content: pa.Table) -> tuple[FragmentMetadata, ...]:
     return written
 
 
+def _changed(handle: Handle, added: Sequence[FragmentMetadata], removed: Addresses) -> tuple[Handle, set[str]]:
+    """One version with fragments added and rows removed, and the files of these; made in the quickest way there is."""
+    small = small_version(handle, added, removed)
+    if small is not None:
+        made, vectors = small
+        return made, fragment_files(added) | vectors
+    deletion = delete_at(handle.dataset, removed)
+    if deletion is None:
+        raise InternalError(f"table {handle.table} at {handle.version}: a row that was found cannot be deleted")
+    return make_version(handle, added, deletion), fragment_files(added) | deletion_files(deletion.updated)
+
+
 def _rows_of(added: Sequence[FragmentMetadata]) -> int:
     return sum(fragment.num_rows for fragment in added)
 
@@ -211,6 +221,10 @@ def _known(
         return None
     addresses = NO_ADDRESSES
     if added:
+        if made.manifest is not None:
+            return Written(
+                content, at(made.manifest.greatest, np.arange(len(content), dtype=np.uint64)), gone_ids, gone
+            )
         new = list(made.dataset.fragment_ids().difference(base.dataset.fragment_ids()))
         found = made.dataset.get_fragment(new[0]) if len(new) == 1 else None
         if found is None or key_of(found.metadata) != key_of(added[0]):

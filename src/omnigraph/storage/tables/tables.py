@@ -272,7 +272,7 @@ class Tables:
             int: large ones and small ones.
         """
         handle = self._handles.known(pin)
-        return 0 if handle is None else len(handle.dataset.fragment_ids())
+        return 0 if handle is None else len(handle.fragment_numbers)
 
     def stage_many(
         self, work: Mapping[str, Callable[[], StagedTable]], *, is_little: bool = False
