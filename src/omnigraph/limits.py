@@ -231,6 +231,8 @@ HEAD_LOOKS_MAX = 16
 # Sweeping: files younger than this stay, unless the caller says otherwise; files deleted at once.
 SWEEP_GRACE_S = 600.0
 SWEEP_BATCH_FILES = 500
+# A pass of maintenance reads about so many log entries and table versions to see whether they are whole; the next goes on.
+MAINTAIN_VERIFY_READS_MAX = 2_000
 # The note of an idempotency key outlives the pruning of its commit by this.
 IDEMPOTENCY_KEYS_KEPT_S = 86_400.0
 # Frames laid down beside the graph by a job: nobody announces them, so they stay longer than jobs take.
@@ -331,6 +333,12 @@ YAML_CHARACTERS_MAX = 4 * 1024**2
 YAML_DEPTH_MAX = 32
 # Tries to read or put one of a cluster's own documents while others change them.
 CLUSTER_PUT_ATTEMPTS_MAX = 5
+# How often whoever holds a cluster's lock shows that it lives, and after how long without that the next one takes it;
+# a lock whose holder shows nothing, of an older release, counts for an hour.
+CLUSTER_LOCK_HEARTBEAT_S = 10.0
+CLUSTER_LOCK_STALE_S = 60.0
+CLUSTER_LOCK_SILENT_S = 3_600.0
+assert CLUSTER_LOCK_HEARTBEAT_S * 3 <= CLUSTER_LOCK_STALE_S < CLUSTER_LOCK_SILENT_S
 # Stored queries and policies of a cluster that are read at once.
 CLUSTER_READS_AT_ONCE = 8
 # States of a cluster's ledger that are kept, and in it notes of what was finished after a death.

@@ -91,11 +91,9 @@ def what_is_served_is_guarded(cluster: Cluster, *, wholly: bool = True) -> None:
 
 
 def finished(cluster: Cluster, work: Work) -> None:
-    """Do what an operator does: take the lock from the dead, begin the ledger if need be, and apply again."""
-    locked = cluster.status().document["state_observations"]
-    if locked["locked"]:
-        assert cluster.force_unlock(locked["lock_id"]).is_ok
-    if not locked["state_found"]:
+    """Do what an operator does: begin the ledger if need be, and apply again. The lock of the dead is no matter."""
+    found = cluster.status().document["state_observations"]
+    if not found["state_found"]:
         assert cluster.begin().is_ok
     if work.command is Cluster.begin:
         assert cluster.status().document["state_observations"]["state_revision"] == 1

@@ -79,9 +79,6 @@ def step(cluster: Cluster, data: st.DataObject) -> None:
         stays_as_it_was = graph in before and graph not in config["graphs"]
         if (wanted and before.get(graph, True)) or (stays_as_it_was and before[graph]):
             assert has_policy, graph
-    lock = cluster.status().document["state_observations"]
-    if lock["locked"]:
-        cluster.force_unlock(lock["lock_id"])
 
 
 def play(data: st.DataObject, steps: int) -> None:

@@ -205,6 +205,7 @@ class _Apply:
     def _note(
         self, kind: SidecarKind, graph: str, digest: str, *, number: int | None = None, approval: str | None = None
     ) -> Sidecar:
+        self.site.check_lock()
         sidecar = Sidecar(
             self.site.means.ids.new(),
             moments.now(self.site.means.clock),

@@ -4,6 +4,7 @@ import re
 
 STATE = "__cluster/state.json"
 LOCK = "__cluster/lock.json"
+HOLDERS = "__cluster/holders/"
 REVISIONS = "__cluster/revisions/"
 RESOURCES = "__cluster/resources/"
 APPROVALS = "__cluster/approvals/"
@@ -63,6 +64,16 @@ def policy_payload(name: str, digest: str) -> str:
 def revision(number: int) -> str:
     """One state of the ledger, named so that a listing gives the newest first."""
     return f"{REVISIONS}{_REVISION_MOST - number:012}.json"
+
+
+def holder(lock_id: str) -> str:
+    """Who holds or wants the lock; written again and again while its process lives."""
+    return f"{HOLDERS}{lock_id}.json"
+
+
+def inheritor(lock_id: str) -> str:
+    """Who takes the lock away from somebody dead."""
+    return f"{HOLDERS}{lock_id}.taken"
 
 
 def approval(name: str) -> str:

@@ -145,6 +145,7 @@ class Site:
         Raises:
             StoppedError: it cannot be put, or somebody was faster.
         """
+        self.check_lock()
         try:
             if state is None:
                 self.ledger.copy(base)
@@ -167,18 +168,33 @@ class Site:
             yield
             return
         try:
-            own = self._own_lock = self.lock.take(operation)
+            own = self._own_lock = self.lock.take(operation, self.said)
         except LockFaultError as fault:
             self.look_at_lock()
             self.said.error(fault.code, layout.LOCK, str(fault))
             raise StoppedError from None
         try:
-            yield
+            with self.lock.living(own):
+                yield
         except (Exception, KeyboardInterrupt):
             # Not `finally`: whoever dies gives nothing back, and tests die here too.
             self.lock.give_back(own, self.said)
             raise
         self.lock.give_back(own, self.said)
+
+    def check_lock(self) -> None:
+        """See, before something is changed, that nobody took the lock away meanwhile.
+
+        Raises:
+            StoppedError: somebody did.
+        """
+        if self._own_lock is None:
+            return
+        try:
+            self.lock.check(self._own_lock)
+        except LockFaultError as fault:
+            self.said.error(fault.code, layout.LOCK, str(fault))
+            raise StoppedError from None
 
     def look_at_lock(self) -> None:
         """See who holds the lock, for `observations`."""

@@ -1,0 +1,171 @@
+"""Whoever dies with a cluster's lock keeps nobody out: the next one takes it over, and only from the dead."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from omnigraph import limits
+from omnigraph.cluster import layout
+from omnigraph.cluster.diagnostics import Diagnostics
+from omnigraph.cluster.lock import Held, Lock, LockFaultError
+from omnigraph.ids import UlidSource
+from omnigraph.storage.object_stores.forwarding import RequestKind
+from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.testing.faults import Fault
+from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.small_cluster import Cluster, codes
+
+# Applies a cluster and is killed just before a file is put whose path has a part.
+DOOMED = """
+import os, signal, sys
+from pathlib import Path
+from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.testing.faults import Faults
+from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.small_cluster import Cluster
+
+class Killing(Faults):
+    def around(self, kind, path, send):
+        if sys.argv[2] in path and kind.startswith("put"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return send()
+
+faults = Killing()
+Cluster(Path(sys.argv[1]), lambda uri: FaultyStore(LocalStore(uri, durability=Durability.PROCESS), faults)).apply()
+"""
+
+
+@pytest.mark.parametrize("before", ["__schema/", layout.REVISIONS])
+def test_an_apply_that_is_killed_keeps_nobody_out_and_is_finished_by_the_next(tmp_path: Path, before: str) -> None:
+    cluster = Cluster(tmp_path)
+    assert cluster.begin().is_ok
+    ended = subprocess.run([sys.executable, "-c", DOOMED, str(tmp_path), before], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    left = cluster.status().document["state_observations"]
+    assert left["locked"] is True
+
+    outcome = cluster.apply()
+
+    assert outcome.document["converged"], outcome.lines()
+    assert "state_lock_inherited" in codes(outcome, "warning")
+    assert cluster.status().document["state_observations"]["locked"] is False
+    assert cluster.files("holders") == cluster.files("recoveries") == []
+
+
+# --- of another host --------------------------------------------------------------------------------------------------
+
+
+class Elsewhere:
+    """A lock on disk whose holder is, or was, on another host."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = FaultyStore(LocalStore(str(folder), durability=Durability.PROCESS))
+        self.clock = ManualClock()
+        self.lock = Lock(self.store, clock=self.clock, ids=UlidSource(self.clock))
+        self.held = Held("01J9ZB6V3N4Q5R6S7T8V9W0X1Y", "apply", "2026-01-01T00:00:00Z", 1)
+        self.sign = folder / layout.holder(self.held.lock_id)
+        self.store.put(layout.LOCK, self.held.to_bytes())
+        document = {"host": "elsewhere.example", "pid": 1, "started": "long ago"}
+        self.store.put(layout.holder(self.held.lock_id), json.dumps(document).encode())
+
+    def fall_silent(self, seconds: float) -> None:
+        """Let the last sign of life have been so long ago."""
+        shown = self.sign.stat().st_mtime - seconds
+        os.utime(self.sign, (shown, shown))
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Elsewhere:
+    return Elsewhere(tmp_path)
+
+
+def test_whoever_shows_life_on_another_host_keeps_the_lock_for_as_long_as_it_likes(elsewhere: Elsewhere) -> None:
+    elsewhere.clock.advance(100 * limits.CLUSTER_LOCK_SILENT_S)
+    with pytest.raises(LockFaultError, match="if it is dead, try again in 60 s") as caught:
+        elsewhere.lock.take("apply")
+    assert caught.value.code == "state_lock_held"
+    assert elsewhere.lock.read() == elsewhere.held
+    assert [each.path for each in elsewhere.store.list(layout.HOLDERS)] == [layout.holder(elsewhere.held.lock_id)]
+
+
+def test_whoever_shows_none_for_a_minute_has_lost_it(elsewhere: Elsewhere) -> None:
+    elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
+    said = Diagnostics()
+    own = elsewhere.lock.take("apply", said)
+    assert elsewhere.lock.read() == own
+    assert [each.code for each in said] == ["state_lock_inherited"]
+    with pytest.raises(LockFaultError) as caught:
+        elsewhere.lock.check(elsewhere.held)
+    assert caught.value.code == "state_lock_id_mismatch"
+    elsewhere.lock.give_back(elsewhere.held, said)
+    assert elsewhere.lock.read() == own, "who comes back takes nothing away"
+    elsewhere.lock.give_back(own, said)
+    assert list(elsewhere.store.list("__cluster/")) == []
+
+
+def test_of_several_heirs_one_takes_it(elsewhere: Elsewhere) -> None:
+    elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
+    stalled = elsewhere.store.arm(Fault.STALL, kind=RequestKind.DELETE, path_part=layout.LOCK)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(elsewhere.lock.take, "plan")
+        assert stalled.hit.wait(30)  # it has the claim, and has looked again
+        with pytest.raises(LockFaultError) as caught:
+            elsewhere.lock.take("apply")
+        stalled.released.set()
+    assert caught.value.code == "state_lock_held"
+    assert elsewhere.lock.read() == first.result()
+
+
+def test_an_heir_that_dies_while_it_inherits_is_inherited_from(elsewhere: Elsewhere) -> None:
+    elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
+    other = Held("01J9ZB6V3N4Q5R6S7T8V9W0X2Z", "plan", "2026-01-01T00:00:00Z", 2)
+    elsewhere.store.put(layout.inheritor(elsewhere.held.lock_id), other.to_bytes())
+    elsewhere.store.put(
+        layout.holder(other.lock_id),
+        json.dumps({"host": "elsewhere.example", "pid": 2, "started": "long ago"}).encode(),
+    )
+    with pytest.raises(LockFaultError):
+        elsewhere.lock.take("apply")
+    sign = Path(elsewhere.store.uri) / layout.holder(other.lock_id)
+    shown = sign.stat().st_mtime - limits.CLUSTER_LOCK_STALE_S
+    os.utime(sign, (shown, shown))
+    own = elsewhere.lock.take("apply")
+    assert elsewhere.lock.read() == own
+
+
+def test_a_lock_without_any_sign_counts_for_an_hour(elsewhere: Elsewhere) -> None:
+    elsewhere.sign.unlink()
+    elsewhere.clock.advance(limits.CLUSTER_LOCK_SILENT_S - 1)
+    with pytest.raises(LockFaultError):
+        elsewhere.lock.take("apply")
+    elsewhere.clock.advance(1)
+    own = elsewhere.lock.take("apply")
+    assert elsewhere.lock.read() == own
+
+
+def test_an_apply_whose_lock_was_taken_away_does_nothing_more(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    assert cluster.begin().is_ok
+    before = cluster.state()
+    stores = cluster.means.stores
+
+    class Robbed(FaultyStore):
+        def put(self, path: str, body: bytes) -> None:
+            super().put(path, body)
+            if path.startswith(layout.RECOVERIES):  # it is about to make the graph
+                (tmp_path / layout.LOCK).unlink()
+
+    cluster.means = type(cluster.means)(lambda uri: Robbed(stores(uri)), cluster.clock, cluster.means.ids)
+    outcome = cluster.apply()
+    assert "state_lock_id_mismatch" in codes(outcome, "error")
+    assert outcome.document["state_written"] is False
+    assert cluster.state() == before
+    cluster.means = type(cluster.means)(stores, cluster.clock, cluster.means.ids)
+    assert cluster.apply().document["converged"]
