@@ -231,7 +231,7 @@ HEAD_LOOKS_MAX = 16
 # Sweeping: files younger than this stay, unless the caller says otherwise; files deleted at once.
 SWEEP_GRACE_S = 600.0
 SWEEP_BATCH_FILES = 500
-# A pass of maintenance reads about so many log entries and table versions to see whether they are whole; the next goes on.
+# Of log entries and table versions a pass of maintenance looks at about so many, to see whether they are whole.
 MAINTAIN_VERIFY_READS_MAX = 2_000
 # The note of an idempotency key outlives the pruning of its commit by this.
 IDEMPOTENCY_KEYS_KEPT_S = 86_400.0

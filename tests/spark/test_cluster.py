@@ -13,8 +13,10 @@ import pyspark
 import pytest
 
 import omnigraph
+from omnigraph import Graph
 from omnigraph.pipeline.gateway import Launch
 from omnigraph.pipeline.java import find_java, home_for_workers
+from omnigraph.storage.object_stores import S3Store
 
 ON_A_CLUSTER = """
 import json, sys
@@ -26,16 +28,32 @@ graph = omnigraph.open(root)
 # Nothing begins before both executors are there.
 conf = (("spark.scheduler.minRegisteredResourcesRatio", "1.0"), ("spark.cores.max", "2"),
         ("spark.scheduler.maxRegisteredResourcesWaitingTime", "120s"), ("spark.driver.host", "127.0.0.1"))
-settings = SparkSettings(master=master, driver_memory="512m", conf=() if master.startswith("local") else conf)
-spark = graph.spark.session(settings)
+# What the workers' own environment says of object stores is wrong: they have what comes along with their work.
+conf = () if master.startswith("local") else conf
+wrong = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "none"}
+conf += tuple((f"spark.executorEnv.{name}", value) for name, value in wrong.items())
+spark = graph.spark.session(SparkSettings(master=master, driver_memory="512m", conf=conf))
+for name in wrong:  # of executors only: what plans a data source is at home in the driver
+    del spark.sparkContext.environment[name]
 done = graph.load(data, mode="append", spark=spark)
 frame = graph.spark.read("Person", where="age < 50")
 executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
 written = graph.spark.write({"Person": frame.selectExpr("name", "age + 1 as age")}, mode="merge")
+one = spark.createDataFrame([("last", 1)], "name string, age int")
+one.write.format("omnigraph").options(graph=root, type="Person").mode("append").save()
 told = {"nodes": dict(done.nodes), "edges": dict(done.edges), "young": frame.count(), "executors": executors,
         "written": dict(written.nodes)}
 print(json.dumps(told))
 """
+SCHEMA = "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person"
+LINES = "".join(
+    json.dumps(each) + "\n"
+    for each in (
+        *({"edge": "Knows", "from": f"p{n:03}", "to": f"p{n + 1:03}"} for n in range(199)),
+        *({"type": "Person", "data": {"name": f"p{n:03}", "age": n}} for n in range(200)),
+    )
+)
+LOCAL_CLUSTER = "local-cluster[2,1,1024]"
 # The bundled Java, as on a machine that has none.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
 
@@ -75,28 +93,15 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("kind", ["local-cluster", pytest.param("standalone", marks=pytest.mark.torture)])
-def test_a_cluster_loads_and_reads_like_one_process(tmp_path: Path, kind: str) -> None:
-    graph = omnigraph.init(
-        tmp_path / "graph", "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person"
+def run_on_a_cluster(graph: Graph, data: str, master: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ON_A_CLUSTER, graph.uri, data, master],
+        env={name: value for name, value in os.environ.items() if name != "JAVA_HOME"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
     )
-    people = [{"type": "Person", "data": {"name": f"p{n:03}", "age": n}} for n in range(200)]
-    knows = [{"edge": "Knows", "from": f"p{n:03}", "to": f"p{n + 1:03}"} for n in range(199)]
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [*knows, *people]))
-
-    with ExitStack() as running:
-        master = "local-cluster[2,1,1024]"
-        if kind == "standalone":
-            master = running.enter_context(standalone_cluster(tmp_path))
-        done = subprocess.run(
-            [sys.executable, "-c", ON_A_CLUSTER, graph.uri, str(tmp_path / "data.jsonl"), master],
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=280,
-        )
-
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "nodes": {"Person": 200},
@@ -105,4 +110,26 @@ def test_a_cluster_loads_and_reads_like_one_process(tmp_path: Path, kind: str) -
         "executors": 2,
         "written": {"Person": 50},
     }
-    assert graph.count("Person") == 200
+    assert graph.count("Person") == 201
+
+
+@pytest.mark.parametrize("kind", ["local-cluster", "standalone"])
+@pytest.mark.torture
+def test_a_cluster_loads_reads_and_writes_like_one_process(tmp_path: Path, kind: str) -> None:
+    graph = omnigraph.init(tmp_path / "graph", SCHEMA)
+    (tmp_path / "data.jsonl").write_text(LINES)
+    with ExitStack() as running:
+        master = LOCAL_CLUSTER
+        if kind == "standalone":
+            master = running.enter_context(standalone_cluster(tmp_path))
+        run_on_a_cluster(graph, str(tmp_path / "data.jsonl"), master)
+    assert not list((tmp_path / "graph").glob("__spill/*"))
+
+
+@pytest.mark.s3
+@pytest.mark.usefixtures("s3_environment")
+def test_a_cluster_does_so_on_a_graph_in_an_object_store_with_nothing_but_this_package(s3_store: S3Store) -> None:
+    graph = omnigraph.init(f"{s3_store.uri}/graph", SCHEMA)
+    s3_store.put("data.jsonl", LINES.encode())
+    run_on_a_cluster(graph, f"{s3_store.uri}/data.jsonl", LOCAL_CLUSTER)
+    assert not list(s3_store.list("graph/__spill/"))

@@ -146,6 +146,9 @@ def test_branches_tags_and_times_can_be_read(spark: SparkSession, graph: Graph) 
         ({"type": "Person", "versionAsOf": "yesterday"}, "a number or the id of a commit, and 'yesterday' is not"),
         ({"type": "Person", "versionAsOf": "-1"}, "a number or the id of a commit, and '-1' is not"),
         ({}, "needs the options 'graph' and 'type'"),
+        ({"typ": "Person"}, "there is no option 'typ'; did you mean `type`"),
+        ({"type": "Persn"}, "there is no type 'Persn'; did you mean `Person`"),
+        ({"type": "Person", "columns": "id,agee"}, "Person has no column 'agee'; did you mean `age`"),
     ],
 )
 def test_what_is_not_there_is_told(spark: SparkSession, graph: Graph, options: dict[str, str], told: str) -> None:
@@ -153,6 +156,16 @@ def test_what_is_not_there_is_told(spark: SparkSession, graph: Graph, options: d
 
     with pytest.raises(PySparkException, match=told):
         spark.read.format("omnigraph").options(graph=graph.uri, **options).load()
+
+
+def test_what_a_write_would_not_heed_is_told_before_it_writes(people: DataFrame, graph: Graph) -> None:
+    before = graph.snapshot().number
+    writing = people.limit(1).write.format("omnigraph").options(graph=graph.uri, type="Person", idempotencyKeys="k")
+
+    with pytest.raises(PySparkException, match="there is no option 'idempotencykeys'; did you mean `idempotencyKey`"):
+        writing.mode("append").save()
+
+    assert graph.snapshot().number == before
 
 
 def reader(graph: Graph, *, task_rows: int = 30) -> TableReader:

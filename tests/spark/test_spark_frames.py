@@ -16,7 +16,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentation calls it)
 
 import omnigraph
-from omnigraph import ConstraintError, Graph, InvalidRequestError, PreconditionError
+from omnigraph import ConstraintError, Graph, InvalidRequestError, NotFoundError, PreconditionError
+from omnigraph.failpoints import Failpoint, armed
+from omnigraph.storage.object_stores import S3Store
 
 SCHEMA = """
 node Person { name: String @key age: I32? rank: F64? friends: I64? group: String? }
@@ -101,6 +103,16 @@ def test_what_cannot_be_written_is_told_before_anything_runs(spark: SparkSession
 
     with pytest.raises(InvalidRequestError, match="unknown type 'Nobody'"):
         graph.spark.write({"Nobody": frame})
+    with pytest.raises(InvalidRequestError, match="unknown type 'Persn'; did you mean `Person`"):
+        graph.spark.write({"Persn": frame})
+    with pytest.raises(InvalidRequestError, match="Person is no frame of Spark's but a list: make one"):
+        graph.spark.write({"Person": [{"name": "a"}]})
+    with pytest.raises(InvalidRequestError, match="a write needs a frame for at least one type"):
+        graph.spark.write(frame)  # type: ignore[arg-type]  # what is wrong with it
+    with pytest.raises(NotFoundError, match="there is no type 'Know'; did you mean `Knows`"):
+        graph.spark.read("Know")
+    with pytest.raises(NotFoundError, match="Person has no column 'nam'; did you mean `name`"):
+        graph.spark.read("Person", columns=["nam"])
     with pytest.raises(InvalidRequestError, match="given twice"):
         graph.spark.write({"Person": frame, "node:Person": frame})
     with pytest.raises(InvalidRequestError, match="at least one type"):
@@ -109,6 +121,41 @@ def test_what_cannot_be_written_is_told_before_anything_runs(spark: SparkSession
         graph.spark.stream(frame, stream_id="s", checkpoint="x", types="Person")
     with pytest.raises(InvalidRequestError, match="which type"):
         graph.spark.stream(frame, stream_id="s", checkpoint="x")
+
+
+@pytest.mark.s3
+@pytest.mark.usefixtures("s3_environment")
+def test_frames_for_a_graph_in_an_object_store_lie_there_while_they_are_under_way(
+    spark: SparkSession, s3_store: S3Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = omnigraph.init(f"{s3_store.uri}/graph", SCHEMA)
+    # As on a cluster: the workers have nothing in common but the store.
+    monkeypatch.setattr("omnigraph.pipeline.frames.is_one_process", lambda _: False)
+    monkeypatch.setattr("omnigraph.limits.SPILL_FILE_BYTES", 1)
+    people = spark.range(0, 40, 1, 4).select(F.format_string("p%02d", "id").alias("name"))
+    knows = spark.createDataFrame([("p00", "p39")], "from string, to string")
+    under_way: list[str] = []
+
+    def look() -> None:
+        under_way.extend(listed.path.rpartition("/")[2] for listed in s3_store.list("graph/__spill/"))
+
+    with armed(Failpoint.LOAD_READ, look):
+        done = graph.spark.write({"Person": people, "Knows": knows})
+
+    assert (done.nodes, done.edges) == ({"Person": 40}, {"Knows": 1})
+    assert {name.partition("-")[0] for name in under_way} == {"000", "001"}
+    assert not list(s3_store.list("graph/__spill/"))
+    with pytest.raises(ConstraintError, match="the frame for Knows, partition 0"):
+        graph.spark.write({"Knows": spark.createDataFrame([("p00", "nobody")], "from string, to string").coalesce(1)})
+    assert not list(s3_store.list("graph/__spill/"))
+    # A process that is killed clears nothing up: what it left is found by a sweep, when no job can still need it.
+    monkeypatch.setattr("omnigraph.pipeline.spill.Spill.forget", lambda _: None)
+    graph.spark.write({"Person": people}, mode="merge")
+    graph.sweep(older_than=0)
+    assert len(list(s3_store.list("graph/__spill/"))) == 5
+    monkeypatch.setattr("omnigraph.limits.SPILL_KEPT_S", 0.0)
+    graph.sweep(older_than=0)
+    assert not list(s3_store.list("graph/__spill/"))
 
 
 def test_types_are_views_for_sql(spark: SparkSession, graph: Graph) -> None:

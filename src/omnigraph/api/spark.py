@@ -17,6 +17,7 @@ from omnigraph.branch.points import Instant, Point, entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import Schema
+from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.aside import aside
 from omnigraph.storage.tables.place import place_of
 from omnigraph.transaction.parts import Parts
@@ -208,7 +209,7 @@ class GraphSpark:
     ) -> LoadResult:
         with _module("frames").spilled_frames(self._parts, schema, frames) as spilled:
             options = LoadOptions(mode=mode, branch=branch, format="parquet", tables=spilled.type_keys)
-            return load(self._parts, self._schemas, list(spilled.files), options, said)
+            return load(self._parts, self._schemas, spilled.sources, options, said)
 
     def stream(
         self,
@@ -254,7 +255,7 @@ class GraphSpark:
                 load(
                     self._parts,
                     self._schemas,
-                    list(spilled.files),
+                    spilled.sources,
                     options,
                     WriteOptions(actor=said.actor, idempotency_key=key),
                 )
@@ -435,5 +436,6 @@ def _module(name: str) -> Any:
 def _type_key(schema: Schema, name: str) -> str:
     found = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
     if found is None:
-        raise NotFoundError(f"there is no type '{name}'", code="type_not_found", type=name)
+        known = (each.name for each in schema.entities)
+        raise NotFoundError(unknown("there is no type", name, known), code="type_not_found", type=name)
     return found.type_key

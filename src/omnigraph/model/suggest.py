@@ -32,6 +32,21 @@ def hint_for(written: str, known: Iterable[str]) -> str:
     return ""
 
 
+def unknown(what: str, written: str, known: Iterable[str]) -> str:
+    """A message about a name that is not known, with what may be meant instead.
+
+    Args:
+        what: how it begins, like `there is no type`.
+        written: the name.
+        known: the names that are known.
+
+    Returns:
+        One sentence, or two.
+    """
+    hint = hint_for(written, known)
+    return f"{what} '{written}'; {hint}" if hint else f"{what} '{written}'"
+
+
 def _listed(names: list[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

@@ -4,32 +4,29 @@ Rows of a frame are first written down, each partition in a file of its own, and
 that a task that runs twice finds the same rows, whatever the frame is made of, and every rule holds as for any load.
 """
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own custom)
 from pyspark.sql.types import StructType
 
-from omnigraph.errors import InvalidRequestError, NotFoundError
-from omnigraph.ids import IdSource
+from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EdgeType, Schema
+from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.pipeline.load.jobs import spark_fault
+from omnigraph.pipeline.load.sources import Format, Source
 from omnigraph.pipeline.narrowing import Needed, marked, needed, refuse_commands
-from omnigraph.pipeline.parts_written import write_part
-from omnigraph.pipeline.settings import is_local
-from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_filter
-from omnigraph.storage import paths
+from omnigraph.pipeline.settings import is_one_process
+from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_columns, check_filter
+from omnigraph.pipeline.spill import Spill, SpilledFile, spill_beside, write_part
 from omnigraph.storage.layout import table_schema
 from omnigraph.storage.tables.place import TablesPlace, place_of
 from omnigraph.transaction.parts import Parts
@@ -63,9 +60,7 @@ def read_frame(
     """
     pinned = PinnedTable(place, record.tables[type_key])
     table = pinned.open()
-    for name in columns or ():
-        if name not in table.schema.names:
-            raise NotFoundError(f"{type_key} has no column '{name}'", code="column_not_found")
+    check_columns(type_key, table.schema.names, columns or ())
     if where is not None:
         check_filter(table, where)
     return _frame(spark, pinned, spark_schema(table.schema, columns), where)
@@ -162,11 +157,11 @@ class Spilled:
     """Frames, written down.
 
     Attributes:
-        files: paths, in the order of types and partitions.
+        sources: the files, in the order of types and partitions.
         type_keys: whose rows each file holds; none for lines that name their types themselves.
     """
 
-    files: tuple[str, ...]
+    sources: tuple[Source, ...]
     type_keys: tuple[str, ...]
 
 
@@ -187,7 +182,8 @@ def chosen_types(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     for name in names:
         entity = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
         if entity is None:
-            raise InvalidRequestError(f"unknown type '{name}'", code="type_not_found")
+            known = (each.name for each in schema.entities)
+            raise InvalidRequestError(unknown("unknown type", name, known), code="type_not_found")
         if entity.type_key in found.values():
             raise InvalidRequestError(f"the type '{entity.name}' is given twice")
         found[name] = entity.type_key
@@ -209,22 +205,33 @@ def spilled_frames(parts: Parts, schema: Schema, frames: Mapping[str, DataFrame]
     Raises:
         InvalidRequestError: there is no such type, or nothing was given.
     """
-    if not frames:
-        raise InvalidRequestError("a write needs a frame for at least one type")
+    if not isinstance(frames, Mapping) or not frames:
+        raise InvalidRequestError("a write needs a frame for at least one type: {'Person': frame, …}")
+    for name, frame in frames.items():
+        if not isinstance(frame, DataFrame):
+            raise InvalidRequestError(
+                f"what is given for {name} is no frame of Spark's but a {type(frame).__name__}: make one of it with "
+                "spark.createDataFrame, or write it with graph.write"
+            )
+        if frame.isStreaming:
+            raise InvalidRequestError(f"the frame for {name} is a stream: write it with graph.spark.stream")
     types = chosen_types(schema, list(frames))
     first = next(iter(frames.values()))
-    with _folder(parts, first.sparkSession, parts.ids) as folder:
-        files: list[tuple[str, str]] = []
+    with _spill(parts, first.sparkSession) as spill:
+        sources: list[Source] = []
+        keys: list[str] = []
         for number, (name, frame) in enumerate(frames.items()):
             key = types[name]
             entity = schema.entity(key)
             columns = arrow_schema(frame.schema)
             wanted = columns if entity is None else table_columns(columns, table_schema(entity))
-            # One file is always there: a frame without rows is of its type, too.
-            paths = [_empty(folder / f"{number:03}-none.parquet", wanted)]
-            paths += _spilled(parts, frame, folder / f"{number:03}", wanted)
-            files += [(path, key) for path in paths]
-        yield Spilled(tuple(path for path, _ in files), tuple(key for _, key in files))
+            written = [(0, spill.empty_table(f"{number:03}-none.parquet", wanted))]
+            written += _written(parts, frame, spill, f"{number:03}", wanted)
+            for part, file in written:
+                called = f"the frame for {name}, partition {part}"
+                sources.append(spill.source(len(sources), file, called=called, format=Format.PARQUET))
+                keys.append(key)
+        yield Spilled(tuple(sources), tuple(keys))
 
 
 @contextmanager
@@ -238,50 +245,48 @@ def spilled_lines(parts: Parts, lines: DataFrame) -> Iterator[Spilled]:
     Yields:
         Spilled: the files.
     """
-    with _folder(parts, lines.sparkSession, parts.ids) as folder:
-        empty = folder / "none.jsonl"
-        empty.write_bytes(b"")
-        yield Spilled((str(empty), *_spilled(parts, lines, folder / "lines", None)), ())
+    with _spill(parts, lines.sparkSession) as spill:
+        written = [(0, spill.write("none.jsonl", b"")), *_written(parts, lines, spill, "lines", None)]
+        yield Spilled(
+            tuple(
+                spill.source(number, file, called=f"the batch, partition {part}", format=Format.JSONL)
+                for number, (part, file) in enumerate(written)
+            ),
+            (),
+        )
 
 
-def _spilled(parts: Parts, frame: DataFrame, stem: Path, columns: pa.Schema | None) -> list[str]:
-    text = str(stem)
+def _written(
+    parts: Parts, frame: DataFrame, spill: Spill, stem: str, columns: pa.Schema | None
+) -> list[tuple[int, SpilledFile]]:
+    """The files of a frame, each with the number of its partition, in order."""
 
     def part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
-        path = write_part(batches, text, columns)
-        if path is not None:
-            number = 0 if context is None else context.partitionId()
-            yield pa.RecordBatch.from_pydict({"part": [number], "path": [path]})
+        files = write_part(batches, spill, stem, columns)
+        number = 0 if context is None else context.partitionId()
+        yield pa.RecordBatch.from_pydict(
+            {
+                "part": pa.array([number] * len(files), pa.int64()),
+                "name": pa.array([file.name for file in files], pa.string()),
+                "size": pa.array([file.size for file in files], pa.int64()),
+            }
+        )
 
     with job_group(frame.sparkSession.sparkContext, parts.ids, what="writing frames down", fault=spark_fault):
-        rows = frame.mapInArrow(part, "part bigint, path string").collect()
-    return [row["path"] for row in sorted(rows, key=lambda row: int(row["part"]))]
-
-
-def _empty(path: Path, columns: pa.Schema) -> str:
-    with pyarrow.parquet.ParquetWriter(path, columns):
-        pass
-    return str(path)
+        rows = frame.mapInArrow(part, "part bigint, name string, size bigint").collect()
+    return sorted(((row["part"], SpilledFile(row["name"], row["size"])) for row in rows), key=lambda each: each[1].name)
 
 
 @contextmanager
-def _folder(parts: Parts, spark: SparkSession, ids: IdSource) -> Iterator[Path]:
-    """A folder that every worker reaches: here where Spark is here, else beside the graph."""
-    if is_local(spark.sparkContext.master or ""):
+def _spill(parts: Parts, spark: SparkSession) -> Iterator[Spill]:
+    """A folder that every worker reaches: on this machine where Spark is this process's own, else beside the graph."""
+    if is_one_process(spark.sparkContext.master or ""):
         with tempfile.TemporaryDirectory(prefix="omnigraph-frames-") as temporary:
-            yield Path(temporary)
+            yield spill_beside(TablesPlace(temporary), parts.ids)
         return
-    root = place_of(parts.tables).uri
-    if "://" in root:
-        raise InvalidRequestError(
-            "frames on a cluster are written down beside the graph first, which must then be on a file system that "
-            "all workers share; write the frame to files in the object store yourself, and load those",
-            code="no_shared_folder",
-        )
-    folder = Path(root) / paths.SPILL / ids.new()
-    folder.mkdir(parents=True)
+    spill = spill_beside(place_of(parts.tables), parts.ids)
     try:
-        yield folder
+        yield spill
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        spill.forget()

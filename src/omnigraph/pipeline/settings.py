@@ -146,5 +146,17 @@ def is_local(master: str) -> bool:
     return master.startswith("local")
 
 
+def is_one_process(master: str) -> bool:
+    """Whether everything runs in the Java process of this session, on the disk of this machine.
+
+    Args:
+        master (str): the master.
+
+    Returns:
+        bool: False for any cluster; also for one of processes on this machine, which does all as a real one does.
+    """
+    return master == "local" or master.startswith("local[")
+
+
 def _told(size: int) -> str:
     return f"{size / 1024**3:.1f} GiB" if size >= 1024**3 else f"{size // 1024**2} MiB"

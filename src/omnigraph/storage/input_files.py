@@ -2,7 +2,7 @@
 
 import fnmatch
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 from urllib.parse import unquote
@@ -21,6 +21,20 @@ _MAGIC = "*?["
 def is_remote(where: str) -> bool:
     """Whether an address is one of an object store."""
     return "://" in where and not where.startswith("file://")
+
+
+def storage_options_for(where: str) -> tuple[tuple[str, str], ...]:
+    """How this process reaches an address, as pairs that can be sent along to processes that know less.
+
+    Args:
+        where (str): a path or an address.
+
+    Returns:
+        tuple[tuple[str, str], ...]: not to be shown, keys may be among them; none where the environment decides.
+    """
+    if not where.startswith("s3://"):
+        return ()
+    return tuple(sorted(S3Options.from_environment().as_storage_options().items()))
 
 
 def local_path(where: str) -> str:
@@ -76,12 +90,13 @@ def remote_files(where: str) -> list[tuple[str, str, int]]:
 
 
 @contextmanager
-def opened(uri: str, size: int) -> Iterator[IO[bytes]]:
+def opened(uri: str, size: int, options: tuple[tuple[str, str], ...] = ()) -> Iterator[IO[bytes]]:
     """A file, open for reading anywhere in it.
 
     Args:
         uri (str): a path or an address.
         size (int): how many bytes it has.
+        options (tuple[tuple[str, str], ...]): how to reach it; by default what the environment says.
 
     Yields:
         IO[bytes]: at its beginning.
@@ -91,7 +106,7 @@ def opened(uri: str, size: int) -> Iterator[IO[bytes]]:
         UnavailableError: the store does not answer.
     """
     if is_remote(uri):
-        with io.BufferedReader(_Remote(uri, size), buffer_size=limits.LOAD_REMOTE_READ_BYTES) as remote:
+        with io.BufferedReader(_Remote(uri, size, options), buffer_size=limits.LOAD_REMOTE_READ_BYTES) as remote:
             yield remote
         return
     try:
@@ -105,8 +120,8 @@ def opened(uri: str, size: int) -> Iterator[IO[bytes]]:
 class _Remote(io.RawIOBase):
     """An object, a range at a time."""
 
-    def __init__(self, uri: str, size: int) -> None:
-        self._store, self._path = _place(uri)
+    def __init__(self, uri: str, size: int, options: tuple[tuple[str, str], ...]) -> None:
+        self._store, self._path = _place(uri, dict(options))
         self._uri = uri
         self._size = size
         self._at = 0
@@ -138,13 +153,13 @@ class _Remote(io.RawIOBase):
         return len(found)
 
 
-def _place(uri: str) -> tuple[Any, str]:
+def _place(uri: str, given: Mapping[str, str] | None = None) -> tuple[Any, str]:
     """The store an address is in, and the path there."""
     scheme, _, rest = uri.partition("://")
     bucket, _, path = rest.partition("/")
     options: dict[str, Any] = {}
     if scheme == "s3":
-        s3 = S3Options.from_environment()
+        s3 = S3Options.from_storage_options(given) if given else S3Options.from_environment()
         config = {name: value for name, value in s3.as_storage_options().items() if name != "allow_http"}
         options = {"config": config, "client_options": {"allow_http": s3.allow_http}}
     elif scheme == "http":

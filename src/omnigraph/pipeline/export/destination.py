@@ -36,7 +36,7 @@ def file_or_stream(to: "str | Path | IO[bytes]") -> Iterator[IO[bytes]]:
         yield to
         return
     path = Path(to)
-    part = path.with_name(f".{path.name}.part")
+    part = _part_of(path)
     compression = _COMPRESSIONS.get(path.suffix)
     try:
         with _opened(part) as raw:
@@ -67,7 +67,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise AlreadyExistsError(f"there is something at {path} already; export to a new folder")
-    part = path.with_name(f".{path.name}.part")
+    part = _part_of(path)
     shutil.rmtree(part, ignore_errors=True)
     try:
         part.mkdir(parents=True)
@@ -81,6 +81,13 @@ def new_folder(path: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
+
+
+def _part_of(path: Path) -> Path:
+    """Where it lies until it is whole."""
+    if not path.name:
+        raise InvalidRequestError(f"{path} cannot be written: it is the name of no file")
+    return path.with_name(f".{path.name}.part")
 
 
 def _opened(path: Path) -> IO[bytes]:

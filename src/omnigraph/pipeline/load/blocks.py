@@ -160,7 +160,7 @@ def unpacked(source: Source) -> Iterator[IO[bytes]]:
     if source.body is not None:
         yield io.BytesIO(source.body)
         return
-    with opened(source.uri, source.size) as file:
+    with opened(source.uri, source.size, source.storage_options) as file:
         if source.packing is Packing.NONE:
             yield file
             return

@@ -4,13 +4,13 @@ import glob
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from omnigraph.errors import InvalidRequestError, NotFoundError
-from omnigraph.storage.input_files import is_remote, local_path, remote_files, remote_size
+from omnigraph.storage.input_files import is_remote, local_path, remote_files, remote_size, storage_options_for
 
 Data = "str | os.PathLike[str] | bytes | BinaryIO | Sequence[str | os.PathLike[str]]"
 
@@ -55,6 +55,7 @@ class Source:
         packing: how it is packed.
         body: the bytes themselves, where they came without a file.
         strict: one JSON object per line and nothing else; otherwise a stream of JSON values.
+        storage_options: how to reach an address, for workers whose environment does not say; keys may be among them.
     """
 
     index: int
@@ -65,6 +66,7 @@ class Source:
     packing: Packing = Packing.NONE
     body: bytes | None = None
     strict: bool = True
+    storage_options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def named(self) -> bool:
@@ -91,7 +93,8 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
     """The files that a caller means, in the order they are read.
 
     Args:
-        data (object): a path, folder, pattern or address, several of them, the bytes themselves, or an open file.
+        data (object): a path, folder, pattern or address, several of them, the bytes themselves, or an open file; or
+            sources, of somebody who wrote the files.
         format (str | None): what is in them; by their names' endings by default.
         strict (bool): whether JSON comes one object per line.
 
@@ -110,11 +113,22 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
     named = [data] if isinstance(data, str | os.PathLike) else data
     if not isinstance(named, Sequence) or not named:
         raise InvalidRequestError(f"a load reads files or bytes, got {type(data).__name__}")
+    sources = tuple(each for each in named if isinstance(each, Source))
+    if len(sources) == len(named):
+        return sources
     found = [each for one in named for each in _files(os.fspath(one), chosen)]
     times = Counter(name for name, _, _ in found)
     return tuple(
         # Files of one name in several folders are told apart by their whole paths.
-        Source(number, name if times[name] == 1 else uri, uri, size, *_form(name, chosen), strict=strict)
+        Source(
+            number,
+            name if times[name] == 1 else uri,
+            uri,
+            size,
+            *_form(name, chosen),
+            strict=strict,
+            storage_options=storage_options_for(uri),
+        )
         for number, (name, uri, size) in enumerate(found)
     )
 

@@ -8,7 +8,9 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from omnigraph import limits
+from omnigraph.errors import NotFoundError
 from omnigraph.model.commit import Pin
+from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.columns import arrow_schema, cast_batch
 from omnigraph.storage.blob_values import outward
 from omnigraph.storage.tables.fragments import fragment_groups, rows_of_fragments
@@ -31,6 +33,23 @@ class PinnedTable:
     def open(self) -> Table:
         """The version, for reading."""
         return tables_at(self.place).open(self.pin)
+
+
+def check_columns(type_key: str, known: Sequence[str], wanted: Sequence[str]) -> None:
+    """Tell that a column is not there, and which may be meant.
+
+    Args:
+        type_key (str): whose columns.
+        known (Sequence[str]): those it has.
+        wanted (Sequence[str]): those asked for.
+
+    Raises:
+        NotFoundError: one of them is none.
+    """
+    for name in wanted:
+        if name not in known:
+            message = unknown(f"{type_key.partition(':')[2]} has no column", name, known)
+            raise NotFoundError(message, code="column_not_found")
 
 
 def check_filter(table: Table, filter: str) -> None:

@@ -5,27 +5,25 @@ schema. That is a process of its own, without the session that the frame is of: 
 Spark of its own, on its machine, for much. For several types in one commit there is `graph.spark.write`.
 """
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import omnigraph
 from omnigraph import limits
 from omnigraph.model.schema import TypeKind
-from omnigraph.pipeline.parts_written import write_part
+from omnigraph.pipeline.load.sources import Format
 from omnigraph.pipeline.session import stop_spark_session
+from omnigraph.pipeline.spill import Spill, SpilledFile, write_part
 
 
 @dataclass
 class PartWritten(WriterCommitMessage):
-    """What one task wrote down: a file, or nothing where it had no rows."""
+    """What one task wrote down: files, or nothing where it had no rows."""
 
-    path: str | None
+    files: list[SpilledFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +56,41 @@ class Target:
 class RowsWriter(DataSourceArrowWriter):
     """Writes rows down in tasks, and loads them when all tasks are done."""
 
-    def __init__(self, target: Target, folder: Path, columns: pa.Schema) -> None:
+    def __init__(self, target: Target, spill: Spill, columns: pa.Schema) -> None:
         self._target = target
-        self._folder = folder
+        self._spill = spill
         self._columns = columns
-        folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]  # Spark types rows, and gives batches to this kind of writer
         """Write the rows of a task down."""
-        return PartWritten(write_part(iterator, str(self._folder / "part"), self._columns))
+        return PartWritten(write_part(iterator, self._spill, "part", self._columns))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Load what all tasks wrote, as one commit."""
-        files = [message.path for message in messages if isinstance(message, PartWritten) and message.path is not None]
+        written = [file for message in messages if isinstance(message, PartWritten) for file in message.files]
         try:
-            self._load(sorted(files))
+            self._load(sorted(written, key=lambda file: file.name))
         finally:
             stop_spark_session()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._spill.forget()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002  (Spark's own)
         """Forget what was written down."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._spill.forget()
 
-    def _load(self, files: list[str]) -> None:
-        size = sum(Path(file).stat().st_size for file in files)
+    def _load(self, written: list[SpilledFile]) -> None:
+        size = sum(file.size for file in written)
         engine = self._target.engine or ("spark" if size > limits.FORMAT_WRITE_LOCAL_BYTES_MAX else "local")
         kind, _, name = self._target.type_key.partition(":")
-        none = self._folder / "none.parquet"
-        pyarrow.parquet.write_table(self._columns.empty_table(), none)
+        files = [self._spill.empty_table("none.parquet", self._columns), *written]
+        sources = [
+            self._spill.source(number, file, called=f"the frame for {name}, file {number}", format=Format.PARQUET)
+            for number, file in enumerate(files)
+        ]
         # This process is nobody's session: it opens the graph as any other program would.
         with omnigraph.open(self._target.graph) as graph:
             graph.load(
-                [str(none), *files],
+                sources,
                 mode=self._target.mode,
                 branch=self._target.branch,
                 type_name=name if kind == TypeKind.NODE else None,
