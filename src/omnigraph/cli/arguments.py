@@ -8,6 +8,9 @@ from typing import Any
 from omnigraph import clock
 from omnigraph.errors import InvalidRequestError
 
+# What every library below takes for a number.
+_DIGITS_MAX = 18
+
 
 def add_json(parser: ArgumentParser) -> None:
     """`--json`."""
@@ -32,7 +35,7 @@ def add_branch(parser: _ActionsContainer, *, help: str = "the branch; main by de
 def add_earlier(parser: ArgumentParser) -> None:
     """`--at` and `--number`: an earlier state of a branch."""
     parser.add_argument("--at", metavar="TIME", help="the branch as it was at this time")
-    parser.add_argument("--number", metavar="N", type=int, help="the branch as its commit of this number left it")
+    parser.add_argument("--number", metavar="N", type=amount, help="the branch as its commit of this number left it")
 
 
 def state_named(args: Namespace) -> dict[str, Any]:
@@ -127,6 +130,13 @@ def read_text(path: str, what: str) -> str:
     except (OSError, UnicodeDecodeError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8"
         raise InvalidRequestError(f"{what} cannot be read from {path}: {reason}") from None
+
+
+def amount(text: str) -> int:
+    """How many: of rows, commits or bytes. What is out of place in it is a mistake in typing, not of a graph."""
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX:
+        raise ArgumentTypeError(f"'{text}' is no whole number of at most {_DIGITS_MAX} digits")
+    return int(text)
 
 
 def duration_s(text: str) -> int:

@@ -19,6 +19,8 @@ def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     Raises:
         InvalidRequestError: it cannot be written there.
     """
+    if not path.name:
+        raise InvalidRequestError(f"{what} cannot be written to {path}: that names no file", code="output_unwritable")
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         with unfinished.open("wb") as file:

@@ -73,6 +73,9 @@ def understood(words: Sequence[str]) -> Typed:
         UsageError: there is no such command, or its arguments are wrong.
         HelpAsked: help was asked for.
     """
+    for word in words:
+        if not _is_text(word):
+            raise UsageError(f"not in UTF-8: {word!a}")
     before, path, after = _split(words)
     if not path:
         if any(word in ("-v", "--version") for word in before):
@@ -98,6 +101,15 @@ def understood(words: Sequence[str]) -> Typed:
     command = import_module(f"omnigraph.cli.commands.{entry.module}").COMMANDS[" ".join(entry.path[1:])]
     parser = parser_of(entry, command)
     return Typed(entry, command, parser.parse_args([*before, *after]), tuple(warnings))
+
+
+def _is_text(word: str) -> bool:
+    """Whether others could be given it, and it be printed: bytes that are no text come as halves of characters."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def parser_of(entry: table.Entry, command: Command) -> argparse.ArgumentParser:

@@ -155,6 +155,8 @@ def embed_file(
     if unknown:
         raise InvalidRequestError(f"the specification has no type '{unknown[0]}'; it has {', '.join(spec.types)}")
     work = _Work(spec, provider, mode, frozenset(types or spec.types), tuple(selections))
+    if not target.name:
+        raise InvalidRequestError(f"cannot embed {source} into {target}: that is the name of no file")
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -88,6 +88,7 @@ def test_a_seed_names_everything(run: Run, files: dict[str, str], tmp_path: Path
     [
         (["--select", "x"], "--select takes TYPE:FIELD=VALUE or FIELD=VALUE, not 'x'"),
         (["--type", "Nope"], "the specification has no type 'Nope'; it has Doc"),
+        (["--output", ""], "into .: that is the name of no file"),
     ],
 )
 def test_wrong_words_are_refused_and_leave_no_file(

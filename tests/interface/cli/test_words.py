@@ -88,3 +88,22 @@ def test_an_old_spelling_is_named_once_on_stderr(run: Run, library: str, old: st
 def test_the_version_is_two_lines_however_it_is_asked_for(run: Run) -> None:
     assert run("version").out.splitlines()[1] == "internal-schema 6"
     assert run("version") == run("-v") == run("--version")
+
+
+def test_words_that_are_no_text_are_a_usage_error_that_shows_them(run: Run) -> None:
+    ended = run("stats", "caf\udce9")
+    assert (ended.code, ended.out, ended.err) == (2, "", "error: not in UTF-8: 'caf\\udce9'\n")
+
+
+@pytest.mark.parametrize("given", ["-1", "1.5", "nan", "", "٣", "9" * 19, "9" * 5000])
+def test_an_amount_that_counts_nothing_is_a_usage_error(run: Run, given: str) -> None:
+    ended = run("log", "Author", "a", "--store", "nowhere", f"--limit={given}")
+    assert ended.code == 2
+    assert ended.err.endswith(f"error: argument --limit: '{given}' is no whole number of at most 18 digits\n")
+
+
+@pytest.mark.parametrize("out", ["", "/", "."])
+def test_a_file_to_write_that_is_no_file_is_refused_by_name(run: Run, library: str, out: str) -> None:
+    ended = run("viz", "schema", library, f"--out={out}")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"error: the page cannot be written to {out or '.'}: that names no file\n")

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import omnigraph
-from omnigraph import AlreadyExistsError, Graph, InvalidRequestError
+from omnigraph import AlreadyExistsError, FormatError, Graph, InvalidRequestError
 from omnigraph.pipeline.export.ordered import rows_in_order
 
 SCHEMA = """
@@ -139,13 +139,35 @@ class FullDisk(io.BytesIO):
 def test_an_export_that_fails_leaves_no_file_and_what_was_there(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
     path.write_text("before")
-    with pytest.raises(FullError):
-        graph.export(FullDisk())
-    with pytest.raises(InvalidRequestError, match="cannot be written"):
-        graph.export(tmp_path / "nowhere" / "all.jsonl")
+    people = tmp_path / "graph" / graph.snapshot().record.tables["node:Person"].table
+    for data in (people / "data").iterdir():
+        data.unlink()  # edges come first: they are written when this is met
+    with omnigraph.open(tmp_path / "graph") as fresh:
+        with pytest.raises(FormatError, match="a file it refers to is not there"):
+            fresh.export(path)
+        with pytest.raises(FormatError, match="a file it refers to is not there"):
+            fresh.export(tmp_path / "folder", format="csv")
 
     assert path.read_text() == "before"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["all.jsonl", "graph"]
+
+
+def test_an_error_of_the_stream_is_the_callers_own(graph: Graph) -> None:
+    with pytest.raises(FullError):
+        graph.export(FullDisk())
+
+
+# Folders are made with those above them.
+@pytest.mark.parametrize(("where", "form"), [("nowhere/all.jsonl", "jsonl"), ("", "jsonl"), ("", "csv")])
+def test_a_place_that_cannot_be_written_is_named(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, form: str
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    with pytest.raises(InvalidRequestError, match="cannot be written"):
+        graph.export(where, format=form)
+    assert list(empty.iterdir()) == []
 
 
 def test_rows_are_in_the_order_of_ids_however_large_the_table(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from omnigraph.cli import render
-from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri
+from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, amount
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.commands.load import add_spark, spark_settings
@@ -33,7 +33,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--source", metavar="TYPE:ID", action="append", default=[], help="of shortest paths; repeatable"
     )
-    parser.add_argument("--top", metavar="N", type=int, default=20, help="how many to show; 20 by default")
+    parser.add_argument("--top", metavar="N", type=amount, default=20, help="how many to show; 20 by default")
     parser.add_argument("--write", metavar="PROPERTY", help="write the answers into this property, as one commit")
     add_spark(parser)
     add_json(parser)

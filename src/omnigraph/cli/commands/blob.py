@@ -1,12 +1,12 @@
 """`omnigraph blob …`."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from omnigraph.cli.arguments import add_branch, add_json, add_uri
+from omnigraph.cli.arguments import add_branch, add_json, add_uri, amount
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.whole_file import whole_file
@@ -28,16 +28,10 @@ def _add_selector(parser: ArgumentParser) -> None:
     add_uri(parser)
 
 
-def _bytes(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise ArgumentTypeError(f"'{text}' is no number of bytes")
-    return int(text)
-
-
 def _get_arguments(parser: ArgumentParser) -> None:
     _add_selector(parser)
-    parser.add_argument("--offset", metavar="N", type=_bytes, default=0, help="skip so many bytes")
-    parser.add_argument("--length", metavar="N", type=_bytes, help="so many bytes at most; all by default")
+    parser.add_argument("--offset", metavar="N", type=amount, default=0, help="skip so many bytes")
+    parser.add_argument("--length", metavar="N", type=amount, help="so many bytes at most; all by default")
     parser.add_argument("--out", metavar="PATH", help="a file; stdout by default")
 
 

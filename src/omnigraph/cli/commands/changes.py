@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from pathlib import Path
 
-from omnigraph.cli.arguments import add_branch, add_changes_filter, add_json, add_uri
+from omnigraph.cli.arguments import add_branch, add_changes_filter, add_json, add_uri, amount
 from omnigraph.cli.call import Call
 from omnigraph.cli.changes import cause_lines, change_lines
 from omnigraph.cli.command import Command
@@ -16,7 +16,7 @@ def _poll_arguments(parser: ArgumentParser) -> None:
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--cursor", metavar="CURSOR", help="of an earlier poll")
     place.add_argument("--start", metavar="WHERE", help="now (the default), beginning, or after:COMMIT")
-    parser.add_argument("--limit", metavar="N", type=int, help="changes in a page")
+    parser.add_argument("--limit", metavar="N", type=amount, help="changes in a page")
     add_changes_filter(parser)
     add_json(parser)
 

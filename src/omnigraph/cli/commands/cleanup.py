@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_json, add_positional_uri, duration_s
+from omnigraph.cli.arguments import add_json, add_positional_uri, amount, duration_s
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.render import size
@@ -11,7 +11,7 @@ from omnigraph.errors import InvalidRequestError
 
 def _arguments(parser: ArgumentParser) -> None:
     add_positional_uri(parser)
-    parser.add_argument("--keep", metavar="N", type=int, help="how many of the newest versions stay")
+    parser.add_argument("--keep", metavar="N", type=amount, help="how many of the newest versions stay")
     parser.add_argument("--older-than", metavar="AGE", type=duration_s, help="younger versions stay, like 7d")
     parser.add_argument("--confirm", action="store_true", help="do it; otherwise only look")
     add_json(parser)

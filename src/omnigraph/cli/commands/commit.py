@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_branch, add_changes_filter, add_json, add_positional_uri, add_uri
+from omnigraph.cli.arguments import add_branch, add_changes_filter, add_json, add_positional_uri, add_uri, amount
 from omnigraph.cli.call import Call
 from omnigraph.cli.changes import cause_lines, change_lines
 from omnigraph.cli.command import Command
@@ -17,7 +17,7 @@ def _list_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--since", metavar="TIME", help="only commits from this time on, like 2026-01-31T12:00:00Z")
     parser.add_argument("--until", metavar="TIME", help="only commits up to this time")
-    parser.add_argument("--limit", metavar="N", type=int, help="the newest N only")
+    parser.add_argument("--limit", metavar="N", type=amount, help="the newest N only")
     add_json(parser)
 
 
@@ -65,7 +65,7 @@ def _show(call: Call) -> int:
 def _changes_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="of the commit")
     add_uri(parser)
-    parser.add_argument("--limit", metavar="N", type=int, help="changes in a page")
+    parser.add_argument("--limit", metavar="N", type=amount, help="changes in a page")
     parser.add_argument("--page-token", metavar="TOKEN", help="one page only: the one after this token")
     add_changes_filter(parser)
     add_json(parser)

@@ -3,7 +3,7 @@
 from argparse import SUPPRESS, ArgumentParser
 from dataclasses import asdict
 
-from omnigraph.cli.arguments import add_branch, add_earlier, add_positional_uri, state_named
+from omnigraph.cli.arguments import add_branch, add_earlier, add_positional_uri, amount, state_named
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.errors import InvalidRequestError
@@ -25,7 +25,9 @@ def _arguments(parser: ArgumentParser) -> None:
         "--format", choices=("jsonl", "parquet", "csv", "graphml"), default="jsonl", help="jsonl by default"
     )
     parser.add_argument("--out", metavar="PATH", help="a file or folder; stdout by default")
-    parser.add_argument("--files", metavar="N", type=int, help="up to N files for each type, written at once on Spark")
+    parser.add_argument(
+        "--files", metavar="N", type=amount, help="up to N files for each type, written at once on Spark"
+    )
     parser.add_argument("--json", action="store_true", help="with --out: say what was written as a JSON document")
     parser.add_argument("--jsonl", action="store_true", help=SUPPRESS)
 

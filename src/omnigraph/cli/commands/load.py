@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, add_prune_previous
+from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, add_prune_previous, amount
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.progress import reporting
@@ -34,7 +34,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--format", choices=("jsonl", "csv", "parquet"), help="what the files are; by their names if not said"
     )
     more.add_argument("--rejects", metavar="DIR", help="put bad records there, with reasons, and load the others")
-    more.add_argument("--max-rejects", metavar="N", type=int, help="how many of them at most")
+    more.add_argument("--max-rejects", metavar="N", type=amount, help="how many of them at most")
     more.add_argument("--dry-run", action="store_true", help="check everything and write nothing")
     add_prune_previous(parser)
     add_engine(parser)

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_branch, add_json, add_uri
+from omnigraph.cli.arguments import add_branch, add_json, add_uri, amount
 from omnigraph.cli.call import Call
 from omnigraph.cli.changes import cause_lines, image_lines
 from omnigraph.cli.command import Command
@@ -12,7 +12,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("type", metavar="TYPE", help="of the entity")
     parser.add_argument("id", metavar="ID", help="of the entity")
     add_branch(parser)
-    parser.add_argument("--limit", metavar="N", type=int, help="the newest N only")
+    parser.add_argument("--limit", metavar="N", type=amount, help="the newest N only")
     add_uri(parser)
     add_json(parser)
 

@@ -4,10 +4,12 @@ import signal
 import threading
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_json, add_positional_uri, duration_s
+from omnigraph import limits
+from omnigraph.cli.arguments import add_json, add_positional_uri, amount, duration_s
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.render import size
+from omnigraph.cli.words import UsageError
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -16,11 +18,18 @@ def _arguments(parser: ArgumentParser) -> None:
         "--every", metavar="AGE", type=duration_s, default=600, help="from pass to pass; 10m by default"
     )
     parser.add_argument("--once", action="store_true", help="one pass only")
-    parser.add_argument("--keep", metavar="N", type=int, help="prune: how many of the newest commits stay")
+    parser.add_argument("--keep", metavar="N", type=amount, help="prune: how many of the newest commits stay")
     parser.add_argument("--older-than", metavar="AGE", type=duration_s, help="prune: younger commits stay")
-    parser.add_argument("--verify", action="store_true", help="then look whether everything is there")
+    parser.add_argument(
+        "--verify",
+        nargs="?",
+        choices=("some", "all", "none"),
+        default="some",
+        const="all",
+        help="then look whether everything is there: some of it in each pass, going on in the next, by default",
+    )
     parser.add_argument("--max-seconds", metavar="S", type=float, help="start nothing more after this long in a pass")
-    parser.add_argument("--max-bytes", metavar="N", type=int, help="leave larger tables alone")
+    parser.add_argument("--max-bytes", metavar="N", type=amount, help="leave larger tables alone")
     add_json(parser)
 
 
@@ -28,11 +37,14 @@ def _run(call: Call) -> int:
     from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (heavy: only when it runs)
 
     args = call.args
+    if not args.every:
+        raise UsageError("--every must be longer than 0s", "usage: omnigraph maintain [URI] --every 10m\n")
     call.echo_target()
     policy = Maintenance(
         keep=args.keep,
         older_than=args.older_than,
-        verify=args.verify,
+        verify=args.verify != "none",
+        verify_reads_max=None if args.verify == "all" else limits.MAINTAIN_VERIFY_READS_MAX,
         seconds_max=args.max_seconds,
         bytes_max=args.max_bytes,
     )
@@ -54,7 +66,10 @@ def _run(call: Call) -> int:
                 }
                 removed = "" if report.swept is None else f", removed {size(report.swept.deleted_bytes)}"
                 marked = 0 if report.pruned is None else report.pruned.marked
-                looked = "" if report.verified is None else f", found {len(report.verified.findings)} things damaged"
+                looked = ""
+                if report.verified is not None:
+                    looked = f", looked at {report.verified.found.files} files"
+                    looked += f" and found {len(report.verified.findings)} things damaged" if report.damaged else ""
                 line = f"{compacted} tables laid out anew, {marked} entries pruned{removed}{looked}"
                 line += f" in {report.seconds:.1f} s"
                 call.show(document, line, *(f"left: {each}" for each in report.left))

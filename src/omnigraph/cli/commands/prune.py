@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, duration_s
+from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, amount, duration_s
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.errors import InvalidRequestError
@@ -11,7 +11,7 @@ from omnigraph.errors import InvalidRequestError
 def _arguments(parser: ArgumentParser) -> None:
     add_positional_uri(parser)
     add_branch(parser, help="only this branch; all of them by default")
-    parser.add_argument("--keep", metavar="N", type=int, help="how many of the newest commits stay")
+    parser.add_argument("--keep", metavar="N", type=amount, help="how many of the newest commits stay")
     parser.add_argument("--older-than", metavar="AGE", type=duration_s, help="younger commits stay, like 7d")
     parser.add_argument("--now", action="store_true", help="without the time of grace")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")

@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from omnigraph.cli import render
-from omnigraph.cli.arguments import add_branch, add_json, add_uri
+from omnigraph.cli.arguments import add_branch, add_json, add_uri, amount
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.commands.load import add_spark, spark_settings
@@ -15,7 +15,9 @@ from omnigraph.errors import InvalidRequestError
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL", help="a statement over one view per type, named as the types are")
     add_branch(parser)
-    parser.add_argument("--limit", metavar="N", type=int, default=1_000, help="at most so many rows; 1000 by default")
+    parser.add_argument(
+        "--limit", metavar="N", type=amount, default=1_000, help="at most so many rows; 1000 by default"
+    )
     add_spark(parser)
     add_uri(parser)
     add_json(parser)

@@ -10,6 +10,7 @@ from omnigraph.cli.arguments import (
     add_positional_uri,
     add_query,
     add_uri,
+    amount,
     query_params,
     query_text,
 )
@@ -27,7 +28,7 @@ def _add_page(parser: ArgumentParser) -> None:
 
 def _add_limit(parser: ArgumentParser, what: str) -> None:
     parser.add_argument(
-        "--limit", metavar="N", type=int, default=_MOST, help=f"{what} to draw at most; {_MOST} by default"
+        "--limit", metavar="N", type=amount, default=_MOST, help=f"{what} to draw at most; {_MOST} by default"
     )
 
 

@@ -69,6 +69,7 @@ _DAMAGED = re.compile(
 )
 # Lance appends where in its own source an error arose: in these places it takes files apart.
 _TAKING_FILES_APART = re.compile(r"rust/lance-(file|encoding)/src/|rust/lance-table/src/io/|rust/lance-io/src/utils")
+_PLACES = re.compile(r",? \S+\.rs:\d+:\d+")
 _REQUEST = re.compile(r"^invalid user input: |divide by zero|cast error|arithmetic overflow", re.IGNORECASE)
 
 _DENIED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -88,31 +89,32 @@ def as_graph_error(error: Exception, table: str, version: int | None) -> GraphEr
         GraphError: to be raised from `error`.
     """
     text = str(error)
+    said = _PLACES.sub("", text)  # the places are for those who develop Lance
     number = error.errno if isinstance(error, OSError) else None
     where = f"table {table}" if version is None else f"table {table} at version {version}"
     if isinstance(error, CommitConflictError):
         # Detached versions have random names and never conflict; running out of tries means the store misbehaves.
-        return UnavailableError(f"{where}: a new version could not be written: {text}", table=table)
+        return UnavailableError(f"{where}: a new version could not be written: {said}", table=table)
     if isinstance(error, MemoryError):
-        return LimitError(f"{where}: out of memory: {text}", table=table)
+        return LimitError(f"{where}: out of memory: {said}", table=table)
     in_a_file = _TAKING_FILES_APART.search(text) is not None
     if _REQUEST.search(text) and not in_a_file:
         # Before all that follows: the text quotes what the caller wrote, which may say anything.
-        return InvalidRequestError(f"{where}: {text}", table=table)
+        return InvalidRequestError(f"{where}: {said}", table=table)
     if number in _FULL_ERRNOS or _FULL.search(text):
-        return UnavailableError(f"{where}: the store is full: {text}", code=STORE_FULL, table=table)
+        return UnavailableError(f"{where}: the store is full: {said}", code=STORE_FULL, table=table)
     if _EXISTS.search(text):
         return AlreadyExistsError(f"{where} exists already", table=table)
     if isinstance(error, PermissionError) or number in _DENIED_ERRNOS or _DENIED.search(text):
-        return PermissionDeniedError(f"{where}: the store refuses access: {text}", table=table)
+        return PermissionDeniedError(f"{where}: the store refuses access: {said}", table=table)
     if isinstance(error, FileNotFoundError) or _MISSING.search(text):
         return FormatError(
-            f"{where}: a file it refers to is not there: {text}", code=VERSION_RECLAIMED, table=table, version=version
+            f"{where}: a file it refers to is not there: {said}", code=VERSION_RECLAIMED, table=table, version=version
         )
     if isinstance(error, TimeoutError | ConnectionError) or number in _TRANSIENT_ERRNOS or _TRANSIENT.search(text):
-        return UnavailableError(f"{where}: the store does not answer: {text}", table=table)
+        return UnavailableError(f"{where}: the store does not answer: {said}", table=table)
     if in_a_file or _DAMAGED.search(text):
-        return FormatError(f"{where} is damaged: {text}", code=DAMAGED_TABLE, table=table, version=version)
+        return FormatError(f"{where} is damaged: {said}", code=DAMAGED_TABLE, table=table, version=version)
     return InternalError(f"{where}: {type(error).__name__}: {text}", table=table)
 
 

@@ -122,6 +122,14 @@ def test_what_happened_is_told_apart(error: Exception, expected: type[GraphError
     assert met.code == code
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_where_in_the_source_of_lance_it_arose_is_told_only_of_what_nobody_foresaw(known: bool) -> None:
+    places = ", /home/x/lance/rust/lance-io/src/object_reader.rs:335:56, /rustc/48a2/library/core/src/function.rs:250:5"
+    what = "LanceError(IO): Not found: graph/data/1.lance" if known else "something else"
+    met = raised(RuntimeError(what + places))
+    assert met.message.endswith(what if known else what + places)
+
+
 def test_a_panic_of_native_code_is_an_error_like_any_other() -> None:
     panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("index out of range")
     assert isinstance(raised(panic), InternalError)
