@@ -80,6 +80,11 @@ class ObjectStore(Protocol):
         ...
 
     @property
+    def is_near(self) -> bool:
+        """Whether a request is answered as fast as a call, so that to make several at once gains nothing."""
+        ...
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """With which options the table library opens the same place: endpoint, region, keys; nothing on local disk."""
         ...

@@ -210,7 +210,7 @@ class Log:
             last = lowest - 1
 
     def _read_many(self, branch: str, numbers: Sequence[int]) -> list[Record]:
-        if len(numbers) <= 1:
+        if len(numbers) <= 1 or self._store.is_near:
             found = [self.read(branch, number) for number in numbers]
         else:
             with ThreadPoolExecutor(min(_READ_THREADS, len(numbers))) as pool:

@@ -72,6 +72,11 @@ class ExternallyFencedStore:
         return True
 
     @property
+    def is_near(self) -> bool:
+        """As the store behind this one."""
+        return self._inner.is_near
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """With which options the table library opens the same place."""
         return self._inner.table_options

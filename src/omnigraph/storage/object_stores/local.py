@@ -68,6 +68,11 @@ class LocalStore:
         return False
 
     @property
+    def is_near(self) -> bool:
+        """It is a call of the system."""
+        return True
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """None are needed."""
         return {}

@@ -43,6 +43,11 @@ class ObstoreStore:
         return False
 
     @property
+    def is_near(self) -> bool:
+        """Somewhere in a network, as a rule."""
+        return False
+
+    @property
     def table_options(self) -> Mapping[str, str]:
         """With which options the table library opens the same place."""
         return self._table_options
