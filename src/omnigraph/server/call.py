@@ -9,7 +9,8 @@ from fastapi import Depends, Request
 
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
-from omnigraph.errors import NotFoundError
+from omnigraph.branch.tags import tag_name
+from omnigraph.errors import GraphError, NotFoundError, ReclaimedError
 from omnigraph.execution.engine import QueryLimits
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
@@ -84,16 +85,63 @@ class Call:
         self.authorize(Action.READ, branch=branch)
 
     def reads_at(self, named: NamesState) -> Where:
-        """The state that a request names; refused where the branch that has it may not be read.
+        """The state that a request names; see `acts_at`."""
+        return self.acts_at(Action.READ, named)
+
+    def acts_at(self, action: Action, named: NamesState) -> Where:
+        """The state that a request names, once something is allowed on the branch that has it; see `acts_on`.
 
         Raises:
-            Refusal: it may not.
-            NotFoundError: there is no such commit or tag.
+            Refusal: it is not.
+            NotFoundError: there is no such commit or tag, as far as the caller is told.
             InvalidRequestError: it is named in two ways.
         """
         state = where(named)
-        self.reads(self.owner(branch=state["branch"], commit=state["commit"], tag=state["tag"]))
+        self.acts_on(action, branch=state["branch"], commit=state["commit"], tag=state["tag"])
         return state
+
+    def acts_on(
+        self, action: Action, *, branch: str | None = None, commit: str | None = None, tag: str | None = None
+    ) -> None:
+        """Refuse what is not allowed on the branch that has a state, however that is named.
+
+        A commit or a tag on a branch that the caller sees nothing of is like one that is not there: which there are is
+        told to readers only.
+
+        Raises:
+            Refusal: it is not allowed.
+            NotFoundError: there is no such commit or tag, as far as the caller is told.
+        """
+        if commit is None and tag is None:
+            self.authorize(action, branch=MAIN_BRANCH if branch is None else branch)
+            return
+        owner = self._owner(commit, tag)
+        try:
+            self.authorize(action, branch=owner)
+        except Refusal:
+            if self.may(Action.READ) or self.may(Action.READ, branch=owner):
+                raise
+            raise _absent(commit, tag) from None
+
+    def reads_state(self, text: str) -> None:
+        """Refuse to read a state that is named in words: a branch, a tag, a commit, or a branch at a number or time.
+
+        Where the branch that the words may mean is none the caller may read, the answer is the same whatever is there.
+
+        Raises:
+            Refusal: it may not be read.
+            NotFoundError: there is no such state, as far as the caller is told.
+            GraphError: it cannot be found out.
+        """
+        line = text.rpartition("@")[0] if "@" in text else text
+        try:
+            found = self.graph.diff(text, text, engine="local").older.branch
+        except GraphError:
+            self.reads(line or MAIN_BRANCH)
+            raise
+        if not self.may(Action.READ, branch=found):
+            self.reads(line or MAIN_BRANCH)
+            raise NotFoundError(f"there is no branch, tag or commit '{text}'", code="point_not_found")
 
     def reads_commit(self, commit: str, *, on: str | None = None) -> None:
         """Refuse what was asked of a commit on a branch that may not be read, as if there were no such commit.
@@ -105,26 +153,35 @@ class Call:
         Raises:
             NotFoundError: there is none, as far as the caller is told.
         """
-        owner = self.graph.commits.show(commit).branch
+        owner = self._owner(commit, None)
         if on is not None and owner == branch_name(on):
             return
         try:
             self.reads(owner)
         except Refusal:
             # The same words as for a commit that is not there: which ids there are is told to readers only.
-            raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found") from None
+            raise _absent(commit, None) from None
 
-    def owner(self, *, branch: str | None = None, commit: str | None = None, tag: str | None = None) -> str:
-        """The branch that has a state, however it is named.
+    def may(self, action: Action, *, branch: str | None = None) -> bool:
+        """Whether the caller may do something."""
+        try:
+            self.authorize(action, branch=branch)
+        except Refusal:
+            return False
+        return True
 
-        Raises:
-            NotFoundError: there is no such commit or tag.
-        """
-        if commit is not None:
-            return self.graph.commits.show(commit).branch
-        if tag is not None:
+    def _owner(self, commit: str | None, tag: str | None) -> str:
+        """The branch that has a commit, or the commit of a tag."""
+        try:
+            if commit is not None:
+                return self.graph.commits.show(commit).branch
+            assert tag is not None
             return self.graph.tags.read(tag).branch
-        return MAIN_BRANCH if branch is None else branch
+        except ReclaimedError:
+            if self.may(Action.READ):
+                raise
+            # That it was there once is told to those only who may read all there is.
+            raise _absent(commit, tag) from None
 
     def may_prune(self, *, prunes: bool) -> None:
         """Refuse a write that takes earlier commits away, to all but those who administer: it cannot be undone."""
@@ -164,6 +221,14 @@ class Call:
     def turn(self) -> AbstractAsyncContextManager[None]:
         """A turn of its actor at the threads."""
         return self.server.turns.turn(bucket(self.actor))
+
+
+def _absent(commit: str | None, tag: str | None) -> NotFoundError:
+    """What a graph says of a commit, or of a tag, that is not there."""
+    if commit is not None:
+        return NotFoundError(f"commit '{commit}' not found", code="commit_not_found")
+    assert tag is not None
+    return NotFoundError(f"tag '{tag_name(tag)}' not found", code="tag_not_found")
 
 
 async def _call(request: Request) -> Call:

@@ -179,9 +179,8 @@ def draw_diff(
     most: Drawn = limits.DRAWING_MAX,
 ) -> Response:
     """What lies between two states, drawn."""
-    states = call.graph.diff(older, newer, engine="local")
-    for each in (states.older, states.newer):
-        call.reads(each.branch)
+    for state in (older, newer):
+        call.reads_state(state)
     return answered(difference.drawn(call.graph, older, newer, limit=most, engine="local").document())
 
 

@@ -39,7 +39,8 @@ def list_branches(call: Served) -> Response:
 )
 def create(body: BranchCreateRequest, call: Served) -> Response:
     """Make a branch from the head of another, or from any earlier state."""
-    start = call.owner(branch=body.from_, commit=body.commit, tag=body.tag)
+    # Whether one may depends on the new branch alone: whose commit it starts from is looked up only for those who may.
+    start = (body.from_ or "main") if body.commit is None and body.tag is None else None
     with call.writing(Action.BRANCH_CREATE, branch=start, target_branch=body.name):
         commit = call.graph.branches.create(
             body.name,

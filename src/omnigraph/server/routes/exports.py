@@ -9,7 +9,6 @@ from omnigraph.policy.rules import Action
 from omnigraph.server.call import Call, Served
 from omnigraph.server.requests import ChangeBaselineRequest, ExportRequest
 from omnigraph.server.routing import READING, WITH_BODY, failing, graph_router
-from omnigraph.server.states import where
 from omnigraph.server.streams import NDJSON_UTF8, PieceStream, begun
 
 router = graph_router()
@@ -27,9 +26,7 @@ _LINES: dict[int | str, dict[str, Any]] = {
 @router.post("/export", operation_id="cluster_export", tags=["queries"], response_class=Response, responses=_LINES)
 def export(body: ExportRequest, call: Served) -> Response:
     """Entities of one commit as JSON lines, which a load takes back."""
-    state = where(body)
-    owner = call.owner(branch=state["branch"], commit=state["commit"], tag=state["tag"])
-    call.authorize(Action.EXPORT, branch=owner)
+    state = call.acts_at(Action.EXPORT, body)
 
     def pieces() -> Iterator[bytes]:
         return (piece.to_pybytes() for piece in call.graph.export_lines(types=body.type_names, **state))

@@ -52,6 +52,8 @@ def diff(
     op: Ops = None,
 ) -> Response:
     """What lies between any two states. Beyond the contract."""
+    for state in (older, newer):
+        call.reads_state(state)
     found = call.graph.diff(older, newer, kinds=kind or (), types=type or (), ops=op or (), engine="local")
     for each in (found.older, found.newer):
         call.reads(each.branch)
@@ -217,7 +219,8 @@ def list_tags(call: Served) -> Response:
 @tags_router.post("/tags", operation_id="cluster_createTag", response_model=TagOutput, responses=failing(*WRITING))
 def create_tag(body: TagCreateRequest, call: Served) -> Response:
     """Name a commit. Beyond the contract."""
-    with call.writing(Action.CHANGE, branch=call.owner(branch=body.branch, commit=body.commit)):
+    call.acts_on(Action.CHANGE, branch=body.branch, commit=body.commit)
+    with call.admitted():
         made = call.graph.tags.create(
             body.name, branch=body.branch, commit=body.commit, number=body.number, at=body.at, actor=call.actor
         )
@@ -238,8 +241,9 @@ def get_tag(tag: str, call: Served) -> Response:
 )
 def delete_tag(tag: str, call: Served) -> Response:
     """Take a name back; the commit stays. Beyond the contract."""
-    found = call.graph.tags.read(tag)
-    with call.writing(Action.CHANGE, branch=found.branch):
+    call.acts_on(Action.CHANGE, tag=tag)
+    with call.admitted():
+        found = call.graph.tags.read(tag)
         call.graph.tags.delete(tag)
     return answered(_tag(found))
 
