@@ -49,5 +49,7 @@ def log_to_stderr(level: str = "info") -> None:
         each = logging.getLogger(name)
         each.handlers.clear()
         each.propagate = name != "uvicorn.access"  # requests are logged by the gate, with their ids
-    # It tells of every start and stop; what matters of that is logged here.
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # One tells of every start and stop, and what matters of that is logged here. The others tell of requests that we
+    # send: their addresses, and at their lowest level what is in them, may hold secrets.
+    for name in ("uvicorn.error", "httpx", "httpcore", "asyncio"):
+        logging.getLogger(name).setLevel(logging.WARNING)

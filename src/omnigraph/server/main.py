@@ -42,6 +42,7 @@ def parser() -> ArgumentParser:
     made.add_argument(
         "--body-timeout", metavar="TIME", help="how long a request's body may take to come; 30s by default"
     )
+    made.add_argument("--send-timeout", metavar="TIME", help="how long a reader may take nothing; 60s by default")
     made.add_argument("--query-timeout", metavar="TIME", help="how long a query may run; 60s by default")
     made.add_argument("--query-memory", metavar="BYTES", type=int, help="what it may use meanwhile; 512 MiB by default")
     made.add_argument(
@@ -109,6 +110,7 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         maintain_s_max=_seconds("--maintain-max-time", args.maintain_max_time),
         maintain_bytes_max=args.maintain_max_bytes,
         log_level=args.log_level,
+        send_s_max=_seconds("--send-timeout", args.send_timeout) or limits.SERVER_STREAM_STALL_S,
     )
 
 

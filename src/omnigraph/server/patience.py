@@ -1,21 +1,27 @@
-"""How long a connection may take to say what it wants."""
+"""How long a connection may take to say what it wants, and to take what it is sent."""
 
 import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from omnigraph import limits
+
 
 class PatientProtocol(H11Protocol):
-    """A connection that is closed when the head of a request does not come in good time.
+    """A connection that is ended when the head of a request does not come in good time, or nobody reads the answer.
 
-    Bodies have a time of their own, which begins when their head has come.
+    Bodies have a time of their own, which begins when their head has come. An answer that waits to be sent must get
+    shorter by some bytes in so much time, whether its sender waits for that or is long done: what is kept for a reader
+    who never comes would be kept for ever.
     """
 
-    def __init__(self, *args: Any, head_s_max: float, **named: Any) -> None:  # noqa: ANN401  (uvicorn's own)
+    def __init__(self, *args: Any, head_s_max: float, stall_s_max: float, **named: Any) -> None:  # noqa: ANN401  (uvicorn's own)
         super().__init__(*args, **named)
         self._head_s_max = head_s_max
+        self._stall_s_max = stall_s_max
         self._waits: asyncio.TimerHandle | None = None
+        self._stalls: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base
         """Somebody is there."""
@@ -26,11 +32,33 @@ class PatientProtocol(H11Protocol):
         """Something came."""
         super().data_received(data)
         self._look()
+        if not self._is_between_requests() and not self.flow.write_paused:
+            self._flows()  # what is sent from now on is another answer
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
         self._forget()
+        self._flows()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """More waits to be sent than should."""
+        super().pause_writing()
+        self._watch(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Most of it was sent."""
+        self._flows()
+        super().resume_writing()
+        self._watch_the_end()
+
+    def on_response_complete(self) -> None:
+        """All of an answer is handed over, and may not be sent yet."""
+        super().on_response_complete()
+        if self._stalls is None:
+            self._watch_the_end()
+
+    # -- waiting to be told -------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
         if not self._is_between_requests():
@@ -40,7 +68,12 @@ class PatientProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         self._waits = None
-        if self._is_between_requests():
+        if not self._is_between_requests():
+            return
+        if self.transport.get_write_buffer_size():
+            # A close would wait for somebody to read the rest.
+            self.transport.abort()
+        else:
             self.transport.close()
 
     def _forget(self) -> None:
@@ -50,3 +83,28 @@ class PatientProtocol(H11Protocol):
 
     def _is_between_requests(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
+
+    # -- waiting to be read -------------------------------------------------------------------------------------------
+
+    def _watch_the_end(self) -> None:
+        """See to it that the last of an answer goes out too; a connection that is being closed waits for that."""
+        left = self.transport.get_write_buffer_size()
+        if left and self._is_between_requests():
+            self._watch(left)
+
+    def _watch(self, left: int) -> None:
+        self._flows()
+        self._stalls = asyncio.get_running_loop().call_later(self._stall_s_max, self._look_at_what_is_left, left)
+
+    def _look_at_what_is_left(self, before: int) -> None:
+        self._stalls = None
+        left = self.transport.get_write_buffer_size()
+        if left > max(0, before - limits.SERVER_STREAM_CHUNK_BYTES):
+            self.transport.abort()
+        elif left:
+            self._watch(left)
+
+    def _flows(self) -> None:
+        if self._stalls is not None:
+            self._stalls.cancel()
+            self._stalls = None

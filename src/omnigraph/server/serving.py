@@ -121,11 +121,13 @@ def _serve_by_workers(settings: ServerSettings, listener: socket.socket) -> int:
 
 
 def _config(app: object, settings: ServerSettings) -> uvicorn.Config:
+    protocol = partial(PatientProtocol, head_s_max=settings.body_s_max, stall_s_max=settings.send_s_max)
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # an application, or what makes one in a worker
         factory=settings.workers > 1,
         workers=settings.workers,
-        http=partial(PatientProtocol, head_s_max=settings.body_s_max),  # type: ignore[arg-type]  # called like a class
+        http=protocol,  # type: ignore[arg-type]  # called like a class
+        ws="none",  # whatever is installed: such a connection would know no patience
         log_config=None,
         access_log=False,
         server_header=False,

@@ -33,6 +33,7 @@ class ServerSettings:
         bodies_bytes_max: how much of all callers' bodies a process holds.
         results_bytes_max: and of large results while they are sent.
         body_s_max: how long the head of a request may take to come, and then its body.
+        send_s_max: how long a reader may take hardly anything of what it is sent.
         maintain_every_s: seconds between passes of maintenance; None for none.
         maintain_keep: of each branch, prune all but so many of the newest commits.
         maintain_older_than_s: prune commits older than this.
@@ -64,6 +65,7 @@ class ServerSettings:
     bodies_bytes_max: int = limits.SERVER_BODIES_BYTES_MAX
     results_bytes_max: int = limits.SERVER_RESULTS_BYTES_MAX
     body_s_max: float = limits.SERVER_BODY_S_MAX
+    send_s_max: float = limits.SERVER_STREAM_STALL_S
     maintain_every_s: float | None = None
     maintain_keep: int | None = None
     maintain_older_than_s: float | None = None
