@@ -17,6 +17,7 @@ from omnigraph.cluster.changes import Change, Disposition, Operation, fitting, h
 from omnigraph.cluster.desired import Desired, Resource
 from omnigraph.cluster.diagnostics import Diagnostics, StoppedError
 from omnigraph.cluster.draft import Draft
+from omnigraph.cluster.files import read_file
 from omnigraph.cluster.graphs import Seen
 from omnigraph.cluster.ledger import Written
 from omnigraph.cluster.outcome import Outcome
@@ -154,6 +155,8 @@ class _Apply:
                 self._delete_graph(graph, approvals.get(graph, ()))
             self.draft.drop(address)
             return
+        if kind is not Kind.SCHEMA or graph not in self._created:  # else the graph was made with it
+            self._check_unchanged(resource)
         if kind is Kind.GRAPH and change.operation is Operation.CREATE:
             self._create_graph(graph)
         if kind is Kind.SCHEMA and graph not in self._created:
@@ -163,10 +166,23 @@ class _Apply:
             self.site.store.put(path, resource.body)
         self.draft.keep(address, _entry(change, resource))
 
+    def _check_unchanged(self, resource: Resource) -> None:
+        """A file that is edited while it is applied is not: the ledger would tell of a text that is nowhere."""
+        if resource.file is None:
+            return
+        code, address = "resource_content_changed", str(resource.address)
+        body = read_file(self.site.folder, resource.file, code=code, path=address, said=self.site.said)
+        if body is not None and body != resource.body:
+            message = f"'{resource.file}' was changed while it was applied; run it again"
+            self.site.said.error(code, address, message)
+        if body != resource.body:
+            raise StoppedError
+
     # -- graphs -------------------------------------------------------------------------------------------------------
 
     def _create_graph(self, graph: str) -> None:
         schema = self.desired.resources[str(addresses.schema(graph))]
+        self._check_unchanged(schema)
         self._settled.append(self._note(SidecarKind.GRAPH_CREATE, graph, schema.digest))
         if not self.site.graphs.create(graph, schema.body.decode(), actor=self.actor):
             message = "the graph was there already, with that very schema"
@@ -176,19 +192,29 @@ class _Apply:
 
     def _apply_schema(self, graph: str, schema: Resource) -> None:
         before = self.site.graphs.look(graph)
+        if before.schema_digest == schema.digest:
+            message = "the graph has that very schema already"
+            self.site.said.warning("schema_apply_skipped", str(schema.address), message)
+            self.draft.saw(graph, before)
+            return
         self._settled.append(self._note(SidecarKind.SCHEMA_APPLY, graph, schema.digest, number=before.number))
         seen = self.site.graphs.apply_schema(graph, schema.body.decode(), actor=self.actor)
         self._take_in(graph, seen, "graph_observation_error")
 
     def _delete_graph(self, graph: str, approvals: Sequence[Approval]) -> None:
+        address = str(addresses.graph(graph))
         # The plan lets nothing come here without an approval. What cannot be undone is looked at twice.
         if not fitting(approvals, graph, config_digest=self.desired.config_digest, state=self._start):
-            address = str(addresses.graph(graph))
             self.site.said.error("apply_approval_invariant_violation", address, "nobody approved that it goes")
             raise StoppedError
+        if readers := self.site.graphs.readers(graph):
+            message = f"somebody still reads it, at commit {readers[0]}: apply again when that is done"
+            self.site.said.error("graph_delete_export_in_progress", address, message)
+            raise StoppedError
         note = self._note(SidecarKind.GRAPH_DELETE, graph, "", approval=approvals[0].approval_id)
-        if not self.site.graphs.delete(graph):
-            address = str(addresses.graph(graph))
+        if not self.site.graphs.is_anything_left(graph):
+            self.site.said.warning("graph_delete_skipped", address, "the graph was gone already")
+        elif not self.site.graphs.delete(graph):
             self.site.said.error("graph_delete_incomplete", address, "something of the graph is still there")
             raise StoppedError
         self.draft.drop_graph(graph)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnigraph.api.graph import Graph
+from omnigraph.api.leasing import held_commits
 from omnigraph.api.open import init
 from omnigraph.api.open import open as open_graph
 from omnigraph.clock import Clock
@@ -94,9 +95,20 @@ class ClusterGraphs:
 
     def delete(self, graph: str) -> bool:
         """Delete a graph and everything in it; True where nothing is left."""
-        store = self._stores(self.uri(graph))
-        store.delete_prefix("")
-        return next(iter(store.list("", limit=1)), None) is None
+        self._stores(self.uri(graph)).delete_prefix("")
+        return not self.is_anything_left(graph)
+
+    def is_anything_left(self, graph: str) -> bool:
+        """Whether there is a file where a graph lies, be it whole or not."""
+        return next(iter(self._stores(self.uri(graph)).list("", limit=1)), None) is not None
+
+    def readers(self, graph: str) -> list[str]:
+        """The commits of a graph that somebody holds for reading; none of one that is too damaged to tell."""
+        try:
+            with self._open(graph, read_only=False) as opened:
+                return held_commits(opened)
+        except GraphError:
+            return []
 
     def _open(self, graph: str, *, read_only: bool) -> Graph:
         return open_graph(self._stores(self.uri(graph)), read_only=read_only, clock=self._clock, ids=self._ids)
