@@ -209,6 +209,10 @@ FRAGMENT_NUMBER_MAX = 2**31
 
 # Differences: of a fragment that loses a greater share of its rows, all are read instead of one after the other.
 TAKEN_ROWS_SHARE_MAX = 0.05
+# So many rows by address are worth opening a version of a table on local disk once more, as what is fastest for them.
+TAKEN_APART_ROWS_MIN = 32
+# So many rows that differ are counted a column at a time, until each is known to differ; more are read whole.
+COUNTED_ROWS_MAX = 10_000
 # A longer deletion vector is told by a scan of the rows that are left.
 DELETIONS_READ_MAX = 100_000
 # Merge: entries of a log read at once while a common ancestor is looked for; resolutions a commit lists by name.

@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from fastapi.testclient import TestClient
 from prometheus_client import REGISTRY
 
+import omnigraph
 from omnigraph.api.maintaining import MaintenanceReport
 from omnigraph.server import metrics
 from omnigraph.server.upkeep import noted
@@ -83,3 +86,19 @@ def test_a_pass_of_maintenance_is_counted_with_what_failed() -> None:
 
     assert number("omnigraph_maintenance_passes_total", graph="noted") == passes + 1
     assert number("omnigraph_maintenance_failures_total", graph="noted") == 1
+
+
+def test_what_a_pass_of_maintenance_finds_damaged_is_counted_and_logged_as_an_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with omnigraph.init(tmp_path / "g", "node Person { name: String @key }") as graph:
+        graph.write({"Person": [{"name": "ada"}]})
+        next((tmp_path / "g").glob("nodes/*/data/*.lance")).unlink()
+        report = graph.maintain_once(omnigraph.Maintenance(optimize=False, sweep=False))
+
+    noted("damaged", report)
+
+    assert number("omnigraph_maintenance_damaged_total", graph="damaged") == 1
+    assert report.verified is not None
+    assert number("omnigraph_maintenance_verified_files_total", graph="damaged") == report.verified.found.files
+    assert [record.levelname for record in caplog.records] == ["ERROR"]

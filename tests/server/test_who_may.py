@@ -358,7 +358,10 @@ def test_the_maintenance_of_a_server_has_its_limits() -> None:
 
     upkeep = upkeep_of(settings, Graphs({}, authority=Authority(is_open=True)))
 
-    expected = Maintenance(keep=5, older_than=604_800, verify=True, seconds_max=30, bytes_max=1_000)
+    expected = Maintenance(keep=5, older_than=604_800, verify_reads_max=None, seconds_max=30, bytes_max=1_000)
     assert upkeep.policy == expected
+    for more, policy in (([], Maintenance()), (["--maintain-verify", "none"], Maintenance(verify=False))):
+        settings = settings_of(parser().parse_args(["--store", "./x", "--maintain-every", "1m", *more]), {})
+        assert upkeep_of(settings, Graphs({}, authority=Authority(is_open=True))).policy == policy
     with pytest.raises(InvalidRequestError, match="--maintain-max-bytes is at least 1"):
         settings_of(parser().parse_args(["--store", "./x", "--maintain-max-bytes", "0"]), {})

@@ -14,7 +14,7 @@ from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.pruning import CleanupReport, Duration, PruneReport, SweepReport
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.api.upkeep import OptimizeReport, report_of, rewritten, type_keys_of, with_words
-from omnigraph.api.verifying import VerifyReport, verified
+from omnigraph.api.verifying import Place, VerifyReport, verified, verified_in_part
 from omnigraph.branch import branches
 from omnigraph.storage import paths
 from omnigraph.transaction.leases import leased
@@ -93,8 +93,11 @@ class GraphUpkeep(GraphReads):
             parts, lambda digest: self._schemas.of(digest).schema, deep=deep, branch=where, quarantine=quarantine
         )
 
+    def _verify_some(self, reads_max: int) -> tuple[VerifyReport, Place | None]:
+        return verified_in_part(self._open(), lambda digest: self._schemas.of(digest).schema, reads_max=reads_max)
+
     def maintain_once(self, policy: Maintenance = DEFAULT_MAINTENANCE) -> MaintenanceReport:
-        """One pass of maintenance: optimize every branch, prune by a policy, sweep, and verify if that is wanted.
+        """One pass of maintenance: optimize every branch, prune by a policy, sweep, and verify a bounded part of it.
 
         Args:
             policy (Maintenance): what to do, and how much it may take.

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
+from omnigraph import limits
 from omnigraph.api.pruning import Duration, PruneReport, SweepReport
 from omnigraph.api.upkeep import OptimizeReport
-from omnigraph.api.verifying import VerifyReport
+from omnigraph.api.verifying import Place, VerifyReport
 from omnigraph.clock import Clock
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import Record
@@ -32,7 +33,9 @@ class Maintenance:
         now: what is pruned keeps its data for no time of grace.
         sweep: delete the files that no commit needs.
         sweep_older_than: spare younger files; by default ten minutes.
-        verify: look whether everything is there; costs by what is kept, and tells damage as a failure.
+        verify: look whether everything is there that commits need, and tell damage as a failure; nothing is changed.
+        verify_reads_max: look at so many log entries and table versions in a pass, about, and go on from there in the
+            next; None for everything in every pass.
         seconds_max: begin no further step after so long; None for no limit.
         bytes_max: optimize no more tables of a branch than have so many bytes together; the smallest come first.
     """
@@ -43,7 +46,8 @@ class Maintenance:
     now: bool = False
     sweep: bool = True
     sweep_older_than: Duration | None = None
-    verify: bool = False
+    verify: bool = True
+    verify_reads_max: int | None = limits.MAINTAIN_VERIFY_READS_MAX
     seconds_max: float | None = None
     bytes_max: int | None = None
 
@@ -60,7 +64,7 @@ class MaintenanceReport:
         pruned: what was pruned; None where no policy says what.
         swept: what was swept.
         verified: what was found; None where nobody looked.
-        left: what was not done for lack of time or bytes.
+        left: what was not done for lack of time or bytes, or is for the next pass.
         failures: what could not be done, and why.
         seconds: how long it took.
     """
@@ -72,6 +76,11 @@ class MaintenanceReport:
     left: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def damaged(self) -> int:
+        """How many things were found damaged."""
+        return 0 if self.verified is None else len(self.verified.findings)
 
 
 class Maintained(Protocol):
@@ -91,6 +100,10 @@ class Maintained(Protocol):
 
     def verify(self) -> VerifyReport:
         """Look whether everything is there."""
+        ...
+
+    def _verify_some(self, reads_max: int) -> tuple[VerifyReport, Place | None]:
+        """Look at some of it, and tell where the next look begins."""
         ...
 
 
@@ -132,8 +145,13 @@ def maintain_once(
         report.pruned = step("prune", forget)
     if policy.sweep:
         report.swept = step("sweep", lambda: graph.sweep(older_than=policy.sweep_older_than))
-    if policy.verify:
+    if policy.verify and policy.verify_reads_max is None:
         report.verified = step("verify", graph.verify)
+    elif policy.verify and policy.verify_reads_max is not None:
+        looked = step("verify", partial(graph._verify_some, policy.verify_reads_max))
+        report.verified = None if looked is None else looked[0]
+        if looked is not None and looked[1] is not None:
+            report.left.append(f"verify: the next pass goes on in branch '{looked[1].branch}'")
     if report.verified is not None:
         found = report.verified.findings
         report.failures += [f"verify: {each.path}: {each.problem}" for each in found[:_FINDINGS_TOLD]]

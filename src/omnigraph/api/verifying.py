@@ -1,5 +1,6 @@
 """Verifying a graph: what `Graph.verify` reports."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +11,10 @@ from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
 from omnigraph.transaction.verify.quarantine import quarantine as put_aside
+from omnigraph.transaction.verify.rounds import Place, note_place, read_place, verify_round
 from omnigraph.transaction.verify.verify import verify
 
-__all__ = ["Affected", "Finding", "FindingKind", "Loss", "VerifyReport", "verified"]
+__all__ = ["Affected", "Finding", "FindingKind", "Loss", "Place", "VerifyReport", "verified", "verified_in_part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,25 @@ class VerifyReport:
         }
 
 
+def verified_in_part(parts: Parts, schema_of: SchemaOf, *, reads_max: int) -> tuple[VerifyReport, Place | None]:
+    """Verify some of a graph, going on where the last call stopped, in this process or another.
+
+    Args:
+        parts (Parts): of the graph, opened for writing: where it stopped is noted beside it.
+        schema_of (SchemaOf): finds the schema of an entry.
+        reads_max (int): look at no more when so many entries and table versions were read.
+
+    Returns:
+        tuple[VerifyReport, Place | None]: what was found, and where the next call goes on; None when it begins anew.
+    """
+    tags = check_tags(parts)
+    begun = read_place(parts)
+    found, stopped = verify_round(parts, schema_of, held=tags.held, reads_max=reads_max, begin=begun)
+    if stopped is not None or begun is not None:
+        note_place(parts, stopped)
+    return _report(parts, _with(found, tags.findings), deep=False, branch=MAIN), stopped
+
+
 def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | None, quarantine: bool) -> VerifyReport:
     """Verify a graph, and do something about what was found if that is wanted.
 
@@ -130,14 +151,21 @@ def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | Non
     """
     tags = check_tags(parts, branch=branch)
     found = verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
-    found = replace(found, findings=tuple(sorted((*found.findings, *tags.findings), key=lambda each: each.path)))
+    found = _with(found, tags.findings)
     done: tuple[str, ...] = ()
     if quarantine and not found.is_whole:
         done = (*put_aside(parts, found), *put_damaged_tags_aside(parts, tags.findings))
+    return _report(parts, replace(found, quarantined=done), deep=deep, branch=branch if branch is not None else MAIN)
+
+
+def _with(found: Verified, more: Iterable[Finding]) -> Verified:
+    return replace(found, findings=tuple(sorted((*found.findings, *more), key=lambda each: each.path)))
+
+
+def _report(parts: Parts, found: Verified, *, deep: bool, branch: str) -> VerifyReport:
     try:
-        head = parts.log.head(branch if branch is not None else MAIN)
+        head = parts.log.head(branch)
     except GraphError:
         head = None  # that it cannot be read is among the findings
     tables = {} if head is None else {key: pin.version for key, pin in head.tables.items()}
-    whole = replace(found, quarantined=done)
-    return VerifyReport(parts.store.uri, deep, whole, tables, None if head is None else head.number)
+    return VerifyReport(parts.store.uri, deep, found, tables, None if head is None else head.number)

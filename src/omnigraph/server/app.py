@@ -112,7 +112,8 @@ def upkeep_of(settings: ServerSettings, graphs: Graphs) -> Upkeep:
     policy = Maintenance(
         keep=settings.maintain_keep,
         older_than=settings.maintain_older_than_s,
-        verify=settings.maintain_verify,
+        verify=settings.maintain_verify != "none",
+        verify_reads_max=None if settings.maintain_verify == "all" else limits.MAINTAIN_VERIFY_READS_MAX,
         seconds_max=settings.maintain_s_max,
         bytes_max=settings.maintain_bytes_max,
     )

@@ -53,11 +53,18 @@ def parser() -> ArgumentParser:
     )
     upkeep = made.add_argument_group("maintenance")
     upkeep.add_argument(
-        "--maintain-every", metavar="TIME", help="optimize and sweep so often, like 10m; not if not said"
+        "--maintain-every", metavar="TIME", help="optimize, sweep and verify so often, like 10m; not if not said"
     )
     upkeep.add_argument("--maintain-keep", metavar="N", type=int, help="and prune all but the newest N commits")
     upkeep.add_argument("--maintain-older-than", metavar="TIME", help="and prune commits older than this, like 30d")
-    upkeep.add_argument("--maintain-verify", action="store_true", help="and look whether everything is there")
+    upkeep.add_argument(
+        "--maintain-verify",
+        nargs="?",
+        choices=("some", "all", "none"),
+        default="some",
+        const="all",
+        help="how much of what commits need each pass looks at; some by default, going on in the next",
+    )
     upkeep.add_argument("--maintain-max-time", metavar="TIME", help="begin nothing more after this long in a pass")
     upkeep.add_argument("--maintain-max-bytes", metavar="N", type=int, help="leave larger tables alone")
     made.add_argument(
@@ -103,6 +110,7 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         cache_bytes_max=args.cache_memory or limits.QUERY_CACHE_BYTES_MAX,
         query_s_max=_seconds("--query-timeout", args.query_timeout) or limits.SERVER_QUERY_S_MAX,
         body_s_max=_seconds("--body-timeout", args.body_timeout) or limits.SERVER_BODY_S_MAX,
+        send_s_max=_seconds("--send-timeout", args.send_timeout) or limits.SERVER_STREAM_STALL_S,
         maintain_every_s=_seconds("--maintain-every", args.maintain_every),
         maintain_keep=args.maintain_keep,
         maintain_older_than_s=_seconds("--maintain-older-than", args.maintain_older_than),
@@ -110,7 +118,6 @@ def settings_of(args: Namespace, environment: Mapping[str, str]) -> ServerSettin
         maintain_s_max=_seconds("--maintain-max-time", args.maintain_max_time),
         maintain_bytes_max=args.maintain_max_bytes,
         log_level=args.log_level,
-        send_s_max=_seconds("--send-timeout", args.send_timeout) or limits.SERVER_STREAM_STALL_S,
     )
 
 

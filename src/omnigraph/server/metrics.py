@@ -50,6 +50,8 @@ CACHE_MISSES = Gauge("omnigraph_cache_misses", "Values read anew.", ["graph"], m
 CACHE_EVICTIONS = Gauge("omnigraph_cache_evictions", "Values that had to go.", ["graph"], multiprocess_mode="livesum")
 MAINTENANCE = Counter("omnigraph_maintenance_passes", "Passes of maintenance.", ["graph"])
 MAINTENANCE_FAILURES = Counter("omnigraph_maintenance_failures", "Steps that could not be done.", ["graph"])
+MAINTENANCE_VERIFIED = Counter("omnigraph_maintenance_verified_files", "Files found whole or damaged.", ["graph"])
+MAINTENANCE_DAMAGED = Counter("omnigraph_maintenance_damaged", "Things found damaged.", ["graph"])
 SWEPT_FILES = Counter("omnigraph_swept_files", "Files deleted by sweeps.", ["graph"])
 SWEPT_BYTES = Counter("omnigraph_swept_bytes", "Bytes given back by sweeps.", ["graph"])
 

@@ -37,7 +37,7 @@ class ServerSettings:
         maintain_every_s: seconds between passes of maintenance; None for none.
         maintain_keep: of each branch, prune all but so many of the newest commits.
         maintain_older_than_s: prune commits older than this.
-        maintain_verify: look in each pass whether everything is there.
+        maintain_verify: whether a pass looks if everything is there: `all` of it, `some`, or `none`.
         maintain_s_max: begin no further step of a pass after so long.
         maintain_bytes_max: optimize no more tables of a branch in a pass than have so many bytes together.
         is_worker: this process is one of several, and leaves maintenance to the one that started it.
@@ -69,7 +69,7 @@ class ServerSettings:
     maintain_every_s: float | None = None
     maintain_keep: int | None = None
     maintain_older_than_s: float | None = None
-    maintain_verify: bool = False
+    maintain_verify: str = "some"
     maintain_s_max: float | None = None
     maintain_bytes_max: int | None = None
     is_worker: bool = False

@@ -49,17 +49,22 @@ def noted(graph_id: str, report: MaintenanceReport) -> None:
     """Count and log what a pass did."""
     metrics.MAINTENANCE.labels(graph_id).inc()
     metrics.MAINTENANCE_FAILURES.labels(graph_id).inc(len(report.failures))
+    if report.verified is not None:
+        metrics.MAINTENANCE_VERIFIED.labels(graph_id).inc(report.verified.found.files)
+        metrics.MAINTENANCE_DAMAGED.labels(graph_id).inc(report.damaged)
     swept = report.swept
     if swept is not None:
         metrics.SWEPT_FILES.labels(graph_id).inc(swept.deleted_files)
         metrics.SWEPT_BYTES.labels(graph_id).inc(swept.deleted_bytes)
     log(
         "maintained",
-        level=logging.WARNING if report.failures else logging.INFO,
+        level=logging.ERROR if report.damaged else logging.WARNING if report.failures else logging.INFO,
         graph=graph_id,
         seconds=round(report.seconds, 3),
         swept_files=0 if swept is None else swept.deleted_files,
         swept_bytes=0 if swept is None else swept.deleted_bytes,
+        verified_files=0 if report.verified is None else report.verified.found.files,
+        damaged=report.damaged,
         failures=report.failures,
         left=report.left,
     )

@@ -9,6 +9,8 @@ from omnigraph.storage import paths
 DERIVED = "__derived/"
 ADJACENCY = f"{DERIVED}adjacency/"
 WORDS = f"{DERIVED}words/"
+# Where the verification of maintenance stopped; belongs to no version, and to no table.
+VERIFIED = f"{DERIVED}verified.json"
 # Adjacency is made from edges, indexes over words from nodes.
 _TABLES = {ADJACENCY: paths.EDGES, WORDS: paths.NODES}
 

@@ -8,14 +8,14 @@ Ages are told by the store's own clock.
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from omnigraph import limits
 from omnigraph.errors import FormatError, InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import ObjectNotFound, StoreError
+from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError
 from omnigraph.transaction.liveness import Heartbeat
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_kept
@@ -110,16 +110,26 @@ def leases(parts: Parts) -> list[FoundLease]:
     Raises:
         FormatError: one cannot be read, so nobody can say what it holds.
     """
-    found = []
-    for listed in parts.store.list(paths.LEASES):
-        where = paths.absolute(parts.store, listed.path)
-        try:
-            document = json.loads(parts.store.get(listed.path))
-            if document.pop("format") > _FORMAT:
-                raise FormatError(f"the lease {where} is of a newer format: upgrade omnigraph first", path=where)
-            found.append(FoundLease(Lease(**document), listed.modified_us))
-        except ObjectNotFound:
-            continue  # given back meanwhile
-        except (ValueError, KeyError, TypeError, AttributeError) as fault:
-            raise FormatError(f"the lease {where} is damaged: {fault}", path=where) from fault
-    return found
+    found = (read_lease(parts, listed) for listed in parts.store.list(paths.LEASES))
+    return [each for each in found if each is not None]
+
+
+def read_lease(parts: Parts, listed: Listed) -> FoundLease | None:
+    """One lease; None where it was given back meanwhile.
+
+    Raises:
+        FormatError: it cannot be read.
+    """
+    where = paths.absolute(parts.store, listed.path)
+    try:
+        document = json.loads(parts.store.get(listed.path))
+        if document.pop("format") > _FORMAT:
+            raise FormatError(
+                f"the lease {where} is of a newer format: upgrade omnigraph first", code="format_newer", path=where
+            )
+        lease = replace(Lease(**document), number=int(document["number"]), seconds=float(document["seconds"]))
+    except ObjectNotFound:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise FormatError(f"the lease {where} is damaged: {fault}", path=where) from fault
+    return FoundLease(lease, listed.modified_us)

@@ -36,6 +36,10 @@ def fragments(graph: Graph, branch: str = "main") -> int:
     return graph.snapshot(branch=branch)._pinned.table("node:Person").layout().fragments
 
 
+def files(root: Path) -> set[str]:
+    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+
+
 def test_a_pass_optimizes_every_branch_prunes_and_sweeps(graph: Graph) -> None:
     add(graph, "a", "b", "c")
     graph.branches.create("side")
@@ -69,14 +73,16 @@ def test_what_does_not_fit_the_limits_is_left_and_told(graph: Graph, clock: Manu
     assert report.left == ["optimize main: node:Person is too large for this pass"]
     assert fragments(graph) == 3
     report = graph.maintain_once(Maintenance(keep=1, seconds_max=0.0))
-    assert report.left == ["listing branches: no time was left", "prune: no time was left", "sweep: no time was left"]
+    steps = ("listing branches", "prune", "sweep", "verify")
+    assert report.left == [f"{step}: no time was left" for step in steps]
     assert fragments(graph) == 3
 
 
-def test_a_pass_tells_of_damage_if_it_is_asked_to_look(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reads_max", [2_000, 1, None])
+def test_a_pass_tells_of_damage_and_changes_nothing(reads_max: int | None, tmp_path: Path) -> None:
     with omnigraph.init(str(tmp_path / "g"), SCHEMA, options=QUIET) as graph:
         add(graph, "a", "b")
-        look = Maintenance(optimize=False, sweep=False, verify=True)
+        look = Maintenance(optimize=False, sweep=False, verify_reads_max=reads_max)
         report = graph.maintain_once(look)
         assert report.failures == []
         assert report.verified is not None
@@ -84,9 +90,16 @@ def test_a_pass_tells_of_damage_if_it_is_asked_to_look(tmp_path: Path) -> None:
 
         gone = sorted((tmp_path / "g").glob("nodes/*/data/*.lance"))[0]
         gone.unlink()
-        [failure] = graph.maintain_once(look).failures
-        assert failure.startswith(f"verify: {gone.relative_to(tmp_path / 'g').as_posix()}: ")
-        assert graph.maintain_once(Maintenance(optimize=False, sweep=False)).verified is None
+        before = files(tmp_path / "g")
+        passes = [graph.maintain_once(look) for _ in range(3)]
+        failures = {failure for report in passes for failure in report.failures}
+        assert [failure.partition(": it is")[0] for failure in failures] == [
+            f"verify: {gone.relative_to(tmp_path / 'g').as_posix()}"
+        ]
+        assert max(report.damaged for report in passes) == 1
+        assert files(tmp_path / "g") - before <= {"__derived/verified.json"}
+        assert before <= files(tmp_path / "g")
+        assert graph.maintain_once(Maintenance(optimize=False, sweep=False, verify=False)).verified is None
 
 
 def test_a_step_that_fails_does_not_keep_the_others_from_being_done(

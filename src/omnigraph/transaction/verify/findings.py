@@ -16,6 +16,7 @@ class FindingKind(StrEnum):
     CHANGES = "change file"
     FOOTPRINT = "footprint"
     INTENT = "intent"
+    LEASE = "lease"
     VERSION = "table version"
     DATA = "data file"
     DELETIONS = "deletion vector"

@@ -9,6 +9,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, StoreError
 from omnigraph.storage.records.change_file import read_change_file
 from omnigraph.storage.records.read import read_footprint, read_stamp
+from omnigraph.transaction.leases import read_lease
 from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
@@ -23,17 +24,19 @@ class CheckedLog:
         entries: those that can be read, by number.
         unreadable: those that should be there and cannot, with what is wrong; ascending.
         held: numbers of entries that somebody holds, whatever was pruned.
+        newest: the newest entry of the branch, where these are only some of its entries.
     """
 
     branch: str
     entries: dict[int, Record] = field(default_factory=dict)
     unreadable: dict[int, GraphError] = field(default_factory=dict)
     held: frozenset[int] = frozenset()
+    newest: Record | None = None
 
     @property
     def head(self) -> Record | None:
         """The newest entry that can be read."""
-        return self.entries[max(self.entries)] if self.entries else None
+        return self.newest or (self.entries[max(self.entries)] if self.entries else None)
 
     def kept(self) -> list[Record]:
         """The entries whose data is kept, oldest first."""
@@ -49,7 +52,9 @@ class CheckedLog:
     @property
     def _birth(self) -> int:
         """With which entry this life of the branch began; what a name held before it was deleted is kept no more."""
-        lives = (self.entries[number].life for number in sorted(self.entries, reverse=True))
+        lives = [self.entries[number].life for number in sorted(self.entries, reverse=True)]
+        if self.newest is not None:
+            lives = [self.newest.life]
         return next((life for life in lives if life is not None), 1)
 
 
@@ -95,10 +100,15 @@ def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
     if not numbers:
         return log
     # A sweep cuts entries away and says so first; what is gone below is not missed.
-    floor = parts.log.floors.highest(branch)
-    for number in range(numbers[0], numbers[-1] + 1):
+    read_entries(parts, log, range(numbers[0], numbers[-1] + 1), floor=parts.log.floors.highest(branch))
+    return log
+
+
+def read_entries(parts: Parts, log: CheckedLog, numbers: Iterable[int], *, floor: int) -> None:
+    """Read some entries of a log; from the floor on none may be missing."""
+    for number in numbers:
         try:
-            found = parts.log.read(branch, number)
+            found = parts.log.read(log.branch, number)
         except (FormatError, UnavailableError) as fault:
             _refuse_newer(fault)
             log.unreadable[number] = fault
@@ -109,11 +119,20 @@ def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
             log.unreadable[number] = FormatError("the entry is missing from its log", code="entry_missing")
         else:
             log.entries[number] = found
-    return log
 
 
 def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
     """What is wrong with a log itself."""
+    yield from unreadable_findings(parts, log)
+    yield from hint_findings(parts, log.branch, max([*log.entries, *log.unreadable], default=0))
+    for listed in parts.store.list(paths.checkpoint_folder(log.branch)):
+        last = paths.entry_number(listed.path)
+        if last is not None:
+            yield from checkpoint_findings(parts, log.branch, last)
+
+
+def unreadable_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
+    """Entries that should be there and cannot be read."""
     for number, fault in log.unreadable.items():
         whole = parts.log.folded_entry(log.branch, number)
         yield Finding(
@@ -125,25 +144,41 @@ def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
             (Affected(log.branch, number, "" if whole is None else whole.commit),),
             certain=not isinstance(fault, UnavailableError),
         )
-    head = max([*log.entries, *log.unreadable], default=0)
-    noted = parts.log.hinted(log.branch)
+
+
+def hint_findings(parts: Parts, branch: str, head: int) -> Iterator[Finding]:
+    """Entries that the hint has seen after the newest there is."""
+    noted = parts.log.hinted(branch)
     if noted is not None and noted > head:
         yield Finding(
             FindingKind.HINT,
-            f"{paths.log_folder(log.branch)}{paths.HINT}",
-            f"branch '{log.branch}' ends at entry {head}, and entry {noted} was there once: the newest are lost",
+            f"{paths.log_folder(branch)}{paths.HINT}",
+            f"branch '{branch}' ends at entry {head}, and entry {noted} was there once: the newest are lost",
             Loss.CONTENT,
-            tuple(Affected(log.branch, number, "") for number in range(head + 1, noted + 1)),
+            tuple(Affected(branch, number, "") for number in range(head + 1, noted + 1)),
         )
-    for listed in parts.store.list(paths.checkpoint_folder(log.branch)):
-        last = paths.entry_number(listed.path)
-        if last is not None and parts.log.folded(log.branch, last) is None:
-            yield Finding(
-                FindingKind.CHECKPOINT,
-                listed.path,
-                f"the checkpoint of branch '{log.branch}' up to entry {last} is damaged; its entries are the truth",
-                Loss.NOTHING,
-            )
+
+
+def checkpoint_findings(parts: Parts, branch: str, last: int) -> Iterator[Finding]:
+    """What is wrong with the checkpoint that ends with an entry; nothing where there is none."""
+    path = paths.checkpoint(branch, last)
+    if parts.log.folded(branch, last) is None and _is_there(parts, path):
+        yield Finding(
+            FindingKind.CHECKPOINT,
+            path,
+            f"the checkpoint of branch '{branch}' up to entry {last} is damaged; its entries are the truth",
+            Loss.NOTHING,
+        )
+
+
+def _is_there(parts: Parts, path: str) -> bool:
+    try:
+        parts.store.get(path)
+    except ObjectNotFound:
+        return False  # there never was one, or a sweep took it away
+    except StoreError:
+        pass
+    return True
 
 
 def entry_findings(parts: Parts, log: CheckedLog, schema_of: SchemaOf) -> Iterator[Finding]:
@@ -195,6 +230,22 @@ def intent_findings(parts: Parts) -> Iterator[Finding]:
                 FindingKind.INTENT,
                 paths.intent(intent_id),
                 f"the note of an interrupted write cannot be read: {fault.message}",
+                Loss.NOTHING,
+                certain=not isinstance(fault, UnavailableError),
+            )
+
+
+def lease_findings(parts: Parts) -> Iterator[Finding]:
+    """Leases that cannot be read: nobody can say what they hold, so no sweep deletes anything."""
+    for listed in parts.store.list(paths.LEASES):
+        try:
+            read_lease(parts, listed)
+        except (FormatError, UnavailableError) as fault:
+            _refuse_newer(fault)
+            yield Finding(
+                FindingKind.LEASE,
+                listed.path,
+                f"a lease cannot be read, and no sweep deletes anything while it is there: {fault.message}",
                 Loss.NOTHING,
                 certain=not isinstance(fault, UnavailableError),
             )

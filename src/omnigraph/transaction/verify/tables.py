@@ -1,8 +1,9 @@
 """Checking table versions: manifests, files, sizes; and, on demand, checksums and every value."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from omnigraph import limits
 from omnigraph.errors import FormatError, GraphError, UnavailableError
 from omnigraph.model.commit import UNKNOWN, Pin
 from omnigraph.storage.object_store import Listed, StoreError
@@ -10,6 +11,7 @@ from omnigraph.storage.tables.examine import Examined, Examiner, ExpectedFile, P
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.sealing import digest_of, read_digests
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
+from omnigraph.transaction.verify.records import CheckedLog
 
 _KINDS = {Part.DATA: FindingKind.DATA, Part.DELETIONS: FindingKind.DELETIONS, Part.INDEX: FindingKind.INDEX}
 
@@ -25,6 +27,7 @@ class TableCheck:
         versions: how many versions were looked at.
         files: the files looked at, with their sizes.
         compared: how many files were compared with a checksum.
+        listings: how many pages of listings that took.
     """
 
     parts: Parts
@@ -34,26 +37,42 @@ class TableCheck:
     versions: int = 0
     compared: int = 0
     files: dict[str, int] = field(default_factory=dict)
+    listings: int = 0
+    _is_fresh: bool = False
     _there: dict[str, Listed] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
     _problems: dict[str, tuple[str, bool] | None] = field(default_factory=dict)
     _findings: dict[str, Finding] = field(default_factory=dict)
 
-    def findings(self, pins: Mapping[Pin, Sequence[Affected]]) -> Iterator[Finding]:
-        """Everything wrong with some versions; each file is looked at once.
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What is wrong, per object, with every commit looked at that needs it."""
+        return tuple(self._findings.values())
+
+    def look(self, pins: Mapping[Pin, Sequence[Affected]]) -> None:
+        """Look at some versions; each file is looked at once.
 
         Args:
             pins (Mapping[Pin, Sequence[Affected]]): the versions, with the commits that name them.
-
-        Yields:
-            Finding: per object, with every commit that needs it.
         """
-        self._there = {listed.path: listed for listed in self.parts.table_files.list(f"{self.table}/")}
-        self._digests = read_digests(self.parts, self.table) if self.deep else {}
+        self._is_fresh = False
+        if not self.listings:
+            self._list()
+            self._digests = read_digests(self.parts, self.table) if self.deep else {}
         for pin, affected in pins.items():
             self.versions += 1
             self._version(pin, affected)
-        yield from self._findings.values()
+
+    def _list(self) -> None:
+        self._there = {listed.path: listed for listed in self.parts.table_files.list(f"{self.table}/")}
+        self.listings += 1 + len(self._there) // limits.STORE_LIST_PAGE_KEYS_MAX
+        self._is_fresh = True
+
+    def _listed(self, path: str) -> Listed | None:
+        """A file, if it is there; it may be younger than the listing, which is then made anew."""
+        if path not in self._there and not self._is_fresh:
+            self._list()
+        return self._there.get(path)
 
     def _version(self, pin: Pin, affected: Sequence[Affected]) -> None:
         manifest = self.examiner.manifest_path(pin)
@@ -63,7 +82,7 @@ class TableCheck:
         except (FormatError, UnavailableError) as fault:
             self._note(FindingKind.VERSION, manifest, _told(fault), affected, rows=pin.rows, fault=fault)
             return
-        listed = self._there.get(manifest)
+        listed = self._listed(manifest)
         self.files[manifest] = 0 if listed is None else listed.size
         problem = self._compared(manifest)
         if (
@@ -94,7 +113,10 @@ class TableCheck:
     def _examined(self, version: Examined, file: ExpectedFile) -> tuple[str, bool] | None:
         """What is wrong with a file, and whether that is certain."""
         if file.part is Part.INDEX:
-            inside = [listed for path, listed in self._there.items() if path.startswith(file.path)]
+            inside = self._inside(file.path)
+            if not inside and not self._is_fresh:
+                self._list()
+                inside = self._inside(file.path)
             if not inside:
                 return f"the index {file.name} is missing", True
             for listed in inside:
@@ -103,7 +125,7 @@ class TableCheck:
                 if wrong is not None:
                     return wrong
         else:
-            there = self._there.get(file.path)
+            there = self._listed(file.path)
             if there is None:
                 return "it is missing", True
             self.files[file.path] = there.size
@@ -122,6 +144,9 @@ class TableCheck:
         except GraphError as fault:
             return _told(fault), not isinstance(fault, UnavailableError)
         return None
+
+    def _inside(self, folder: str) -> list[Listed]:
+        return [listed for path, listed in self._there.items() if path.startswith(folder)]
 
     def _compared(self, path: str) -> tuple[str, bool] | None:
         noted = self._digests.get(path)
@@ -162,3 +187,11 @@ class TableCheck:
 
 def _told(fault: GraphError) -> str:
     return fault.message
+
+
+def named_by(log: CheckedLog, pins: dict[str, dict[Pin, list[Affected]]]) -> None:
+    """Add, by table, the versions that the kept entries of a log name, each with those entries."""
+    for entry in log.kept():
+        for key, pin in entry.tables.items():
+            affected = pins.setdefault(pin.table, {}).setdefault(pin, [])
+            affected.append(Affected(log.branch, entry.number, entry.commit, key))

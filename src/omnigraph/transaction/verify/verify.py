@@ -5,6 +5,7 @@ compared where there are any, every value is read, and the rows at the heads are
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError
@@ -16,16 +17,18 @@ from omnigraph.transaction.constraints import breaches
 from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.verify.confirm import confirmed
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
 from omnigraph.transaction.verify.records import (
     CheckedLog,
     entry_findings,
     intent_findings,
+    lease_findings,
     log_findings,
     read_log,
     stamp_findings,
 )
-from omnigraph.transaction.verify.tables import TableCheck
+from omnigraph.transaction.verify.tables import TableCheck, named_by
 
 
 def verify(
@@ -34,7 +37,7 @@ def verify(
     *,
     deep: bool = False,
     branch: str | None = None,
-    held: Mapping[str, Iterable[int]] = MappingProxyType({}),
+    held: Mapping[str, AbstractSet[int]] = MappingProxyType({}),
 ) -> Verified:
     """Look at everything that commits refer to.
 
@@ -43,7 +46,7 @@ def verify(
         schema_of (SchemaOf): finds the schema of an entry.
         deep (bool): compare checksums, read every value, and check rows against the rules.
         branch (str | None): only this branch.
-        held (Mapping[str, Iterable[int]]): by branch, numbers of entries that are kept whatever was pruned.
+        held (Mapping[str, AbstractSet[int]]): by branch, numbers of entries that are kept whatever was pruned.
 
     Returns:
         Verified: what is wrong, and on which commits.
@@ -59,26 +62,31 @@ def verify(
     if branch is not None and not logs[0].entries and not logs[0].unreadable:
         raise NotFoundError(f"branch '{branch}' not found", code="branch_not_found", branch=branch)
     found += intent_findings(parts)
+    found += lease_findings(parts)
     pins: dict[str, dict[Pin, list[Affected]]] = {}
     for log in logs:
         found += log_findings(parts, log)
         found += entry_findings(parts, log, schema_of)
-        for entry in log.kept():
-            for key, pin in entry.tables.items():
-                affected = pins.setdefault(pin.table, {}).setdefault(pin, [])
-                affected.append(Affected(log.branch, entry.number, entry.commit, key))
+        named_by(log, pins)
     examiner = Examiner(parts.tables)
     checks = []
     for table, versions in sorted(pins.items()):
         check = TableCheck(parts, examiner, table, deep)
         checks.append(check)
-        found += check.findings(versions)
+        check.look(versions)
+        found += check.findings
     if deep:
         damaged = {(each.branch, each.number, each.type_key) for one in found for each in one.affected}
         for log in logs:
             found += _row_findings(parts, log, schema_of, damaged)
+    return summed_up(confirmed(parts, found, held), logs, checks)
+
+
+def summed_up(findings: tuple[Finding, ...], logs: Iterable[CheckedLog], checks: Iterable[TableCheck]) -> Verified:
+    """What was looked at, and what was found."""
+    logs, checks = list(logs), list(checks)
     return Verified(
-        findings=tuple(sorted(found, key=lambda each: each.path)),
+        findings=findings,
         heads={log.branch: log.head.number for log in logs if log.head is not None and log.head.is_live},
         commits=sum(len(log.entries) for log in logs),
         versions=sum(check.versions for check in checks),
