@@ -1,6 +1,10 @@
-"""Whether the data there is allows a change of schema: looked at column by column, before anything is written."""
+"""Whether the data there is allows a change of schema: looked at before anything is written, column by column.
 
-from collections.abc import Sequence
+What is judged row by row is read a batch at a time, so that memory does not follow the size of a type.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +14,7 @@ from omnigraph.errors import ConstraintError
 from omnigraph.model.schema import ID, SRC, Check, EdgeType, EntityType, Property, Range, Schema, Unique
 from omnigraph.model.schema_change import AddConstraint, ChangeCardinality, ChangePropertyType, SchemaPlan, Step
 from omnigraph.storage.layout import arrow_type
-from omnigraph.transaction.constraint_rules.rules import value_rule
+from omnigraph.transaction.constraint_rules.rules import OneOf, value_rule
 from omnigraph.transaction.constraint_rules.values import broken_rows
 from omnigraph.transaction.defaults import default_value, repeated
 from omnigraph.transaction.staging import Staging
@@ -19,6 +23,22 @@ from omnigraph.transaction.staging import Staging
 pc: Any = pyarrow.compute
 
 EXAMPLES_MAX = 5
+
+Mask = Any
+"""Which rows, as kernels take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """The entities that stand in the way of a change.
+
+    Attributes:
+        count: how many.
+        ids: of some.
+    """
+
+    count: int = 0
+    ids: tuple[str, ...] = ()
 
 
 def refuse_what_breaks(staging: Staging, before: Schema, plan: SchemaPlan) -> None:
@@ -39,57 +59,82 @@ def refuse_what_breaks(staging: Staging, before: Schema, plan: SchemaPlan) -> No
             continue
         for step in plan.steps:
             if getattr(step, "type_name", None) == now.name and getattr(step, "type_kind", None) == now.kind:
-                ids = _breaking(staging, before, known, now, step)
-                if len(ids):
-                    raise _refusal(step, now, ids)
+                breach = _breach(staging, before, known, now, step)
+                if breach.count:
+                    raise _refusal(step, now, breach)
 
 
-def _refusal(step: Step, now: EntityType, ids: "pa.Array[Any]") -> ConstraintError:
-    shown = [str(each) for each in ids.slice(0, EXAMPLES_MAX).to_pylist()]
-    few = ", ".join(f"'{each}'" for each in shown)
-    more = "" if len(ids) <= len(shown) else ", …"
-    nouns = "entity breaks" if len(ids) == 1 else "entities break"
+def _refusal(step: Step, now: EntityType, breach: Breach) -> ConstraintError:
+    few = ", ".join(f"'{each}'" for each in breach.ids)
+    more = "" if breach.count <= len(breach.ids) else ", …"
+    nouns = "entity breaks" if breach.count == 1 else "entities break"
     return ConstraintError(
-        f"cannot {step}: {len(ids)} {nouns} it ({few}{more}); correct them first",
+        f"cannot {step}: {breach.count} {nouns} it ({few}{more}); correct them first",
         code="schema_data_conflict",
         type_key=now.type_key,
-        count=len(ids),
-        ids=shown,
+        count=breach.count,
+        ids=list(breach.ids),
     )
 
 
-def _breaking(staging: Staging, before: Schema, was: EntityType, now: EntityType, step: Step) -> "pa.Array[Any]":
-    """The ids of the entities that a step would leave wrong."""
+def _breach(staging: Staging, before: Schema, was: EntityType, now: EntityType, step: Step) -> Breach:
+    """The entities that a step would leave wrong."""
     match step:
-        case ChangePropertyType() if step.from_type.nullable and not step.to_type.nullable:
-            rows = _rows(staging, was, now, [step.property_name])
-            return _ids(rows, pc.is_null(rows.column(step.property_name)))
+        case ChangePropertyType():
+            wrong = _misfits(now, step)
+            return Breach() if wrong is None else _judged(_rows(staging, was, now, [step.property_name]), wrong)
         case AddConstraint(constraint=Range() | Check() as added):
-            rows = _rows(staging, was, now, [added.property])
-            return _ids(rows, broken_rows(value_rule(now, added), rows))
+            rule = value_rule(now, added)
+            return _judged(_rows(staging, was, now, [added.property]), lambda rows: broken_rows(rule, rows))
         case AddConstraint(constraint=Unique(properties=names)):
             return _sharing(_rows(staging, was, now, names), names)
         case ChangeCardinality():
             return _of_wrong_degree(staging, before, was, step)
         case _:
-            return pa.array([], pa.string())
+            return Breach()
 
 
-def _rows(staging: Staging, was: EntityType, now: EntityType, names: Sequence[str]) -> pa.Table:
+def _misfits(now: EntityType, step: ChangePropertyType) -> Callable[[pa.Table], Mask] | None:
+    """Tells the rows whose value the new type does not have; None where it has all of them."""
+    name, was, becomes = step.property_name, step.from_type, step.to_type
+    values = becomes.enum_values
+    fewer = values is not None and not (was.enum_values is not None and set(was.enum_values) <= set(values))
+    required = was.nullable and not becomes.nullable
+    if values is not None and fewer:
+        listed = OneOf(now.name, name, values)
+        if not required:
+            return lambda rows: broken_rows(listed, rows)
+        return lambda rows: pc.or_(broken_rows(listed, rows), pc.is_null(rows.column(name)))
+    return (lambda rows: pc.is_null(rows.column(name))) if required else None
+
+
+def _judged(rows: Iterable[pa.Table], wrong: Callable[[pa.Table], Mask]) -> Breach:
+    count, shown = 0, list[str]()
+    for some in rows:
+        found = some.column(ID).filter(wrong(some))
+        count += len(found)
+        shown += map(str, found.slice(0, EXAMPLES_MAX - len(shown)).to_pylist())
+    return Breach(count, tuple(shown))
+
+
+def _rows(staging: Staging, was: EntityType, now: EntityType, names: Sequence[str]) -> Iterator[pa.Table]:
     """The ids there are, with properties as the change leaves them: a new one has its default or nothing."""
     old = {each.property_id: each.name for each in was.properties}
     # The ends of an edge are no properties, and always called the same.
     declared = {name: now.property_named(name) for name in names}
     there = {name: name if each is None else old.get(each.property_id) for name, each in declared.items()}
-    rows = staging.scan(was.type_key, columns=[ID, *(column for column in there.values() if column is not None)])
-    columns: dict[str, Any] = {ID: rows.column(ID)}
-    for name, each in declared.items():
-        column = there[name]
-        if column is not None:
-            columns[name] = rows.column(column)
-        elif each is not None:
-            columns[name] = _fresh(each, rows.num_rows)
-    return pa.table(columns)
+    wanted = [ID, *dict.fromkeys(column for column in there.values() if column is not None)]
+    staging.read_whole(was.type_key)
+    for batch in staging.snapshot.table(was.type_key).batches(columns=wanted):
+        rows = pa.Table.from_batches([batch])
+        columns: dict[str, Any] = {ID: rows.column(ID)}
+        for name, each in declared.items():
+            column = there[name]
+            if column is not None:
+                columns[name] = rows.column(column)
+            elif each is not None:
+                columns[name] = _fresh(each, rows.num_rows)
+        yield pa.table(columns)
 
 
 def _fresh(each: Property, rows: int) -> "pa.Array[Any]":
@@ -97,24 +142,28 @@ def _fresh(each: Property, rows: int) -> "pa.Array[Any]":
     return repeated(None if text is None else default_value(each, text), arrow_type(each.type), rows)
 
 
-def _ids(rows: pa.Table, wrong: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """The ids of the rows for which a mask is true."""
-    return rows.column(ID).filter(wrong).combine_chunks()
+def _sharing(rows: Iterable[pa.Table], columns: Sequence[str]) -> Breach:
+    """The entities whose tuple another one has; only tuples without an absent value count."""
+    there = []
+    for some in rows:
+        has_all = some
+        for column in columns:
+            has_all = has_all.filter(pc.is_valid(has_all.column(column)))
+        there.append(has_all)
+    if not there:
+        return Breach()
+    everyone = pa.concat_tables(there)
+    groups = everyone.group_by(list(columns)).aggregate([([], "count_all")])
+    shared = groups.filter(pc.greater(groups.column("count_all"), 1)).select(list(columns))
+    if not shared.num_rows:
+        return Breach()
+    found: Any = everyone.join(shared, keys=list(columns), join_type="left semi").column(ID)
+    least = found.take(pc.select_k_unstable(found, EXAMPLES_MAX, [("", "ascending")]))
+    return Breach(len(found), tuple(least.to_pylist()))
 
 
-def _sharing(rows: pa.Table, columns: Sequence[str]) -> "pa.Array[Any]":
-    """The ids of the entities whose tuple another one has."""
-    for column in columns:
-        rows = rows.filter(pc.is_valid(rows.column(column)))
-    groups = rows.group_by(list(columns)).aggregate([(ID, "count"), (ID, "list")])
-    shared = groups.filter(pc.greater(groups.column(f"{ID}_count"), 1))
-    found = pc.list_flatten(shared.column(f"{ID}_list").combine_chunks())
-    ordered: pa.Array[Any] = found.take(pc.sort_indices(found))
-    return ordered
-
-
-def _of_wrong_degree(staging: Staging, before: Schema, was: EntityType, step: ChangeCardinality) -> "pa.Array[Any]":
-    """The ids of the nodes that have too many or too few edges."""
+def _of_wrong_degree(staging: Staging, before: Schema, was: EntityType, step: ChangeCardinality) -> Breach:
+    """The nodes that have too many or too few edges."""
     assert isinstance(was, EdgeType)
     edges = staging.scan(was.type_key, columns=[SRC])
     counted = pc.value_counts(edges.column(SRC))
@@ -127,4 +176,5 @@ def _of_wrong_degree(staging: Staging, before: Schema, was: EntityType, step: Ch
         source = next(each for each in before.nodes if each.type_id == was.from_type.type_id)
         everyone = staging.scan(source.type_key, columns=[ID]).column(ID)
         found.append(everyone.filter(pc.invert(pc.is_in(everyone, value_set=nodes))).combine_chunks())
-    return pa.concat_arrays(found)
+    ids = pa.concat_arrays(found)
+    return Breach(len(ids), tuple(ids.slice(0, EXAMPLES_MAX).to_pylist()))

@@ -59,14 +59,14 @@ class LookingRules(Rules):
         return ChangeCardinality(now.kind, now.name, now.cardinality.min, now.cardinality.max)
 
     def required(self, each: Property, owner: AnyType) -> Step | None:
-        """With a `@default`, which the entities there are get."""
+        """With a `@default`, which the entities there are get; bytes are not written into schemas."""
         value = each.default
-        if value is None or each.type.list or each.type.is_vector or each.type.is_blob:
+        if value is None or each.type.is_blob:
             return None
         return FillProperty(owner.kind, owner.name, each.name, each.type, value)
 
     def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:
-        """To a type that holds every value of the old one, with or without absent ones."""
+        """To a type that holds every value of the old one, or to an enum that may hold every one there is."""
         if not _holds(was.type, now.type):
             return None
         return ChangePropertyType(owner.kind, owner.name, now.name, was.type, now.type)
@@ -85,12 +85,10 @@ class LookingRules(Rules):
 
 
 def _holds(was: PropertyType, now: PropertyType) -> bool:
-    """Whether every value of one type is one of the other, absent ones aside."""
+    """Whether every value of one type can be one of the other, absent ones aside."""
     if was.list != now.list or was.vector_dim != now.vector_dim:
         return False
-    if was.enum_values is not None:
-        # An enum grows, or becomes any text.
-        return now.scalar is was.scalar and (now.enum_values is None or set(was.enum_values) <= set(now.enum_values))
-    if now.enum_values is not None:
-        return False
-    return was.scalar is now.scalar or (now.scalar in _WIDER.get(was.scalar, set()) and not was.list)
+    if was.is_string and now.is_string:
+        # An enum becomes any text; which texts an enum leaves out is for the data to say.
+        return True
+    return was.scalar is now.scalar or now.scalar in _WIDER.get(was.scalar, set())
