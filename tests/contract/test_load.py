@@ -403,15 +403,32 @@ class LoadContract:
     def test_what_cannot_be_meant_is_refused(self, graph: Graph, load: Load, tmp_path: Path) -> None:
         (tmp_path / "x.csv").write_text("name\n")
         (tmp_path / "x.bin").write_text("")
+        (tmp_path / "x.jsonl").write_text(ADA)
         wrong: list[tuple[dict[str, Any], str]] = [
             ({"mode": "replace"}, "unknown mode 'replace'; one of append, merge, overwrite"),
             ({"type_name": "Person"}, "records in JSON name their types themselves"),
-            ({"data": tmp_path / "x.csv"}, "name a node type or an edge type"),
+            ({"data": tmp_path / "x.csv"}, "x.csv holds rows of one type: name a node type or an edge type"),
             ({"data": tmp_path / "x.csv", "type_name": "Hat"}, "unknown node type 'Hat'"),
-            ({"data": tmp_path / "x.csv", "edge": "Knows"}, "x.csv has no column 'from'"),
+            ({"data": tmp_path / "x.csv", "type_name": "Persn"}, "'Persn'; did you mean `Person`?"),
+            ({"data": tmp_path / "x.csv", "type_name": "Knows"}, "it is an edge type, name it as one"),
+            ({"data": tmp_path / "x.csv", "edge": "Person"}, "it is a node type, name it as one"),
+            ({"data": tmp_path / "x.csv", "edge": "Know"}, "unknown edge type 'Know'; did you mean `Knows`?"),
+            ({"data": tmp_path / "x.csv", "edge": "Knows", "type_name": "Person"}, "of one type, and two are named"),
+            ({"data": tmp_path / "x.csv", "type_name": "Person", "from_column": "a"}, "and only edges leave or reach"),
+            ({"data": tmp_path / "x.csv", "edge": "Knows"}, "x.csv has no column 'from' for the node that edges leave"),
+            ({"data": tmp_path / "x.csv", "edge": "Knows", "from_column": "who"}, "of those there are: name"),
+            ({"data": [tmp_path / "x.csv", tmp_path / "x.jsonl"]}, "x.jsonl holds JSON lines and x.csv is csv: load "),
             ({"data": tmp_path / "x.bin"}, "what is in x.bin cannot be told by its name"),
             ({"data": [tmp_path / "x.csv"], "format": "xml"}, "unknown format 'xml'"),
             ({"data": 7}, "a load reads files or bytes"),
+            ({"data": []}, "there is nothing to load: no file is named"),
+            ({"data": [7]}, "a load reads files, and 7 is no path"),
+            ({"data": "a\0b"}, "is the path of no file"),
+            ({"data": "n" * 300}, "cannot be read: File name too long"),
+            ({"format": ["csv"]}, "unknown format '['csv']'; one of jsonl, csv, parquet"),
+            ({"engine": "quick"}, "unknown engine 'quick'; one of spark, local"),
+            ({"progress": "loud"}, "progress is told to a function, and str is none"),
+            ({"rejects": tmp_path, "max_rejects": "1"}, "'1' is no number of bad records"),
             ({"from_column": "a"}, "records in JSON have no columns"),
             ({"max_rejects": 1}, "no folder is named to put them into"),
             ({"rejects": tmp_path, "max_rejects": -1}, "-1 is no number of bad records"),
@@ -420,7 +437,22 @@ class LoadContract:
         ]
         (tmp_path / "x.csv").write_text("name\nAda\n")
         for more, message in wrong:
-            self.refused(graph, partial(load, **more), InvalidRequestError, message)
+            error = self.refused(graph, partial(load, **more), InvalidRequestError, message)
+            assert error.code in ("load_option", "rejects_folder")
+
+    def test_where_there_is_nothing_it_is_told_what_was_looked_for(
+        self, graph: Graph, load: Load, tmp_path: Path
+    ) -> None:
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "x.bin").write_text("")
+        for data, told in [
+            (tmp_path / "a.jsonl", "a.jsonl: there is no such file or folder"),
+            (tmp_path / "*.jsonl", "*.jsonl: no file fits the pattern"),
+            (tmp_path / "in", "in: no file in the folder has a name that ends like JSON lines, CSV or Parquet"),
+            ([tmp_path / "in" / "x.bin", tmp_path / "b.csv"], "b.csv: there is no such file or folder"),
+        ]:
+            error = self.refused(graph, partial(load, data=data), NotFoundError, told)
+            assert error.code == "data_not_found"
 
     def test_what_others_wrote_meanwhile_is_kept_and_judged(self, graph: Graph, load: Load, tmp_path: Path) -> None:
         load(ADA, BOB)

@@ -1,41 +1,34 @@
 """Loading files into a branch: what a caller says, brought together; here or on Spark."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
-from omnigraph.api.documents import commit_document
+from omnigraph.api.receipts import LoadResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
 from omnigraph.errors import InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
-from omnigraph.model.commit import Record
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.load.local import LocalLoad
-from omnigraph.pipeline.load.problems import Located
 from omnigraph.pipeline.load.reading import Reading
 from omnigraph.pipeline.load.rejects import RejectsFile
-from omnigraph.pipeline.load.request import (
-    Loaded,
-    LoadProgress,
-    LoadRequest,
-    TooManyRejectsError,
-    columns_of,
-    nobody,
-    tables_of,
-)
-from omnigraph.pipeline.load.sources import sources_of
+from omnigraph.pipeline.load.request import Loaded, LoadRequest, TooManyRejectsError, columns_of, tables_of
+from omnigraph.pipeline.load.sources import OPTION, sources_of
+from omnigraph.pipeline.load.watching import LoadProgress, nobody
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
 from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
-from omnigraph.transaction.write_rows import Mode
 
 SPARK, LOCAL = "spark", "local"
+_SESSION = "omnigraph.pipeline.session"
 
 
 class _Load(Protocol):
@@ -72,64 +65,6 @@ class LoadOptions:
     spark: object = None
     progress: Callable[[LoadProgress], None] | None = None
     tables: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LoadResult:
-    """What came of a load. It makes a commit, even where nothing changes; a dry run makes none.
-
-    Attributes:
-        uri: of the graph.
-        branch: where.
-        mode: how.
-        nodes: how many nodes of each type.
-        edges: how many edges of each type.
-        commit: the id of the commit; None of a dry run.
-        entry: the same, whole.
-        base_branch: the branch to start from that the caller named.
-        branch_created: whether the branch was made by this load.
-        rejects: records put aside, with reason and place.
-        rejects_file: where they are written.
-        replayed: an earlier call with the same idempotency key had made the commit.
-        attempts: how often the write ran; more than once where others changed what it had read.
-        warnings: what did not go well and needs nobody.
-    """
-
-    uri: str
-    branch: str
-    mode: str
-    nodes: Mapping[str, int]
-    edges: Mapping[str, int]
-    commit: str | None
-    entry: Record | None = field(default=None, repr=False)
-    base_branch: str | None = None
-    branch_created: bool = False
-    rejects: tuple[Located, ...] = ()
-    rejects_file: str | None = None
-    replayed: bool = False
-    attempts: int = 1
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def total_entities(self) -> int:
-        """How many nodes and edges in all."""
-        return sum(self.nodes.values()) + sum(self.edges.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON shows it: lists by name, only types that were touched."""
-        document: dict[str, Any] = {"uri": self.uri, "branch": self.branch, "mode": self.mode}
-        if self.base_branch is not None:
-            document["base_branch"] = self.base_branch
-        document |= {
-            "branch_created": self.branch_created,
-            "nodes": _counted(self.nodes),
-            "edges": _counted(self.edges),
-            "total_entities": self.total_entities,
-            "commit": None if self.entry is None else commit_document(self.entry),
-        }
-        if self.rejects_file is not None:
-            document |= {"rejected": len(self.rejects), "rejects": self.rejects_file}
-        return document
 
 
 def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions) -> LoadResult:
@@ -217,6 +152,9 @@ def _begun(
     if options.engine == LOCAL:
         yield LocalLoad(accepted, request, reading)
         return
+    session = sys.modules.get(_SESSION)
+    if session is None or session.active_session() is None:
+        request.watch(LoadProgress("starting Spark"))
     # Imported here: Spark's package takes its time, and most who open a graph load nothing.
     spark = import_module("omnigraph.pipeline.load.spark")
     with spark.spark_load(
@@ -235,20 +173,29 @@ def _begun(
 def _refuse_what_says_nothing(options: LoadOptions) -> None:
     """Refuse what nobody would heed: whoever says it means something."""
     if options.engine not in (SPARK, LOCAL):
-        raise InvalidRequestError(f"unknown engine '{options.engine}'; one of {SPARK}, {LOCAL}")
+        raise _wrong(f"unknown engine '{options.engine}'; one of {SPARK}, {LOCAL}")
     if options.engine == LOCAL and options.spark is not None:
-        raise InvalidRequestError("the local engine does without Spark: leave out what is said about it")
-    if options.max_rejects is not None and options.rejects is None:
-        raise InvalidRequestError("a number of bad records is allowed, and no folder is named to put them into")
-    if options.max_rejects is not None and options.max_rejects < 0:
-        raise InvalidRequestError(f"{options.max_rejects} is no number of bad records: say 0 or more")
+        raise _wrong("the local engine does without Spark: leave out what is said about it")
+    if options.progress is not None and not callable(options.progress):
+        raise _wrong(f"progress is told to a function, and {type(options.progress).__name__} is none")
+    most = options.max_rejects
+    if most is None:
+        return
+    if options.rejects is None:
+        raise _wrong("a number of bad records is allowed, and no folder is named to put them into")
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        raise _wrong(f"{most!r} is no number of bad records: say 0 or more")
+
+
+def _wrong(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, code=OPTION)
 
 
 def _mode(mode: Mode | str) -> Mode:
     try:
         return Mode(mode)
     except ValueError:
-        raise InvalidRequestError(f"unknown mode '{mode}'; one of {', '.join(Mode)}") from None
+        raise _wrong(f"unknown mode '{mode}'; one of {', '.join(Mode)}") from None
 
 
 def _start(parts: Parts, branch: str, from_branch: str | None) -> tuple[str, bool]:
@@ -311,7 +258,3 @@ def _result(
 def _of_kind(counts: Mapping[str, int], kind: str) -> dict[str, int]:
     named = ((key.partition(":"), count) for key, count in sorted(counts.items()))
     return {name: count for (own, _, name), count in named if own == kind}
-
-
-def _counted(counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    return [{"name": name, "entities_loaded": count} for name, count in sorted(counts.items())]

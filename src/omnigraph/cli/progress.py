@@ -79,7 +79,9 @@ class _Report:
         seconds = max(now - self._began, 1e-3)
         rows = progress.rows
         said = f"{progress.stage}: {rows:,} rows, {rows / seconds:,.0f}/s, {seconds:.0f} s"
-        if progress.bytes_total:
+        if not rows and not progress.bytes_total:
+            said = f"{progress.stage} …"  # work of which nobody knows how much it is
+        elif progress.bytes_total:
             share = min(progress.bytes / progress.bytes_total, 1.0)
             full = round(share * _BAR)
             said = f"[{'█' * full}{'·' * (_BAR - full)}] {share:4.0%} {said}" if self._live else f"{share:.0%} {said}"

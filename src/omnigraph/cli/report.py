@@ -18,7 +18,14 @@ _ADVICE = {
     "no_answer": "see that the server runs and its address is right, then run it again",
     "bad_configuration": "correct that file",
     "output_unwritable": "name another file with --out",
+    "type_not_found": "see the types there are: omnigraph schema show",
     # These messages say it themselves.
+    "disk_full": "",
+    "no_java": "",
+    "spark_job_failed": "",
+    "spark_memory": "",
+    "spark_not_started": "see that the master is right and its address can be reached",
+    "spark_session_differs": "",
     "rejects_folder": "",
     "no_address": "",
     "graph_not_found": "",
@@ -57,6 +64,8 @@ _BY_COMMAND = {
     "schema apply": "see what it would do, step by step: omnigraph schema plan",
     "viz query": "draw a query that only reads",
 }
+# What is wrong with the words themselves, whatever the command is asked for most.
+_ABOUT_THE_WORDS = frozenset({"load_option"})
 
 
 def report(error: Exception, *, where: str | None, command: str | None = None) -> str:
@@ -94,4 +103,7 @@ def _advice(error: Exception, command: str | None) -> str:
     for kind, advice in _BY_CLASS:
         if isinstance(error, kind):
             return advice
-    return "" if command is None else _BY_COMMAND.get(command, f"see what it takes: omnigraph {command} --help")
+    if command is None:
+        return ""
+    usual = f"see what it takes: omnigraph {command} --help"
+    return usual if error.code in _ABOUT_THE_WORDS else _BY_COMMAND.get(command, usual)

@@ -71,6 +71,14 @@ def test_a_file_gets_one_line_for_each_stage_without_any_bar() -> None:
     assert not any(sign in line for line in lines for sign in "█·\r\033")
 
 
+def test_what_has_no_measure_is_named_alone() -> None:
+    for window in (Window(), io.StringIO()):
+        with reporting(call(window)) as report:
+            assert report is not None
+            report(Far("starting Spark", 0, 0, 0))
+            assert window.getvalue().strip("\r\033[K\n") == "starting Spark …"
+
+
 def test_quiet_means_nothing_at_all() -> None:
     assert told(io.StringIO(), "--quiet") == ""
     assert told(Window(), "--quiet") == ""

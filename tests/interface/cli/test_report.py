@@ -45,6 +45,13 @@ def test_the_advice_is_about_what_went_wrong(error: errors.GraphError, then: str
     assert report(error, where="./library", command="viz query").splitlines()[-1].startswith(f"  try: {then}")
 
 
+def test_words_of_a_load_that_are_wrong_are_no_matter_of_its_records() -> None:
+    wrong = errors.InvalidRequestError("people.csv holds rows of one type: name a node type", code="load_option")
+    assert report(wrong, where="./library", command="load").endswith("  try: see what it takes: omnigraph load --help")
+    record = errors.InvalidRequestError("line 2: strict property 'age' expects Int32")
+    assert report(record, where="./library", command="load").endswith("put bad records aside with --rejects DIR")
+
+
 def test_an_error_of_the_machine_tells_where_and_what_to_do_too() -> None:
     first, where, then = report(OSError(28, "No space left on device"), where="./library").splitlines()
     assert first == "error: No space left on device"

@@ -11,10 +11,13 @@ from omnigraph.errors import InvalidRequestError
 
 _MODES = ("overwrite", "append", "merge")
 _EXAMPLES = """\
-  omnigraph load ./library --data books.jsonl --mode append
+  omnigraph load ./library --data books.jsonl --mode append --engine local
   omnigraph load ./library --type Book --data 'books/*.parquet' --mode merge --branch import --from main
   omnigraph load ./library --edge Wrote --from-column author --to-column isbn --data wrote.csv --mode append
   omnigraph load ./library --data books.jsonl --mode append --rejects ./bad --max-rejects 100"""
+
+
+_ENGINE = "spark, for any amount; or local, for small files: in this process, without the seconds Spark takes to start"
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -43,7 +46,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def add_engine(parser: ArgumentParser) -> None:
     """Where the work is done."""
-    parser.add_argument("--engine", choices=("spark", "local"), default="spark", help="where the work is done")
+    parser.add_argument("--engine", choices=("spark", "local"), default="spark", help=_ENGINE)
     add_spark(parser)
 
 
@@ -65,7 +68,7 @@ def spark_settings(call: Call) -> Any:  # noqa: ANN401  (imported only where Spa
     for each in args.spark_conf:
         key, equals, value = each.partition("=")
         if not equals:
-            raise InvalidRequestError(f"--spark-conf takes KEY=VALUE, not '{each}'")
+            raise InvalidRequestError(f"--spark-conf takes KEY=VALUE, not '{each}'", code="load_option")
         pairs.append((key, value))
     return SparkSettings(master=args.master, conf=tuple(pairs))
 

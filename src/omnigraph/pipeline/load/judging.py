@@ -14,7 +14,7 @@ import pyarrow.compute
 from omnigraph.pipeline.load.keys import ADDRESS, COUNT, HOLDER, KEY, PLACE, Channel, Keys, Places, Sort
 from omnigraph.pipeline.load.problems import Phase
 from omnigraph.transaction.constraint_rules.rules import Degree, Rules
-from omnigraph.transaction.write_rows import Mode
+from omnigraph.transaction.mode import Mode
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute

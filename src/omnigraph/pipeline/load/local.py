@@ -16,14 +16,15 @@ from omnigraph.pipeline.load.blocks import pieces_of
 from omnigraph.pipeline.load.breaches import repeated, shared, there_already
 from omnigraph.pipeline.load.problems import Phase, Problem
 from omnigraph.pipeline.load.reading import Reading, rows_of
-from omnigraph.pipeline.load.request import Loaded, LoadProgress, LoadRequest, operation, refuse_or_keep
+from omnigraph.pipeline.load.request import Loaded, LoadRequest, operation, refuse_or_keep
 from omnigraph.pipeline.load.typed import TypedRows
+from omnigraph.pipeline.load.watching import LoadProgress
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.constraints import Breach, RuleKind
+from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
-from omnigraph.transaction.write_rows import Mode
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute

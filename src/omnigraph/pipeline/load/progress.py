@@ -4,7 +4,7 @@ import os
 from typing import TextIO
 
 from omnigraph.clock import Clock, SystemClock
-from omnigraph.pipeline.load.request import LoadProgress, Watch
+from omnigraph.pipeline.load.watching import LoadProgress, Watch
 
 _WIDTH = 24
 _WORDS = {
@@ -55,7 +55,9 @@ class _Shown:
         self._out.flush()
 
     def _line(self, now: LoadProgress) -> str:
-        share = min(now.bytes / now.bytes_total, 1.0) if now.bytes_total else 0.0
+        if not now.bytes_total:
+            return f"{_WORDS.get(now.stage, now.stage)} …"
+        share = min(now.bytes / now.bytes_total, 1.0)
         taken = self._clock.monotonic() - self._began
         parts = [f"{_WORDS.get(now.stage, now.stage):<20}"]
         if self._draws:

@@ -6,37 +6,15 @@ from dataclasses import dataclass, field
 from omnigraph import limits
 from omnigraph.errors import GraphError, InvalidRequestError, LimitError
 from omnigraph.model.commit import CommitKind
-from omnigraph.model.schema import DST, SRC, Schema
+from omnigraph.model.schema import DST, SRC, EdgeType, NodeType, Schema
+from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.load.problems import Located, Problem, located
-from omnigraph.pipeline.load.sources import Source
+from omnigraph.pipeline.load.sources import OPTION, Source
 from omnigraph.pipeline.load.tabular import Columns
+from omnigraph.pipeline.load.watching import Watch, nobody
+from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
-from omnigraph.transaction.write_rows import Mode
-
-
-@dataclass(frozen=True, slots=True)
-class LoadProgress:
-    """How far a load is.
-
-    Attributes:
-        stage: what is being done, in one word.
-        rows: records read so far.
-        bytes: of the files, so far.
-        bytes_total: of the files, in all.
-    """
-
-    stage: str
-    rows: int = 0
-    bytes: int = 0
-    bytes_total: int = 0
-
-
-Watch = Callable[[LoadProgress], None]
-
-
-def nobody(_: LoadProgress) -> None:
-    """Whom progress is told when nobody asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +89,57 @@ def columns_of(
     Raises:
         InvalidRequestError: the type is missing, or named where it must not be, or there is none such.
     """
-    if {source.is_json for source in sources} == {True, False}:
-        raise InvalidRequestError("JSON lines and files with columns cannot be loaded together")
-    if sources[0].is_json:
-        if type_name is not None or edge is not None:
-            raise InvalidRequestError("records in JSON name their types themselves: leave out the type")
-        if from_column is not None or to_column is not None:
-            raise InvalidRequestError("records in JSON have no columns: leave out those of an edge's nodes")
-        return None
-    if (type_name is None) == (edge is None):
-        raise InvalidRequestError("a file with columns holds rows of one type: name a node type or an edge type")
-    if type_name is not None:
-        node = schema.node(type_name)
-        if node is None:
-            raise InvalidRequestError(f"unknown node type '{type_name}'")
-        if from_column is not None or to_column is not None:
-            raise InvalidRequestError("only edges have a column for the node they leave or reach")
-        return Columns(node, {})
-    found = schema.edge(edge or "")
-    if found is None:
-        raise InvalidRequestError(f"unknown edge type '{edge}'")
+    first = sources[0]
+    other = next((source for source in sources if source.is_json is not first.is_json), None)
+    if other is not None:
+        lines, table = (first, other) if first.is_json else (other, first)
+        raise _wrong(
+            f"{lines.name} holds JSON lines and {table.name} is {table.format}: load the two kinds one after the other"
+        )
     ends = {end: column for end, column in ((SRC, from_column), (DST, to_column)) if column is not None}
-    return Columns(found, ends)
+    if first.is_json:
+        if type_name is not None or edge is not None:
+            raise _wrong("records in JSON name their types themselves: leave out the type")
+        if ends:
+            raise _wrong("records in JSON have no columns: leave out those of an edge's nodes")
+        return None
+    if type_name is not None and edge is not None:
+        raise _wrong(
+            f"{first.name} holds rows of one type, and two are named: leave out the node type '{type_name}' or the "
+            f"edge type '{edge}'"
+        )
+    if type_name is None and edge is None:
+        raise _wrong(f"{first.name} holds rows of one type: name a node type or an edge type")
+    if type_name is None:
+        return Columns(_edge(schema, edge or ""), ends)
+    if ends:
+        raise _wrong(
+            f"'{type_name}' is named as a node type, and only edges leave or reach a node: name the edge type instead, "
+            "or leave out the columns of the nodes"
+        )
+    return Columns(_node(schema, type_name), {})
+
+
+def _node(schema: Schema, name: str) -> NodeType:
+    found = schema.node(name)
+    if found is not None:
+        return found
+    if schema.edge(name) is not None:
+        raise _wrong(f"unknown node type '{name}': it is an edge type, name it as one")
+    raise _wrong(unknown("unknown node type", name, (each.name for each in schema.nodes)))
+
+
+def _edge(schema: Schema, name: str) -> EdgeType:
+    found = schema.edge(name)
+    if found is not None:
+        return found
+    if schema.node(name) is not None:
+        raise _wrong(f"unknown edge type '{name}': it is a node type, name it as one")
+    raise _wrong(unknown("unknown edge type", name, (each.name for each in schema.edges)))
+
+
+def _wrong(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, code=OPTION)
 
 
 def tables_of(schema: Schema, type_keys: tuple[str, ...]) -> tuple[Columns, ...]:

@@ -29,8 +29,8 @@ from omnigraph.pipeline.load.tasks import (
     look_through,
 )
 from omnigraph.storage.tables.fragments import fragment_groups
+from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.snapshot import Snapshot
-from omnigraph.transaction.write_rows import Mode
 
 _ALL = (Phase.IDENTITY, Phase.UNIQUE, Phase.END, Phase.DEGREE)
 _NO_PLACES: Places = np.empty(0, np.uint64)

@@ -12,6 +12,9 @@ from typing import BinaryIO, cast
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.storage.input_files import is_remote, local_path, remote_files, remote_size, storage_options_for
 
+# The code of what is wrong with the words of a load, not with its records: such messages say what to do.
+OPTION = "load_option"
+
 Data = "str | os.PathLike[str] | bytes | BinaryIO | Sequence[str | os.PathLike[str]]"
 
 
@@ -111,12 +114,17 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
     if hasattr(data, "read"):
         return (_held(_all_of(cast(BinaryIO, data)), chosen, strict=strict),)
     named = [data] if isinstance(data, str | os.PathLike) else data
-    if not isinstance(named, Sequence) or not named:
-        raise InvalidRequestError(f"a load reads files or bytes, got {type(data).__name__}")
+    if not isinstance(named, Sequence):
+        raise InvalidRequestError(f"a load reads files or bytes, got {type(data).__name__}", code=OPTION)
+    if not named:
+        raise InvalidRequestError("there is nothing to load: no file is named", code=OPTION)
     sources = tuple(each for each in named if isinstance(each, Source))
     if len(sources) == len(named):
         return sources
-    found = [each for one in named for each in _files(os.fspath(one), chosen)]
+    for each in named:
+        if not isinstance(each, str | os.PathLike):
+            raise InvalidRequestError(f"a load reads files, and {each!r} is no path", code=OPTION)
+    found = [each for one in named for each in _files(_path(one), chosen)]
     times = Counter(name for name, _, _ in found)
     return tuple(
         # Files of one name in several folders are told apart by their whole paths.
@@ -136,10 +144,11 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
 def _chosen(format: str | None) -> Format | None:
     if format is None:
         return None
+    text = str(format).lower()
     try:
-        return Format({"ndjson": "jsonl", "json": "jsonl"}.get(format, format))
+        return Format({"ndjson": "jsonl", "json": "jsonl"}.get(text, text))
     except ValueError:
-        raise InvalidRequestError(f"unknown format '{format}'; one of {', '.join(Format)}") from None
+        raise InvalidRequestError(f"unknown format '{format}'; one of {', '.join(Format)}", code=OPTION) from None
 
 
 def _held(body: bytes, chosen: Format | None, *, strict: bool) -> Source:
@@ -151,6 +160,13 @@ def _all_of(file: BinaryIO) -> bytes:
     return body.encode() if isinstance(body, str) else body
 
 
+def _path(given: "str | os.PathLike[str]") -> str:
+    text = os.fspath(given)
+    if not text or "\0" in text:
+        raise InvalidRequestError(f"{text!r} is the path of no file", code=OPTION)
+    return text
+
+
 def _files(where: str, chosen: Format | None) -> Iterator[tuple[str, str, int]]:
     if is_remote(where):
         folder = where.endswith("/")
@@ -159,28 +175,39 @@ def _files(where: str, chosen: Format | None) -> Iterator[tuple[str, str, int]]:
             if size is not None:
                 yield PurePosixPath(where).name, where, size
                 return
-        yield from _some(where, [each for each in remote_files(where) if _is_input(each[0], chosen)])
+        yield from _some(where, [each for each in remote_files(where) if _is_input(each[0], chosen)], is_folder=folder)
         return
     path = Path(local_path(where)).expanduser()
-    if path.is_file():
-        yield path.name, str(path.absolute()), path.stat().st_size
-        return
-    if path.is_dir():
-        below = sorted(each for each in path.rglob("*") if each.is_file())
+    try:
+        if path.is_file():
+            yield path.name, str(path.absolute()), path.stat().st_size
+            return
+        is_folder = path.is_dir()
+        below = [each for each in sorted(_below(path, is_folder=is_folder)) if each.is_file()]
+    except OSError as fault:
+        raise InvalidRequestError(f"{where} cannot be read: {fault.strerror}", code=OPTION) from fault
+    found = [each for each in below if _is_input(str(each.relative_to(path) if is_folder else each.name), chosen)]
+    yield from _some(
+        where, [(each.name, str(each.absolute()), each.stat().st_size) for each in found], is_folder=is_folder
+    )
+
+
+def _below(path: Path, *, is_folder: bool) -> Iterator[Path]:
+    if is_folder:
+        return path.rglob("*")
+    return map(Path, glob.glob(str(path), recursive=True))  # noqa: PTH207  (any path)
+
+
+def _some(where: str, found: list[tuple[str, str, int]], *, is_folder: bool) -> list[tuple[str, str, int]]:
+    if found:
+        return found
+    if is_folder:
+        why = "no file in the folder has a name that ends like JSON lines, CSV or Parquet; name the format"
+    elif glob.has_magic(where):
+        why = "no file fits the pattern; a folder's files are found by its own name, too"
     else:
-        below = sorted(
-            Path(each)
-            for each in glob.glob(str(path), recursive=True)  # noqa: PTH207  (any path)
-            if Path(each).is_file()
-        )
-    found = [each for each in below if _is_input(str(each.relative_to(path) if path.is_dir() else each.name), chosen)]
-    yield from _some(where, [(each.name, str(each.absolute()), each.stat().st_size) for each in found])
-
-
-def _some(where: str, found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    if not found:
-        raise NotFoundError(f"no file to load at {where}", code="data_not_found")
-    return found
+        why = "there is no such file or folder"
+    raise NotFoundError(f"no file to load at {where}: {why}", code="data_not_found", path=where)
 
 
 def _is_input(name: str, chosen: Format | None) -> bool:
@@ -203,6 +230,6 @@ def _form(name: str, chosen: Format | None) -> tuple[Format, Packing]:
     form = chosen or found
     if form is None:
         raise InvalidRequestError(
-            f"what is in {name} cannot be told by its name: say the format, one of {', '.join(Format)}"
+            f"what is in {name} cannot be told by its name: say the format, one of {', '.join(Format)}", code=OPTION
         )
     return form, packing

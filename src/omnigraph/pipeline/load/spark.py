@@ -20,7 +20,7 @@ from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from omnigraph import limits
-from omnigraph.errors import InternalError
+from omnigraph.errors import InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin
 from omnigraph.model.intent import Intent
@@ -32,6 +32,7 @@ from omnigraph.pipeline.load.keys import Places, piece_and_row
 from omnigraph.pipeline.load.reading import Reading
 from omnigraph.pipeline.load.request import Loaded, LoadRequest, operation, refuse_or_keep
 from omnigraph.pipeline.load.rounds import Rounds, is_key
+from omnigraph.pipeline.load.sources import OPTION
 from omnigraph.pipeline.load.tasks import (
     RESULT,
     PieceResult,
@@ -49,10 +50,10 @@ from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
+from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
-from omnigraph.transaction.write_rows import Mode
 
 _NO_PLACES: Places = np.empty(0, np.uint64)
 
@@ -125,7 +126,10 @@ def _session(spark: object) -> SparkSession:
     if isinstance(spark, SparkSession):
         return spark
     if spark is not None and not isinstance(spark, SparkSettings):
-        raise InternalError(f"neither a Spark session nor settings for one: {type(spark).__name__}")
+        raise InvalidRequestError(
+            f"a load runs on a Spark session, or on one made with SparkSettings; a {type(spark).__name__} is neither",
+            code=OPTION,
+        )
     return spark_session(spark)
 
 

@@ -17,12 +17,13 @@ from omnigraph.model.schema import DST, SRC, EdgeType, EntityType
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_SCALARS, PropertyType, Scalar
 from omnigraph.pipeline.load.batches import Batch
 from omnigraph.pipeline.load.blocks import Piece, unpacked
-from omnigraph.pipeline.load.sources import Format
+from omnigraph.pipeline.load.sources import OPTION, Format
 from omnigraph.storage.layout import arrow_type
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
 
+_VERBS = {SRC: "leave", DST: "reach"}
 _ENDS = {SRC: ("from", SRC), DST: ("to", DST)}
 
 
@@ -119,7 +120,12 @@ def _named(table: pa.Table, columns: Columns, name: str) -> pa.Table:
     for end, usual in _ENDS.items():
         chosen = columns.ends.get(end) or next((each for each in usual if each in names), usual[0])
         if chosen not in names:
-            raise InvalidRequestError(f"{name} has no column '{chosen}' for the edges' {usual[0]}")
+            there = ", ".join(table.column_names) or "none"
+            raise InvalidRequestError(
+                f"{name} has no column '{chosen}' for the node that edges {_VERBS[end]}; name the one that holds it, "
+                f"of those there are: {there}",
+                code=OPTION,
+            )
         names[names.index(chosen)] = end
     return table.rename_columns(names)
 

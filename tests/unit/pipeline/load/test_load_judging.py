@@ -12,7 +12,7 @@ from omnigraph.pipeline.load.keys import Channel, keys_of, place, places, spread
 from omnigraph.pipeline.load.problems import Phase
 from omnigraph.storage.layout import table_schemas
 from omnigraph.transaction.constraint_rules.rules import rules_of
-from omnigraph.transaction.write_rows import Mode
+from omnigraph.transaction.mode import Mode
 
 SCHEMA = accept("node P { name: String @key  tag: String? @unique }\nedge K: P -> P @card(0..2)", ids=UlidSource())
 RULES, COLUMNS = rules_of(SCHEMA), table_schemas(SCHEMA)

@@ -1,9 +1,11 @@
 import io
+import sys
 
 import pytest
 
+import omnigraph
 from omnigraph.pipeline.load.progress import shown
-from omnigraph.pipeline.load.request import LoadProgress
+from omnigraph.pipeline.load.watching import LoadProgress
 from omnigraph.testing.manual_clock import ManualClock
 
 
@@ -38,3 +40,24 @@ def test_elsewhere_there_are_plain_lines() -> None:
         "reading and checking  100%  4,000 records  1,000/s",
         "comparing …",
     ]
+
+
+def test_what_has_no_measure_is_named_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    window, file = Terminal(), io.StringIO()
+    for out in (window, file):
+        shown(out)(LoadProgress("starting Spark"))
+    assert (window.getvalue(), file.getvalue()) == ("\rstarting Spark …", "starting Spark …\n")
+
+
+def test_that_spark_starts_is_told_before_anything_of_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "omnigraph.pipeline.session", raising=False)
+
+    def enough(now: LoadProgress) -> None:
+        raise EOFError(now.stage)
+
+    with omnigraph.init("memory://", "node Person { name: String @key }") as graph:
+        with pytest.raises(EOFError, match="starting Spark"):
+            graph.load(b'{"type":"Person","data":{"name":"Ada"}}', mode="append", progress=enough)
+        assert graph.count("Person") == 0
+    assert "omnigraph.pipeline.session" not in sys.modules
