@@ -352,7 +352,7 @@ def test_flags_and_variables_become_settings() -> None:
 
 
 def test_the_maintenance_of_a_server_has_its_limits() -> None:
-    words = ["--maintain-keep", "5", "--maintain-older-than", "7d", "--maintain-verify"]
+    words = ["--maintain-keep", "5", "--maintain-older-than", "7d", "--maintain-verify", "all"]
     words += ["--maintain-max-time", "30s", "--maintain-max-bytes", "1000"]
     settings = settings_of(parser().parse_args(["--store", "./x", "--maintain-every", "1m", *words]), {})
 

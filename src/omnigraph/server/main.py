@@ -59,10 +59,8 @@ def parser() -> ArgumentParser:
     upkeep.add_argument("--maintain-older-than", metavar="TIME", help="and prune commits older than this, like 30d")
     upkeep.add_argument(
         "--maintain-verify",
-        nargs="?",
         choices=("some", "all", "none"),
         default="some",
-        const="all",
         help="how much of what commits need each pass looks at; some by default, going on in the next",
     )
     upkeep.add_argument("--maintain-max-time", metavar="TIME", help="begin nothing more after this long in a pass")

@@ -22,10 +22,8 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--older-than", metavar="AGE", type=duration_s, help="prune: younger commits stay")
     parser.add_argument(
         "--verify",
-        nargs="?",
         choices=("some", "all", "none"),
         default="some",
-        const="all",
         help="then look whether everything is there: some of it in each pass, going on in the next, by default",
     )
     parser.add_argument("--max-seconds", metavar="S", type=float, help="start nothing more after this long in a pass")
