@@ -92,7 +92,7 @@ class Manifest:
     Attributes:
         version: its number.
         stays: entries that its successor has too.
-        fragments: the messages of its fragments, by number, in order.
+        fragments: its entries of fragments, by number, in order.
         greatest: the greatest number any fragment ever had; -1 before the first.
         must: what readers and writers must know.
         indexes: the part of the file that tells of indexes, with its length.
@@ -109,34 +109,36 @@ class Manifest:
 
     def fragment(self, number: int) -> Fragment | None:
         """One of its fragments; None where there is no such, or more is known of it than here is."""
-        message = self.fragments.get(number)
-        return None if message is None else _fragment(message)
+        entry = self.fragments.get(number)
+        return None if entry is None else _fragment(next(entries(entry))[2])
 
-    def changed(self, version: int, updated: Mapping[int, bytes], added: bytes | None) -> "Manifest":
+    def changed(self, version: int, updated: Mapping[int, bytes], added: Fragment | None) -> "Manifest":
         """Its successor.
 
         Args:
             version (int): the number of that.
-            updated (Mapping[int, bytes]): fragments that are others there.
-            added (bytes | None): a fragment more, which has the next number.
+            updated (Mapping[int, bytes]): messages of fragments that are others there.
+            added (Fragment | None): a fragment more, which gets the next number.
 
         Returns:
             Manifest: with the rest as it is.
         """
-        fragments = {**self.fragments, **updated}
+        fragments = dict(self.fragments)
+        for number_, message in updated.items():
+            fragments[number_] = within(_FRAGMENT, message)
         greatest = self.greatest
         if added is not None:
             greatest += 1
-            fragments[greatest] = added
+            fragments[greatest] = within(_FRAGMENT, replace(added, number=greatest).message())
         must = self.must | (_DELETION_VECTORS if updated else 0)
-        return replace(self, version=version, fragments=fragments, greatest=greatest, must=must)
+        return Manifest(version, self.stays, fragments, greatest, must, self.indexes, self.format)
 
     def _message(self, made_at_us: int) -> bytes:
         seconds, left = divmod(made_at_us, 1_000_000)
         return b"".join(
             (
                 self.stays,
-                *(within(_FRAGMENT, fragment) for fragment in self.fragments.values()),
+                *self.fragments.values(),
                 number(_VERSION, self.version),
                 within(_MADE_AT, number(1, seconds) + number(2, left * 1_000)),
                 number(_READERS_MUST, self.must),
@@ -194,7 +196,7 @@ def _taken_apart(file: bytes, message: bytes, form: tuple[int, int]) -> Manifest
     is_ours = False
     for key, _, value in entries(message):
         if key == _FRAGMENT and isinstance(value, bytes):
-            fragments[_number_of(value)] = value
+            fragments[_number_of(value)] = within(key, value)
         elif key in _STAY and isinstance(value, bytes):
             stays.append(within(key, value))
             is_ours = is_ours or (key == _WRITER and {each: found for each, _, found in entries(value)} == _THIS_LANCE)
@@ -222,11 +224,11 @@ def _taken_apart(file: bytes, message: bytes, form: tuple[int, int]) -> Manifest
     )
 
 
-def _fragment(message: bytes) -> Fragment | None:
+def _fragment(message: int | bytes) -> Fragment | None:
     files: list[bytes] = []
     numbers = {}
     vector = None
-    for key, _, value in entries(message):
+    for key, _, value in entries(message) if isinstance(message, bytes) else ():
         if key == _FILE and isinstance(value, bytes):
             files.append(within(key, value))
         elif key == _DELETIONS and isinstance(value, bytes):

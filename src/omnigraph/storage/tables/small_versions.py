@@ -103,7 +103,7 @@ def small_version(
         _write(f"{folder}/{fragment.vector.file(fragment.number)}", deleted.__reduce__()[1][0])
         _VECTORS.keep(folder, fragment, deleted)
     updated = {fragment.number: fragment.message() for fragment, _ in shortened}
-    made = base.changed(_random() | _DETACHED, updated, None if fresh is None else _numbered(fresh, base))
+    made = base.changed(_random() | _DETACHED, updated, fresh)
     transaction = _transaction(base.version, list(updated.values()), None if fresh is None else fresh.message())
     _write(f"{folder}/{manifest_file(made.version)}", made.file(_CLOCK.now_us(), transaction))
     successor = handle.succeeded_by_file(
@@ -112,11 +112,6 @@ def small_version(
         rows=handle.rows + sum(fragment.num_rows for fragment in added) - len(removed),
     )
     return successor, {each.vector.file(each.number) for each, _ in shortened if each.vector is not None}
-
-
-def _numbered(fragment: Fragment, base: Manifest) -> bytes:
-    """A new fragment with the number it has in the next version."""
-    return replace(fragment, number=base.greatest + 1).message()
 
 
 def _manifest(handle: Handle) -> Manifest | None:
