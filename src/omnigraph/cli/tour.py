@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,12 +20,13 @@ import pyarrow as pa
 from omnigraph.api.graph import Graph
 from omnigraph.api.open import init
 from omnigraph.api.open import open as open_graph
-from omnigraph.api.result import Result
+from omnigraph.branch.entity_change import EntityChange
 from omnigraph.cli.crowd import Crowd, write_crowd
+from omnigraph.cli.render import table
 from omnigraph.errors import ConflictError, ConstraintError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import RECOVERY_ACTOR
-from omnigraph.pipeline.load.request import LoadProgress
+from omnigraph.pipeline.load.how_far import LoadProgress
 
 _SCHEMA = """\
 node Person {
@@ -79,15 +81,20 @@ def main(arguments: list[str]) -> int:
         case _:
             folder = tempfile.mkdtemp(prefix="omnigraph-tour-")
             try:
-                _tour(Path(folder) / "graph", _SMALL_CROWD if _SMALL in arguments else _CROWD)
+                _, took = _timed(lambda: _tour(Path(folder) / "graph", _SMALL_CROWD if _SMALL in arguments else _CROWD))
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
+            _heading(f"That was the tour, in {took / 1000:.0f} s. Its graph is gone again.")
+            _say("a graph of your own:       docs/quickstart.md")
+            _say("everything there is to do: omnigraph --help")
     return 0
 
 
 def _tour(root: Path, crowd: Crowd) -> None:
+    print("A graph is made, filled, asked, fought over, killed and merged, in a folder of its own.")
+    print("Every number below is counted or measured in this run, on this machine.")
     _heading("A graph from a schema")
-    print("".join(f"    {line}\n" for line in _SCHEMA.splitlines()), end="")
+    _text(_SCHEMA)
     graph, took = _timed(lambda: init(root, _SCHEMA, actor="you"))
     _say(f"made in {took:.0f} ms: one Lance table per type, one log per branch")
 
@@ -101,10 +108,10 @@ def _tour(root: Path, crowd: Crowd) -> None:
     _load_a_crowd(graph, crowd, root.parent / "crowd.jsonl")
 
     _heading("Questions")
-    _ask(graph, "friends of friends of Grace", _FRIENDS, name="Grace")
     _ask(graph, "where people live", _CITIES)
-    _say("how the first of them is carried out")
-    print("".join(f"    {line}\n" for line in graph.explain(_FRIENDS).splitlines()), end="")
+    _ask(graph, "whom Grace knows, and whom they know", _FRIENDS, name="Grace")
+    _say("how that is carried out")
+    _text(graph.explain(_FRIENDS))
 
     _heading("Two processes write at once")
     _race(graph)
@@ -123,6 +130,7 @@ def _tour(root: Path, crowd: Crowd) -> None:
     )
 
     _heading("A branch is one small record, and merging it is one more")
+    fork = graph.snapshot()
     _, took = _timed(lambda: graph.branches.create("review", actor="you"))
     rows = sum(graph.count(each) for each in ("Person", "City", "Knows", "LivesIn"))
     _say(f"'review', over {rows:,} rows: {took:.1f} ms, one put")
@@ -131,6 +139,10 @@ def _tour(root: Path, crowd: Crowd) -> None:
     graph.mutate(_BIRTHDAY, {"name": "person-2", "age": 98}, actor="you")
     for name in graph.branches:
         _say(f"  {name:<8} {graph.count('Person', branch=name):,} people")
+    changes, took = _timed(lambda: list(graph.diff(fork, "review")))
+    told = ", ".join(f"{each.op} {each.type_name}{_named(each)}" for each in changes)
+    _say(f"what 'review' changed since, told in {took:.0f} ms:")
+    _say(f"  {told}")
     merged, took = _timed(lambda: graph.merge("review", into="main", actor="you"))
     told = ", ".join(f"{key} +{each.inserted} ~{each.updated}" for key, each in sorted(merged.changes.items()))
     _say(f"both had moved; {merged.outcome} in {took:.0f} ms: {told}")
@@ -156,7 +168,6 @@ def _tour(root: Path, crowd: Crowd) -> None:
         f"{checked['commits']} commits, {checked['files']} files, {checked['bytes'] / 1e6:.0f} MB, every value read "
         f"and held against the schema: {'whole' if report.is_whole else 'damaged'}, {took / 1000:.1f} s"
     )
-    _heading("To go on: omnigraph --help, and docs/quickstart.md for a graph of your own")
 
 
 def _disagree(graph: Graph) -> None:
@@ -244,21 +255,31 @@ def _refused(graph: Graph, mutation: str) -> None:
 
 
 def _ask(graph: Graph, what: str, text: str, **params: object) -> None:
-    graph.query(text, params)
+    _say(f"{what}:")
+    _text(text)
+    graph.query(text, params)  # the first time, columns are read into memory
     found, took = _timed(lambda: graph.query(text, params))
-    _say(f"{what} ({took:.1f} ms)")
-    _table(found)
-
-
-def _table(found: Result) -> None:
-    rows = [[_cell(value) for value in row.values()] for row in found]
-    widths = [max(map(len, column)) for column in zip(found.columns, *rows, strict=True)]
-    for line in (found.columns, ["-" * width for width in widths], *rows):
-        print("    " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    _say(f"answered in {took:.1f} ms")
+    _text("\n".join(table(found.columns, [[_cell(value) for value in row.values()] for row in found])))
 
 
 def _cell(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else "-" if value is None else str(value)
+    match value:
+        case float():
+            return f"{value:.1f}"
+        case int():
+            return f"{value:,}"
+        case _:
+            return "-" if value is None else str(value)
+
+
+def _named(change: EntityChange) -> str:
+    """The id of a node; those of edges say nothing to people."""
+    return f" {change.id}" if change.kind == "node" else ""
+
+
+def _text(text: str) -> None:
+    print(indent(text.rstrip("\n"), "    "))
 
 
 def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
