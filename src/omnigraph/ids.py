@@ -68,8 +68,3 @@ def decode(ulid: str) -> int:
 def is_ulid(text: str) -> bool:
     """Whether `text` is spelled like a ULID."""
     return len(text) == ULID_LENGTH and text[0] in "01234567" and all(character in _VALUES for character in text)
-
-
-def time_ms(ulid: str) -> int:
-    """The milliseconds since the epoch that a ULID carries."""
-    return decode(ulid[:10])

@@ -8,7 +8,6 @@ from importlib import import_module
 from omnigraph.cli.table import COMMANDS, GROUPS, Entry
 from omnigraph.cli.words import parser_of
 
-SHELLS = ("bash", "zsh", "fish")
 _HIDDEN = argparse.SUPPRESS
 
 

@@ -26,7 +26,6 @@ END = "end"
 BAD = "bad"
 
 _KINDS = (None, NAME, TYPE_NAME, None, STRING, FLOAT, INTEGER, VARIABLE, END, BAD)
-_PUNCTUATION = 3
 
 _TOKEN = re.compile(
     r"""
@@ -233,11 +232,6 @@ class Cursor:
         if self.kind != kind:
             raise self.unexpected(where=where, expected=expected or (phrase_of(kind),), hint=hint)
         return self.advance()
-
-    def back_to(self, position: int) -> None:
-        """Return to an earlier token."""
-        self.position = position
-        self.kind = self._kinds[position]
 
     def split(self, length: int) -> Span:
         """Step over the first characters of the name here, leaving the rest as a token of its own.

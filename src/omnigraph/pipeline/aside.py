@@ -147,6 +147,6 @@ def cancellable(cancel: Callable[[], None]) -> Iterator[None]:
         talk.go_on()
         try:
             yield
-        except Exception:
+        except Exception:  # whatever Spark says of a job that was cancelled: the interrupt is told instead
             talk.go_on()
             raise

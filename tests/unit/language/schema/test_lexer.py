@@ -125,16 +125,6 @@ def test_a_cursor_walks_and_never_passes_the_end() -> None:
     assert cursor.kind == END
 
 
-def test_a_cursor_returns_to_an_earlier_token() -> None:
-    cursor = Cursor(Source("a b c"))
-    start = cursor.position
-    cursor.advance()
-    cursor.advance()
-    cursor.back_to(start)
-
-    assert (cursor.text, cursor.kind) == ("a", "name")
-
-
 def test_a_name_is_split_into_a_keyword_and_the_rest() -> None:
     cursor = Cursor(Source("nodePerson stringname"))
 
