@@ -277,6 +277,10 @@ SEARCH_TEXTS_AT_ONCE = 50_000
 # Misspellings of one word that `fuzzy` looks for, where a query does not say, and at most.
 FUZZY_EDITS_DEFAULT = 2
 FUZZY_EDITS_MAX = 8
+# Different words that one search looks for, and those it looks for misspelled, with the letters each may have.
+SEARCH_WORDS_MAX = 4_096
+FUZZY_WORDS_MAX = 256
+FUZZY_WORD_LETTERS_MAX = 256
 # Cells of a vector index that a search looks into: at least so many, and at least this share of them.
 VECTOR_CELLS_LOOKED_INTO = 64
 VECTOR_CELLS_SHARE = 1 / 16
@@ -329,6 +333,9 @@ COMPLETED_TEXT_MAX = 100_000
 COMPLETIONS_MAX = 50
 
 assert NEIGHBOURHOOD_NODES_MAX <= ID_FILTER_IDS_MAX
+
+# Rows of a result that a notebook shows.
+HTML_ROWS_MAX = 50
 
 # --- policies and clusters --------------------------------------------------------------------------------------------
 

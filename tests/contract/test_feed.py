@@ -9,8 +9,9 @@ from omnigraph import limits
 from omnigraph.branch import branches
 from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.entity_change import ChangeFilter, Op, change_filter
-from omnigraph.branch.feed import Block, Feed, FeedPage, PageBounds
+from omnigraph.branch.feed import Feed, PageBounds
 from omnigraph.branch.history import commits
+from omnigraph.branch.told import Block, FeedPage
 from omnigraph.errors import ChangeGapError, ChangeRefusedError, InvalidRequestError, LimitError, NotFoundError
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import MAIN, CommitKind, Record

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
+from omnigraph.execution.engine import QueryEngine
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import bind_params, compile
 from omnigraph.language.schema import accept

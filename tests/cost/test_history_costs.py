@@ -12,7 +12,8 @@ from omnigraph.branch.entity_change import ChangeFilter, change_filter
 from omnigraph.branch.entity_log import Entity, events
 from omnigraph.branch.feed import Feed, PageBounds
 from omnigraph.branch.history import commits
-from omnigraph.branch.points import Point, entry_at
+from omnigraph.branch.point import Point
+from omnigraph.branch.points import entry_at
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores import S3Store

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 import omnigraph
 from omnigraph import Graph, limits
 from omnigraph.errors import ConstraintError
-from omnigraph.pipeline.load.request import LoadProgress
+from omnigraph.pipeline.load.how_far import LoadProgress
 
 SCHEMA = "node Person { name: String @key  email: String? @unique }"
 

@@ -20,7 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from omnigraph import limits
 from omnigraph.errors import ParseError
 from omnigraph.execution.adjacencies import ExpandForm
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
+from omnigraph.execution.engine import QueryEngine
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import CompiledQuery, bind_params, compile_anew
 from omnigraph.model.schema_document import digest

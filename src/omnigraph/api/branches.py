@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from omnigraph.api.pages import Page, page_of_names
 from omnigraph.branch import branches
-from omnigraph.branch.points import Instant, Point
+from omnigraph.branch.point import Instant, Point
 from omnigraph.errors import InvalidRequestError
 from omnigraph.transaction.parts import Parts
 

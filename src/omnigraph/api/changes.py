@@ -1,19 +1,21 @@
 """The changes of a graph: those of one commit, and the feed of a branch."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import IO, Any
 
 from omnigraph import limits
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.snapshot import Reading, Snapshot
-from omnigraph.branch.commit_pages import CommitChangesPage, commit_page
+from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.entity_change import ChangeFilter, EntityKind, change_filter
-from omnigraph.branch.feed import Block, Feed, FeedPage, PageBounds
+from omnigraph.branch.feed import Feed, PageBounds
 from omnigraph.branch.points import of_commit
+from omnigraph.branch.told import CommitChangesPage, FeedPage, whole_commits
 from omnigraph.model.schema import NodeType
-from omnigraph.pipeline.export.run import chosen_entities, stream_lines
+from omnigraph.pipeline.export.formats import chosen_entities
+from omnigraph.pipeline.export.run import stream_lines
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 
@@ -176,25 +178,6 @@ class ChangeFeed:
         head = self._parts.log.live_head(name)
         cursor = Feed(self._parts, name, wanted).cursor_at(head)
         return Baseline(Snapshot(self._reading, head, head_of=name), cursor, self._parts, wanted)
-
-
-def whole_commits(page: FeedPage, following: Callable[[str], FeedPage]) -> FeedPage:
-    """A page and as many that follow it as it takes to end after a commit; a commit's changes are put together.
-
-    Args:
-        page (FeedPage): the first.
-        following (Callable[[str], FeedPage]): the page that a token names.
-
-    Returns:
-        FeedPage: with a cursor.
-    """
-    blocks: list[Block] = list(page.blocks)
-    while page.next_page_token is not None:
-        page = following(page.next_page_token)
-        rest, *others = page.blocks
-        blocks[-1] = replace(blocks[-1], changes=[*blocks[-1].changes, *rest.changes])
-        blocks += others
-    return replace(page, blocks=blocks)
 
 
 def commit_changes(

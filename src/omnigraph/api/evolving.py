@@ -1,54 +1,22 @@
 """Schemas that change while the graph is in use."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
+from omnigraph.api.receipts import SchemaApplied
 from omnigraph.api.schemas import Schemas, store_schema
 from omnigraph.language.schema import plan
 from omnigraph.model.schema_change import SchemaPlan
-from omnigraph.model.schema_change_document import plan_document
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.evolve import evolution
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.said import schema_request
 from omnigraph.transaction.write import Receipt, WriteOptions, write
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaApplied:
-    """What came of applying a schema.
-
-    Attributes:
-        branch: where.
-        plan: what was done.
-        commit: the id of the commit; None where nothing had to change.
-        number: the place in the branch's log of that commit, or of the head that needed no change.
-    """
-
-    branch: str
-    plan: SchemaPlan
-    commit: str | None
-    number: int
-
-    @property
-    def applied(self) -> bool:
-        """Whether anything changed."""
-        return self.commit is not None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a JSON document."""
-        steps = plan_document(self.plan.steps)
-        return {
-            "supported": steps["supported"],
-            "applied": self.applied,
-            "step_count": len(self.plan.steps),
-            "graph_manifest_version": self.number,
-            "steps": steps["steps"],
-        }
 
 
 def planned(schemas: Schemas, branch: str, text: str, *, allow_data_loss: bool, validated: bool) -> SchemaPlan:
     """The steps from the schema of a branch to the one a text describes; nothing is written."""
+    schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
     name = paths.branch_name(branch)
     steps = plan(schemas.at_head(name).schema, text, validated=validated)
     return steps.with_data_loss() if allow_data_loss else steps
@@ -73,6 +41,7 @@ def applied(
         ConflictError: others keep changing the branch.
     """
     parts.refuse_read_only()
+    schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
     name = paths.branch_name(branch)
 
     def under(accepted: Accepted) -> tuple[SchemaPlan, Receipt]:

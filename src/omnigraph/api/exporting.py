@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.pipeline.export import run
-from omnigraph.pipeline.export.run import Destination, Exported
+from omnigraph.pipeline.export.formats import Destination, Exported, as_format, chosen_entities
 from omnigraph.storage.tables.place import place_of
 from omnigraph.transaction.parts import Parts
 
@@ -16,8 +16,8 @@ def export(
     parts: Parts, at: Snapshot, to: Destination, *, format: str, types: Iterable[str] | None, files: int | None = None
 ) -> Exported:
     """Write entities of a commit; see `Graph.export`."""
-    entities = run.chosen_entities(at.schema, types)
-    chosen, pinned = run.as_format(format), parts.snapshot(at.record)
+    entities = chosen_entities(at.schema, types)
+    chosen, pinned = as_format(format), parts.snapshot(at.record)
     if files is None:
         return run.export(pinned, entities, to, format=chosen)
     # Imported here: Spark's package takes its time, and one file needs none of it.
@@ -30,4 +30,4 @@ def export(
 
 def lines(parts: Parts, at: Snapshot, *, types: Iterable[str] | None) -> Iterator[pa.Buffer]:
     """Entities of a commit as JSON lines; see `Graph.export_lines`."""
-    return run.stream_lines(parts.snapshot(at.record), run.chosen_entities(at.schema, types))
+    return run.stream_lines(parts.snapshot(at.record), chosen_entities(at.schema, types))

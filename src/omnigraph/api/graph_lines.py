@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 
 from omnigraph.api import diffing, lineage, merging, reverting
+from omnigraph.api.choosing import Resolutions, choices_of
 from omnigraph.api.diffing import State
 from omnigraph.api.graph_reads import GraphReads
-from omnigraph.api.merging import MergeResult, Resolutions
 from omnigraph.api.options import MAIN_BRANCH
-from omnigraph.api.reverting import RevertResult
-from omnigraph.branch.blame import Blame
+from omnigraph.api.receipts import MergeResult, RevertResult
 from omnigraph.branch.diff import Diff
-from omnigraph.branch.entity_log import EntityEvent
+from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.transaction.write import WriteOptions
 
 
@@ -104,7 +103,7 @@ class GraphLines(GraphReads):
             self._schemas,
             source,
             into,
-            choices=merging.choices_of(by, prefer, resolutions),
+            choices=choices_of(by, prefer, resolutions),
             preview=preview,
             delete_branch=delete_branch,
             engine=engine,

@@ -7,9 +7,11 @@ from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.snapshot import Snapshot
-from omnigraph.branch.points import Instant, Point, entry_at
+from omnigraph.branch.point import Instant, Point
+from omnigraph.branch.points import entry_at
 from omnigraph.errors import ReclaimedError
-from omnigraph.execution.engine import DEFAULT_LIMITS, EngineStats, QueryLimits
+from omnigraph.execution.engine import EngineStats
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.query import compile
 from omnigraph.model.schema import Schema
 

@@ -11,12 +11,12 @@ from omnigraph.api.branches import Branches
 from omnigraph.api.changes import ChangeFeed
 from omnigraph.api.commits import Commits
 from omnigraph.api.graph_queries import GraphQueries
-from omnigraph.api.neighbourhood import Neighbourhood
+from omnigraph.api.near import Neighbourhood
 from omnigraph.api.spark import GraphSpark
 from omnigraph.api.tags import Tags
-from omnigraph.branch.points import Instant
+from omnigraph.branch.point import Instant
 from omnigraph.limits import NEIGHBOURHOOD_NODES
-from omnigraph.pipeline.export.run import Destination, Exported
+from omnigraph.pipeline.export.formats import Destination, Exported
 
 
 class GraphReads(GraphQueries):

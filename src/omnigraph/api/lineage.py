@@ -4,8 +4,8 @@ from itertools import islice
 
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.branch import blame as blaming
-from omnigraph.branch.blame import Blame
-from omnigraph.branch.entity_log import Entity, EntityEvent, events
+from omnigraph.branch.entity_log import Entity, events
+from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.transaction.parts import Parts
 
 

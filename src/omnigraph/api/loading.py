@@ -13,12 +13,12 @@ from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
 from omnigraph.errors import InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
 from omnigraph.pipeline.aside import aside
+from omnigraph.pipeline.load.how_far import LoadProgress, nobody
 from omnigraph.pipeline.load.local import LocalLoad
 from omnigraph.pipeline.load.reading import Reading
 from omnigraph.pipeline.load.rejects import RejectsFile
 from omnigraph.pipeline.load.request import Loaded, LoadRequest, TooManyRejectsError, columns_of, tables_of
 from omnigraph.pipeline.load.sources import OPTION, sources_of
-from omnigraph.pipeline.load.watching import LoadProgress, nobody
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
 from omnigraph.transaction.accepted import Accepted
@@ -130,7 +130,7 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
         raise
     except OutcomeUnknownError:
         raise  # it may have been made: its file stays
-    except Exception:
+    except Exception:  # whatever it was, nothing was loaded: a file that tells of records beside it would lie
         if aside_file is not None:
             aside_file.discard()
         raise

@@ -9,8 +9,6 @@ from omnigraph.storage.external_store import ExternalStore
 from omnigraph.storage.object_stores.s3 import S3Options
 
 MAIN_BRANCH = "main"
-# Rows of a result that a notebook shows.
-HTML_ROWS_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.api.options import HTML_ROWS_MAX
+from omnigraph import limits
 from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.json_values import to_json
 
@@ -97,7 +97,10 @@ class Result:
     def _repr_html_(self) -> str:
         """A table for notebooks; only the first rows where there are many."""
         shown = Result(
-            self._table.slice(0, HTML_ROWS_MAX), query_name=self.query_name, branch=self.branch, commit=self.commit
+            self._table.slice(0, limits.HTML_ROWS_MAX),
+            query_name=self.query_name,
+            branch=self.branch,
+            commit=self.commit,
         )
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join(

@@ -1,45 +1,13 @@
 """Undoing commits, as callers see it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
+from omnigraph.api.receipts import RevertResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch.revert import revert_operation, to_revert
 from omnigraph.errors import InvalidRequestError
-from omnigraph.model.change import TypeChange
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import Receipt, WriteOptions, write
-
-
-@dataclass(frozen=True, slots=True)
-class RevertResult:
-    """What came of undoing commits.
-
-    Attributes:
-        branch: where.
-        first: the first commit undone.
-        last: the last commit undone; may be the same.
-        commit: the id of the commit made; None where everything was as before already.
-        number: its place in the branch's log.
-        head: the branch's head commit afterwards.
-        changes: by type key, how many entities came back, changed and went.
-        replayed: an earlier call with the same idempotency key had made the commit.
-        attempts: how often it was worked out; more than once where the branch moved meanwhile.
-        warnings: what did not go well and needs nobody.
-    """
-
-    branch: str
-    first: str
-    last: str
-    commit: str | None
-    number: int | None
-    head: str
-    changes: Mapping[str, TypeChange] = field(default_factory=dict)
-    replayed: bool = False
-    attempts: int = 1
-    warnings: tuple[str, ...] = ()
 
 
 def revert(

@@ -7,13 +7,15 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.api.neighbourhood import Neighbourhood, neighbourhood
+from omnigraph.api.near import Neighbourhood
+from omnigraph.api.neighbourhood import neighbourhood
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
 from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryEngine, QueryLimits
+from omnigraph.execution.engine import QueryEngine
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
 from omnigraph.language.query.lifted import compile_lifted
 from omnigraph.limits import NEIGHBOURHOOD_NODES
@@ -73,6 +75,11 @@ class Snapshot:
     def record(self) -> Record:
         """The entry itself: who, when, why, and the version of every table."""
         return self._pinned.record
+
+    @property
+    def table_versions(self) -> dict[str, int]:
+        """The version of every table, by type key: what a write may expect to find still."""
+        return {key: pin.version for key, pin in self.record.tables.items()}
 
     @property
     def schema(self) -> Schema:

@@ -10,19 +10,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from omnigraph.api.loading import LoadOptions, LoadResult, load
+from omnigraph.api.loading import LoadOptions, load
 from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.receipts import LoadResult
 from omnigraph.api.schemas import Schemas
-from omnigraph.branch.points import Instant, Point, entry_at
+from omnigraph.branch.point import Instant, Point
+from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import Schema
 from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.aside import aside
 from omnigraph.storage.tables.place import place_of
+from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import WriteOptions
-from omnigraph.transaction.write_rows import Mode
 
 # ruff: noqa: ANN401  (what belongs to Spark, see above)
 

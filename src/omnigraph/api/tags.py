@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from omnigraph.api.pages import Page, page_of_names
 from omnigraph.branch import tags
-from omnigraph.branch.points import Instant, Point, entry_at
-from omnigraph.branch.tags import Tag
+from omnigraph.branch.point import Instant, Point
+from omnigraph.branch.points import entry_at
+from omnigraph.branch.told import Tag
 from omnigraph.transaction.parts import Parts
 
 

@@ -4,38 +4,21 @@ The chain of first parents is walked down from the head. Where a merge brought a
 branch it came from, so that the commit told is the one that set it, not the one that carried it over.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.branch.entity_change import Op
-from omnigraph.branch.entity_log import Entity, EntityEvent, events, image_at, values_of
+from omnigraph.branch.entity_log import Entity, events, image_at
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
 from omnigraph.branch.points import of_commit
+from omnigraph.branch.told import Blame, EntityEvent, values_of
 from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.transaction.parts import Parts
 
 # Of a version whose files were swept, and of an entry that was cut away with its log.
 _GONE = frozenset({ReclaimedError.code, "entry_missing"})
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """Who made an entity what it is.
-
-    Attributes:
-        entity_id: the entity.
-        properties: for every property, and the ends of an edge as `from` and `to`, the entry of the commit that last
-            set it. One that was set before the oldest commit that is kept is absent.
-        created: the entry of the commit that inserted it; None where that was pruned.
-        last: the entry of the commit that changed it last; None where that was pruned.
-    """
-
-    entity_id: str
-    properties: Mapping[str, Record]
-    created: Record | None
-    last: Record | None
 
 
 @dataclass(slots=True)

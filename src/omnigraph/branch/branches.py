@@ -8,7 +8,8 @@ says so beside the log first (`marks.py`): a listing then answers without readin
 from omnigraph import ids, limits
 from omnigraph.branch import adoption, marks, tags
 from omnigraph.branch.marks import Mark
-from omnigraph.branch.points import HEAD_OF_MAIN, Point, entry_at
+from omnigraph.branch.point import HEAD_OF_MAIN, Point
+from omnigraph.branch.points import entry_at
 from omnigraph.errors import AlreadyExistsError, ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record

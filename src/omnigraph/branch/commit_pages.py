@@ -1,42 +1,15 @@
 """The changes of one commit for clients: pages, with tokens bound to the graph, the commit and the filter."""
 
-from dataclasses import dataclass
-from typing import Any
-
 from omnigraph.branch.commit_changes import CommitChanges, Place
 from omnigraph.branch.cursor import Carried, decode, encode, rejected, sound_payload
-from omnigraph.branch.entity_change import ChangeFilter, EntityChange, cause_document
+from omnigraph.branch.entity_change import ChangeFilter
 from omnigraph.branch.feed import PageBounds
 from omnigraph.branch.points import entry_before
+from omnigraph.branch.told import CommitChangesPage
 from omnigraph.model.commit import Record
 from omnigraph.transaction.parts import Parts
 
 _WHAT = Carried.COMMIT_PAGE
-
-
-@dataclass(frozen=True, slots=True)
-class CommitChangesPage:
-    """Changes of one commit.
-
-    Attributes:
-        entry: the commit.
-        changes: what it did, in order.
-        next_page_token: for the rest.
-    """
-
-    entry: Record
-    changes: list[EntityChange]
-    next_page_token: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The page as a JSON document."""
-        document: dict[str, Any] = {
-            "cause": cause_document(self.entry),
-            "changes": [each.to_dict() for each in self.changes],
-        }
-        if self.next_page_token is not None:
-            document["next_page_token"] = self.next_page_token
-        return document
 
 
 def changes_of(parts: Parts, entry: Record, wanted: ChangeFilter | None = None) -> CommitChanges:

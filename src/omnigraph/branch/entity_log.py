@@ -11,6 +11,7 @@ from omnigraph.branch.commit_changes import stored_changes
 from omnigraph.branch.entity_change import Image, Op
 from omnigraph.branch.images import images_of
 from omnigraph.branch.lines import backwards, lines
+from omnigraph.branch.told import EntityEvent
 from omnigraph.model.change import TypeChange
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.transaction.parts import Parts
@@ -25,42 +26,6 @@ class Entity:
 
     table: str
     id: str
-
-
-@dataclass(frozen=True, slots=True)
-class EntityEvent:
-    """What one commit did to one entity.
-
-    Attributes:
-        entry: the commit's entry.
-        op: what it did.
-        before: the entity before; None for an insert.
-        after: the entity after; None for a delete.
-    """
-
-    entry: Record
-    op: Op
-    before: Image | None
-    after: Image | None
-
-    @property
-    def commit(self) -> str:
-        """The id of the commit."""
-        return self.entry.commit
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """The properties that have another value than before, ends included; a property that is absent has none."""
-        before, after = values_of(self.before), values_of(self.after)
-        return tuple(name for name in sorted(before | after) if before.get(name) != after.get(name))
-
-
-def values_of(image: Image | None) -> dict[str, object]:
-    """Properties and ends of an entity by name; nothing for one that is not there."""
-    if image is None:
-        return {}
-    ends = {} if image.source is None else {"from": image.source, "to": image.target}
-    return {**image.properties, **ends}
 
 
 def events(parts: Parts, entity: Entity, start: Record, *, head: Record | None = None) -> Iterator[EntityEvent]:

@@ -6,15 +6,16 @@ refused. A poll looks at the head once and goes no further, however many pages i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from omnigraph import limits
 from omnigraph.branch.commit_changes import CommitChanges, Place, Room, gap
 from omnigraph.branch.cursor import Carried, decode, encode, rejected, sound_payload
-from omnigraph.branch.entity_change import ChangeFilter, EntityChange, cause_document
+from omnigraph.branch.entity_change import ChangeFilter
 from omnigraph.branch.lines import Line, birth, lines
 from omnigraph.branch.points import of_commit
+from omnigraph.branch.told import Block, FeedPage
 from omnigraph.errors import ChangeGapError, FormatError, InvalidRequestError, LimitError
 from omnigraph.model.commit import Record
 from omnigraph.transaction.parts import Parts
@@ -22,49 +23,6 @@ from omnigraph.transaction.said import whole_number_or_nothing
 
 _AFTER = "after:"
 _READ_FIRST_ENTRIES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The changes of one commit, or some of them.
-
-    Attributes:
-        entry: the commit.
-        changes: what it did, in order.
-    """
-
-    entry: Record
-    changes: list[EntityChange]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The block as a JSON document."""
-        return {"cause": cause_document(self.entry), "changes": [each.to_dict() for each in self.changes]}
-
-
-@dataclass(frozen=True, slots=True)
-class FeedPage:
-    """What one poll gives. It ends either inside a commit's changes, with a page token, or after one, with a cursor.
-
-    Attributes:
-        blocks: one for each commit, oldest first; commits without wanted changes too.
-        next_page_token: for the rest of the last block.
-        cursor: for the next poll.
-        caught_up: whether the cursor is at the head the poll looked at.
-    """
-
-    blocks: list[Block] = field(default_factory=list)
-    next_page_token: str | None = None
-    cursor: str | None = None
-    caught_up: bool | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The page as a JSON document."""
-        document: dict[str, Any] = {"blocks": [each.to_dict() for each in self.blocks]}
-        if self.next_page_token is not None:
-            document["next_page_token"] = self.next_page_token
-        if self.cursor is not None:
-            document |= {"cursor": self.cursor, "caught_up": self.caught_up}
-        return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from omnigraph.branch import tags
+from omnigraph.branch.told import Tag
 from omnigraph.errors import FormatError, NotFoundError, UnavailableError
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
@@ -82,7 +83,7 @@ def put_damaged_tags_aside(parts: Parts, findings: list[Finding]) -> list[str]:
     return done
 
 
-def _missing(parts: Parts, tag: tags.Tag) -> Iterator[Finding]:
+def _missing(parts: Parts, tag: Tag) -> Iterator[Finding]:
     """Complaints about what a tag names, where the log itself has none: an entry that should be held and is gone."""
     try:
         entry = parts.log.read(tag.branch, tag.number)

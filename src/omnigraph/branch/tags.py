@@ -5,10 +5,10 @@ listing answers without reading any.
 """
 
 import json
-from dataclasses import dataclass
 
 from omnigraph import limits
 from omnigraph.branch import adoption
+from omnigraph.branch.told import Tag
 from omnigraph.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -24,27 +24,6 @@ from omnigraph.transaction.said import text_or_nothing
 from omnigraph.transaction.settle import settled
 
 _TAG_FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A name for one commit.
-
-    Attributes:
-        name: the tag.
-        commit: what it names.
-        branch: in whose log that commit's entry is.
-        number: at which place.
-        actor: who made it.
-        created_at_us: when.
-    """
-
-    name: str
-    commit: str
-    branch: str
-    number: int
-    actor: str | None
-    created_at_us: int
 
 
 def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) -> Tag:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph import limits
-from omnigraph.branch.diff import DiffStats
 from omnigraph.branch.entity_change import EntityChange
+from omnigraph.branch.told import DiffStats
 from omnigraph.client.values import entity_change
 from omnigraph.client.wire import Wire
 

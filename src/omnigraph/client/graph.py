@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.api.merging import MergeResult, Resolutions, choices_of
-from omnigraph.api.neighbourhood import Neighbourhood
-from omnigraph.api.options import MAIN_BRANCH
-from omnigraph.api.reverting import RevertResult
-from omnigraph.branch.blame import Blame
-from omnigraph.branch.entity_log import EntityEvent
-from omnigraph.branch.points import Instant, Point
+from omnigraph.api.choosing import Resolutions, choices_of
+from omnigraph.api.near import Neighbourhood
+from omnigraph.api.receipts import MergeResult, RevertResult
+from omnigraph.branch.point import Instant, Point
+from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.client import values
 from omnigraph.client.base import refuse_actor
 from omnigraph.client.blobs import RemoteBlob, blob_of
@@ -30,8 +28,9 @@ from omnigraph.client.wire import Ask, present
 from omnigraph.client.writes import RemoteWrites
 from omnigraph.errors import InvalidRequestError
 from omnigraph.limits import NEIGHBOURHOOD_NODES
+from omnigraph.model.commit import MAIN as MAIN_BRANCH
 from omnigraph.pipeline.export.destination import file_or_stream
-from omnigraph.pipeline.export.run import Destination, Exported, ExportFormat, as_format, chosen_entities
+from omnigraph.pipeline.export.formats import Destination, Exported, ExportFormat, as_format, chosen_entities
 
 RemoteState = str | Point | RemoteSnapshot
 

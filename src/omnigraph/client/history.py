@@ -7,18 +7,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
-from omnigraph.api.changes import whole_commits
-from omnigraph.api.commits import Commit
-from omnigraph.api.options import MAIN_BRANCH
+from omnigraph.api.commit import Commit
 from omnigraph.api.pages import Page
-from omnigraph.branch.commit_pages import CommitChangesPage
-from omnigraph.branch.feed import FeedPage
-from omnigraph.branch.points import Instant
+from omnigraph.branch.point import Instant
+from omnigraph.branch.told import CommitChangesPage, FeedPage, whole_commits
 from omnigraph.client import values
 from omnigraph.client.snapshot import RemoteSnapshot
 from omnigraph.client.values import instant
 from omnigraph.client.wire import Ask, Wire, segment
 from omnigraph.errors import InvalidRequestError, UnavailableError
+from omnigraph.model.commit import MAIN as MAIN_BRANCH
 
 # How much of a baseline stays in memory before it goes to a file.
 _SPOOLED_BYTES = 4 * 1024**2

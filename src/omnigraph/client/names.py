@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from omnigraph.api.pages import Page, page_of_names
-from omnigraph.branch.points import Instant
-from omnigraph.branch.tags import Tag
+from omnigraph.branch.point import Instant
+from omnigraph.branch.told import Tag
 from omnigraph.client import values
 from omnigraph.client.base import refuse_actor
 from omnigraph.client.values import instant

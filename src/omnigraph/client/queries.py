@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 
-from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
-from omnigraph.branch.points import Instant, Point
+from omnigraph.branch.point import Instant, Point
 from omnigraph.client import values
 from omnigraph.client.base import RemoteBase
 from omnigraph.client.rows import row_stream, rows
 from omnigraph.client.snapshot import RemoteSnapshot, query_body
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.query import compile
+from omnigraph.model.commit import MAIN as MAIN_BRANCH
 from omnigraph.model.schema import Schema
 
 

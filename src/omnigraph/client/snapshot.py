@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from omnigraph.api.neighbourhood import Neighbourhood
+from omnigraph.api.near import Neighbourhood
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
@@ -11,7 +11,7 @@ from omnigraph.client import values
 from omnigraph.client.rows import row_stream, rows
 from omnigraph.client.wire import Wire, present
 from omnigraph.errors import InvalidRequestError, NotFoundError
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EntityType, Schema
@@ -51,6 +51,11 @@ class RemoteSnapshot:
     def record(self) -> Record:
         """The entry itself: who, when, why, and the version of every table."""
         return self._record
+
+    @property
+    def table_versions(self) -> dict[str, int]:
+        """The version of every table, by type key: what a write may expect to find still."""
+        return {key: pin.version for key, pin in self.record.tables.items()}
 
     @cached_property
     def schema(self) -> Schema:

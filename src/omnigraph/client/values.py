@@ -4,18 +4,11 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from omnigraph.api.loading import LoadResult
-from omnigraph.api.merging import ChangeCounts, MergeResult
-from omnigraph.api.neighbourhood import NearEdge, NearNode, Neighbourhood
-from omnigraph.api.receipts import MutationResult
-from omnigraph.api.reverting import RevertResult
-from omnigraph.branch.blame import Blame
-from omnigraph.branch.commit_pages import CommitChangesPage
+from omnigraph.api.near import NearEdge, NearNode, Neighbourhood
+from omnigraph.api.receipts import ChangeCounts, LoadResult, MergeResult, MutationResult, RevertResult
 from omnigraph.branch.entity_change import EntityChange, EntityKind, Image, Op
-from omnigraph.branch.entity_log import EntityEvent
-from omnigraph.branch.feed import Block, FeedPage
-from omnigraph.branch.points import Instant, Point, check_point
-from omnigraph.branch.tags import Tag
+from omnigraph.branch.point import Instant, Point, check_point
+from omnigraph.branch.told import Blame, Block, CommitChangesPage, EntityEvent, FeedPage, Tag
 from omnigraph.client.failures import merge_conflict
 from omnigraph.model.change import Changes, TypeChange
 from omnigraph.model.commit import MAIN, CommitKind, Pin, Record

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from omnigraph import limits
-from omnigraph.api.commits import Commit
+from omnigraph.api.commit import Commit
 from omnigraph.api.graph import Graph
 from omnigraph.drawing.drawing import Drawing
 

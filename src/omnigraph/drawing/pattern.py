@@ -11,7 +11,7 @@ from typing import Any
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.drawing.drawing import Drawing, named
 from omnigraph.errors import InvalidRequestError, ParseError
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.expressions import NodeValue
 from omnigraph.language.query import compile, format_file, syntax
 from omnigraph.model.schema import EdgeType, Schema

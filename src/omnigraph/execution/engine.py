@@ -16,11 +16,12 @@ from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.adjacencies import Adjacencies, AdjacencyStats, ExpandForm
 from omnigraph.execution.adjacency_files import AdjacencyFiles
-from omnigraph.execution.budget import Budget, SharedMemory
+from omnigraph.execution.budget import Budget
 from omnigraph.execution.cache import ByteCache, CacheStats
 from omnigraph.execution.columns import Versions
 from omnigraph.execution.finding import RowFinder
 from omnigraph.execution.lower import Lowered, lower
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.execution.resident import Resident
 from omnigraph.execution.results import Results
 from omnigraph.execution.run import Run
@@ -37,35 +38,6 @@ from omnigraph.model.schema import Schema
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import Tables
 from omnigraph.transaction.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class QueryLimits:
-    """What one query may use.
-
-    Attributes:
-        memory_bytes: for rows under way and, unless it is streamed, the result.
-        batch_rows: how many rows are worked on at once.
-        seconds: how long it may run; None for as long as it takes.
-        shared: memory that it takes its own from, together with other queries; None for memory of its own. What it
-            still has at its end, its result, is for whoever lent it to take back.
-    """
-
-    memory_bytes: int = limits.QUERY_MEMORY_BYTES_MAX
-    batch_rows: int = limits.QUERY_BATCH_ROWS
-    seconds: float | None = None
-    shared: SharedMemory | None = None
-
-    def __post_init__(self) -> None:
-        if self.batch_rows < 1:
-            raise InvalidRequestError(f"batch_rows must be 1 or more, and it is {self.batch_rows}")
-        if self.memory_bytes < 0:
-            raise InvalidRequestError(f"memory_bytes must be 0 or more, and it is {self.memory_bytes}")
-        if self.seconds is not None and not self.seconds >= 0:
-            raise InvalidRequestError(f"seconds must be 0 or more, and it is {self.seconds}")
-
-
-DEFAULT_LIMITS = QueryLimits()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 from omnigraph import limits
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import InvalidRequestError, NotFoundError
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.model.schema import NodeType, Property
 
 

@@ -10,7 +10,7 @@ from omnigraph.api.documents import type_document
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, PermissionDeniedError
-from omnigraph.execution.engine import DEFAULT_LIMITS, QueryLimits
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.mcp.answers import asked_for, fitted
 from omnigraph.mcp.searching import searched
 from omnigraph.storage import paths

@@ -11,7 +11,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.branch.tags import tag_name
 from omnigraph.errors import GraphError, NotFoundError, ReclaimedError
-from omnigraph.execution.engine import QueryLimits
+from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
 from omnigraph.server.admission import bucket

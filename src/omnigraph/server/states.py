@@ -5,7 +5,7 @@ from typing import Annotated, Protocol, TypedDict
 
 from fastapi import Depends, Query
 
-from omnigraph.branch.points import Point, check_point
+from omnigraph.branch.point import Point, check_point
 from omnigraph.errors import InvalidRequestError
 
 HEAD = "At whose head; `main` by default."

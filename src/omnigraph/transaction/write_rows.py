@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import pyarrow.compute
@@ -15,19 +14,12 @@ from omnigraph.model.schema import ID, EdgeType, NodeType, Schema
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.incoming import Frame, Incoming, incoming_edges, incoming_nodes
+from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
-
-
-class Mode(StrEnum):
-    """What to do about entities that are there already."""
-
-    APPEND = "append"  # refuse them
-    MERGE = "merge"  # put the new row in the place of the old
-    OVERWRITE = "overwrite"  # the rows given become the whole content of their types
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import omnigraph
 from omnigraph import OpenOptions
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidRequestError, LimitError, ParseError
-from omnigraph.execution.engine import QueryLimits
+from omnigraph.execution.query_limits import QueryLimits
 
 SCHEMA = "node Person { name: String @key  born: Date? }  edge Knows: Person -> Person"
 FAST = OpenOptions(durability="process")

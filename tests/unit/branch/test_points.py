@@ -7,7 +7,8 @@ import pytest
 
 from omnigraph.branch import branches, tags
 from omnigraph.branch.lines import Line, birth, lines
-from omnigraph.branch.points import HEAD_OF_MAIN, Point, entry_at, instant_us
+from omnigraph.branch.point import HEAD_OF_MAIN, Point, instant_us
+from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores.forwarding import RequestKind

@@ -6,7 +6,8 @@ import pytest
 
 from omnigraph.branch import branches, tags
 from omnigraph.branch.history import commits
-from omnigraph.branch.points import Point, entry_at
+from omnigraph.branch.point import Point
+from omnigraph.branch.points import entry_at
 from omnigraph.errors import NotFoundError, OutcomeUnknownError, ReclaimedError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, Record

@@ -13,7 +13,8 @@ import pytest
 from omnigraph import limits
 from omnigraph.errors import InvalidRequestError, LimitError
 from omnigraph.execution.cache import ByteCache
-from omnigraph.execution.engine import QueryEngine, QueryLimits
+from omnigraph.execution.engine import QueryEngine
+from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.language.query.compile import CompiledQuery, compile
 from omnigraph.model.schema import Schema
 from omnigraph.testing.graphs import PowerLaw, StoredGraph, power_law, store_graph

@@ -2,10 +2,11 @@
 
 import pytest
 
-from omnigraph.execution.engine import QueryEngine, QueryLimits
+from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.lower import lower
 from omnigraph.execution.operators.aggregate import Aggregate
 from omnigraph.execution.operators.one_per_group import OnePerGroup
+from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query.compile import CompiledQuery, compile

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from omnigraph import limits
 from omnigraph.errors import LimitError
-from omnigraph.execution.engine import QueryEngine, QueryLimits
+from omnigraph.execution.engine import QueryEngine
+from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import CompiledQuery, bind_params, compile
 from omnigraph.testing.agreement import disagreement

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from omnigraph.branch.merge.choices import Side
 from omnigraph.branch.merge.net import net_changes
-from omnigraph.branch.merge.sides import Lineage, Side, Sides, columns_from, defaults_of, fitted, relaxed
+from omnigraph.branch.merge.sides import Lineage, Sides, columns_from, defaults_of, fitted, relaxed
 from omnigraph.branch.row_changes import RowChanges, row_changes
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID

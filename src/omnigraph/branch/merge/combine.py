@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from omnigraph.branch.merge.resolve import Choices, Resolution, given_row, names_ends
-from omnigraph.branch.merge.sides import Lineage, Side
+from omnigraph.branch.merge.choices import Choices, Resolution, Side
+from omnigraph.branch.merge.resolve import given_row, names_ends
+from omnigraph.branch.merge.sides import Lineage
 from omnigraph.branch.merge.three_way import Clashes, three_way
 from omnigraph.branch.row_changes import RowChanges, ids_of
 from omnigraph.errors import InvalidRequestError

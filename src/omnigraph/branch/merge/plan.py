@@ -16,9 +16,10 @@ import pyarrow.compute
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import Base, merge_base
 from omnigraph.branch.merge.changed import NOTHING, Changed, Differ, SchemaOf
+from omnigraph.branch.merge.choices import Choices, Resolution, Side
 from omnigraph.branch.merge.combine import Combining, Resolved, Writes, relative_to, shown
-from omnigraph.branch.merge.resolve import Choices, Resolution, by_type_key
-from omnigraph.branch.merge.sides import Lineage, Side, Sides, sides_of
+from omnigraph.branch.merge.resolve import by_type_key
+from omnigraph.branch.merge.sides import Lineage, Sides, sides_of
 from omnigraph.branch.row_changes import ids_of
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind

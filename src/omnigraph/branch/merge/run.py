@@ -7,8 +7,8 @@ from omnigraph import limits
 from omnigraph.branch import adoption
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
 from omnigraph.branch.merge.changed import Differ, SchemaOf
+from omnigraph.branch.merge.choices import Choices
 from omnigraph.branch.merge.plan import Outcome, Planned, plan_merge
-from omnigraph.branch.merge.resolve import Choices
 from omnigraph.errors import InvalidRequestError, MergeConflictError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.conflict import MergeConflict

@@ -9,27 +9,15 @@ is the target, unless only the source has changed the schema: then it is the sou
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 import pyarrow as pa
 
+from omnigraph.branch.merge.choices import Side
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import EntityType
 from omnigraph.storage.layout import system_columns
 from omnigraph.transaction.defaults import default_value, repeated
-
-
-class Side(StrEnum):
-    """The branch brought in, or the branch changed."""
-
-    SOURCE = "source"
-    TARGET = "target"
-
-    @property
-    def other(self) -> "Side":
-        """The other one."""
-        return Side.TARGET if self is Side.SOURCE else Side.SOURCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from omnigraph.model.schema import ID, EntityType
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.columns import cast_batch
 from omnigraph.pipeline.export.destination import new_folder
+from omnigraph.pipeline.export.formats import PER_TYPE, Destination, Exported, ExportFormat
 from omnigraph.pipeline.export.json_lines import json_lines
 from omnigraph.pipeline.export.ordered import moderate
-from omnigraph.pipeline.export.run import PER_TYPE, WRITERS, Destination, Exported, ExportFormat
+from omnigraph.pipeline.export.run import WRITERS
 from omnigraph.pipeline.frames import read_frame
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.storage.tables.place import TablesPlace

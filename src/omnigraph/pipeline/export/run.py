@@ -1,8 +1,6 @@
 """An export in this process: some types of one commit, in one format, to one place."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -10,93 +8,16 @@ from typing import IO
 import pyarrow as pa
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.model.schema import EdgeType, EntityType, Schema
+from omnigraph.model.schema import EdgeType, EntityType
 from omnigraph.pipeline.export.destination import file_or_stream, new_folder
+from omnigraph.pipeline.export.formats import PER_TYPE, Destination, Exported, ExportFormat
 from omnigraph.pipeline.export.graphml import GRAPHML_END, graphml_elements, graphml_head
 from omnigraph.pipeline.export.json_lines import lines_of
 from omnigraph.pipeline.export.ordered import rows_in_order
 from omnigraph.pipeline.export.tabular import write_csv, write_parquet
 from omnigraph.transaction.snapshot import Snapshot
 
-
-class ExportFormat(StrEnum):
-    """What can be written."""
-
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-    CSV = "csv"
-    GRAPHML = "graphml"
-
-
-# These hold the rows of one type in a file; the others hold all types.
-PER_TYPE = frozenset({ExportFormat.PARQUET, ExportFormat.CSV})
 WRITERS = {ExportFormat.PARQUET: write_parquet, ExportFormat.CSV: write_csv}
-
-Destination = str | Path | IO[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """What was written.
-
-    Attributes:
-        commit: the commit it shows.
-        format: in which format.
-        rows: how many entities of each type key.
-        files: paths of the files; none where it went to a stream.
-    """
-
-    commit: str
-    format: str
-    rows: Mapping[str, int]
-    files: tuple[str, ...] = ()
-
-    @property
-    def total(self) -> int:
-        """How many entities."""
-        return sum(self.rows.values())
-
-
-def chosen_entities(schema: Schema, types: Iterable[str] | None) -> tuple[EntityType, ...]:
-    """The types to export, in the order of their keys: edges before nodes, each by name.
-
-    Args:
-        schema (Schema): the types there are.
-        types (Iterable[str] | None): names; one means the node type and the edge type of that name. All by default.
-
-    Returns:
-        tuple[EntityType, ...]: the types.
-
-    Raises:
-        InvalidRequestError: there is none of a name.
-    """
-    everything = sorted(schema.entities, key=lambda entity: entity.type_key)
-    if types is None:
-        return tuple(everything)
-    wanted = [types] if isinstance(types, str) else list(types)
-    for name in wanted:
-        if not any(name in (entity.name, entity.type_key) for entity in everything):
-            raise InvalidRequestError(f"unknown export type '{name}'", code="unknown_export_type")
-    return tuple(entity for entity in everything if entity.name in wanted or entity.type_key in wanted)
-
-
-def as_format(name: str) -> ExportFormat:
-    """The format of a name.
-
-    Args:
-        name (str): as a caller spells it.
-
-    Returns:
-        ExportFormat: the format.
-
-    Raises:
-        InvalidRequestError: there is none of this name.
-    """
-    try:
-        return ExportFormat(name)
-    except ValueError:
-        listed = ", ".join(ExportFormat)
-        raise InvalidRequestError(f"there is no export format '{name}'; the formats are {listed}") from None
 
 
 def export(snapshot: Snapshot, entities: Sequence[EntityType], to: Destination, *, format: ExportFormat) -> Exported:

@@ -8,8 +8,9 @@ from pyspark import RDD, SparkContext
 from omnigraph.errors import GraphError, LimitError, UnavailableError
 from omnigraph.ids import IdSource
 from omnigraph.pipeline.jobs import job_group, reason_in
+from omnigraph.pipeline.load.how_far import LoadProgress
 from omnigraph.pipeline.load.request import LoadRequest
-from omnigraph.pipeline.load.watching import LoadProgress, watched
+from omnigraph.pipeline.load.watching import watched
 
 _FULL = ("No space left on device", "os error 28", "Disk quota exceeded", "File too large")
 

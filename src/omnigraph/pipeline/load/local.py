@@ -14,11 +14,11 @@ from omnigraph.errors import ConflictError, GraphError
 from omnigraph.model.schema import ID, SRC, EntityType
 from omnigraph.pipeline.load.blocks import pieces_of
 from omnigraph.pipeline.load.breaches import repeated, shared, there_already
+from omnigraph.pipeline.load.how_far import LoadProgress
 from omnigraph.pipeline.load.problems import Phase, Problem
 from omnigraph.pipeline.load.reading import Reading, rows_of
 from omnigraph.pipeline.load.request import Loaded, LoadRequest, operation, refuse_or_keep
 from omnigraph.pipeline.load.typed import TypedRows
-from omnigraph.pipeline.load.watching import LoadProgress
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.constraints import Breach, RuleKind

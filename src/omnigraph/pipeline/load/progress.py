@@ -4,7 +4,7 @@ import os
 from typing import TextIO
 
 from omnigraph.clock import Clock, SystemClock
-from omnigraph.pipeline.load.watching import LoadProgress, Watch
+from omnigraph.pipeline.load.how_far import LoadProgress, Watch
 
 _WIDTH = 24
 _WORDS = {

@@ -8,10 +8,10 @@ from omnigraph.errors import GraphError, InvalidRequestError, LimitError
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.schema import DST, SRC, EdgeType, NodeType, Schema
 from omnigraph.model.suggest import unknown
+from omnigraph.pipeline.load.how_far import Watch, nobody
 from omnigraph.pipeline.load.problems import Located, Problem, located
 from omnigraph.pipeline.load.sources import OPTION, Source
 from omnigraph.pipeline.load.tabular import Columns
-from omnigraph.pipeline.load.watching import Watch, nobody
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation

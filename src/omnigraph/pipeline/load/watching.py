@@ -3,13 +3,13 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark import SparkContext
 
 from omnigraph import limits
-from omnigraph.pipeline.load.watching import LoadProgress, Watch, nobody
+from omnigraph.pipeline.load.how_far import LoadProgress, Watch, nobody
 
 # What a question to a session that was stopped meanwhile ends in; a stopped context has lost its other half.
 _GONE = (Py4JError, OSError, AttributeError)
@@ -71,27 +71,3 @@ def _tasks(context: SparkContext, group: str) -> tuple[int, int]:
                 done += known.numCompletedTasks
                 tasks += known.numTasks
     return done, tasks
-
-
-@dataclass(frozen=True, slots=True)
-class LoadProgress:
-    """How far a load is.
-
-    Attributes:
-        stage: what is being done, in a word or two.
-        rows: records read so far.
-        bytes: of the files, so far.
-        bytes_total: of the files, in all.
-    """
-
-    stage: str
-    rows: int = 0
-    bytes: int = 0
-    bytes_total: int = 0
-
-
-Watch = Callable[[LoadProgress], None]
-
-
-def nobody(_: LoadProgress) -> None:
-    """Whom progress is told when nobody asks."""

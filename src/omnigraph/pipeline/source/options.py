@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.suggest import unknown
-from omnigraph.transaction.write_rows import Mode
+from omnigraph.transaction.mode import Mode
 
 _BOTH = ("graph", "type", "branch")
 _READING = (*_BOTH, "versionAsOf", "timestampAsOf", "tag", "columns", "filter", "taskRows")

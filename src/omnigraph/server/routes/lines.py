@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 
 from omnigraph import limits
-from omnigraph.api.commits import Commit
-from omnigraph.branch.tags import Tag
+from omnigraph.api.commit import Commit
+from omnigraph.branch.told import Tag
 from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Served

@@ -4,8 +4,8 @@ import sys
 import pytest
 
 import omnigraph
+from omnigraph.pipeline.load.how_far import LoadProgress
 from omnigraph.pipeline.load.progress import shown
-from omnigraph.pipeline.load.watching import LoadProgress
 from omnigraph.testing.manual_clock import ManualClock
 
 

@@ -1,0 +1,78 @@
+"""One commit, as callers see it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.api.documents import commit_document
+from omnigraph.model.change import TypeChange
+from omnigraph.model.commit import Record, Recovery
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One state of the graph, and how it came about.
+
+    Attributes:
+        record: the entry of the log.
+    """
+
+    record: Record
+
+    @property
+    def id(self) -> str:
+        """Its id, by which it is found from any branch."""
+        return self.record.commit
+
+    @property
+    def branch(self) -> str:
+        """The branch it was written on."""
+        return self.record.branch
+
+    @property
+    def number(self) -> int:
+        """Its place in the log of that branch."""
+        return self.record.number
+
+    @property
+    def kind(self) -> str:
+        """Why it was made: `mutation`, `load`, `merge`, `schema` and so on."""
+        return self.record.kind.value
+
+    @property
+    def parent(self) -> str | None:
+        """The commit before it; None for the first of all."""
+        return self.record.parent
+
+    @property
+    def merged_parent(self) -> str | None:
+        """The other side of a merge."""
+        return self.record.merged_parent
+
+    @property
+    def actor(self) -> str | None:
+        """Who made it."""
+        return self.record.actor
+
+    @property
+    def message(self) -> str | None:
+        """Why, in the writer's words."""
+        return self.record.message
+
+    @property
+    def created_at_us(self) -> int:
+        """When, microseconds since 1970."""
+        return self.record.created_at_us
+
+    @property
+    def recovery(self) -> Recovery | None:
+        """What was done about an interrupted write, on commits that ended one."""
+        return self.record.recovery
+
+    @property
+    def changes(self) -> dict[str, TypeChange]:
+        """How many entities of each type were inserted, updated and deleted, by type key."""
+        return dict(self.record.changes.types)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The commit as a JSON document."""
+        return commit_document(self.record)
