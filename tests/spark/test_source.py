@@ -1,6 +1,6 @@
 """`spark.read.format("omnigraph")`: one type at one commit, with conditions and columns handed down."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
 
 import omnigraph
 from omnigraph import Graph
@@ -89,6 +91,56 @@ def test_conditions_of_one_plan_do_not_reach_another(people: DataFrame) -> None:
     assert sorted(row.id for row in both.collect())[:2] == ["p00", "p01"]
     assert both.count() == 19
     assert people.where("age < 10").alias("a").join(people.where("age < 20").alias("b"), "id").count() == 9
+
+
+@pytest.mark.torture
+def test_spark_gives_all_plans_over_a_frame_the_conditions_of_the_last(spark: SparkSession) -> None:
+    """Why conditions are not taken from Spark. The day this fails, they can be."""
+
+    class Part(InputPartition):
+        """What a task is given, with the conditions of the plan that made it."""
+
+        def __init__(self, told: str) -> None:
+            super().__init__(told)
+            self.told = told
+
+    class Reader(DataSourceReader):
+        told = "none"
+
+        def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  (Spark's own)
+            self.told = str(filters[-1])
+            return filters  # Spark shall judge them all
+
+        def partitions(self) -> Sequence[Part]:
+            return [Part(self.told)]
+
+        def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:
+            if isinstance(partition, Part):
+                yield from ((number, partition.told) for number in range(3))
+
+    class Numbers(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "numbers"
+
+        def schema(self) -> str:
+            return "number int, told string"
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return Reader()
+
+    spark.dataSource.register(Numbers)
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        numbers = spark.read.format("numbers").load()
+        both = numbers.where("number = 1").union(numbers.where("number = 2")).collect()
+        everything = numbers.collect()
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    # The tasks of one side were given the other side's, and those of a plan without any condition too.
+    assert [row.number for row in both] == [1, 2]
+    assert len({row.told for row in both}) == 1
+    assert {row.told for row in everything} == {both[0].told} != {"none"}
 
 
 def test_a_condition_may_be_handed_to_the_scan(spark: SparkSession, graph: Graph) -> None:
