@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import partial
 
 from omnigraph.api import pruning
@@ -16,6 +15,7 @@ from omnigraph.api.snapshot import Snapshot
 from omnigraph.api.upkeep import OptimizeReport, report_of, rewritten, type_keys_of, with_words
 from omnigraph.api.verifying import Place, VerifyReport, verified, verified_in_part
 from omnigraph.branch import branches
+from omnigraph.errors import InvalidRequestError
 from omnigraph.storage import paths
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.optimize import optimize
@@ -131,12 +131,18 @@ class GraphUpkeep(GraphReads):
 
         Raises:
             PermissionDeniedError: the graph was opened read-only.
+            InvalidRequestError: the time is none, or 0.
         """
         parts = self._open()
         parts.refuse_read_only()
+        every_s = pruning.seconds(every)
+        if not every_s:
+            raise InvalidRequestError(f"passes begin more than 0 seconds after each other, not {every!r}")
+        if stop is not None and not isinstance(stop, threading.Event):
+            raise InvalidRequestError(f"stop is a threading.Event, got {type(stop).__name__}")
         return passes(
             lambda: self.maintain_once(policy),
-            every_s=every.total_seconds() if isinstance(every, timedelta) else every,
+            every_s=every_s,
             stops=lambda: self._closed or (stop is not None and stop.is_set()),
             clock=parts.clock,
         )

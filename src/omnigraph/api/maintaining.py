@@ -10,12 +10,14 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from omnigraph import limits
-from omnigraph.api.pruning import Duration, PruneReport, SweepReport
+from omnigraph.api.pruning import Duration, PruneReport, SweepReport, seconds
 from omnigraph.api.upkeep import OptimizeReport
 from omnigraph.api.verifying import Place, VerifyReport
 from omnigraph.clock import Clock
-from omnigraph.errors import GraphError
+from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.model.commit import Record
+from omnigraph.transaction.prune import Policy, check
+from omnigraph.transaction.said import flag, seconds_or_nothing, whole_number_or_nothing
 
 _NAP_S = 1.0
 _FINDINGS_TOLD = 10
@@ -50,6 +52,19 @@ class Maintenance:
     verify_reads_max: int | None = limits.MAINTAIN_VERIFY_READS_MAX
     seconds_max: float | None = None
     bytes_max: int | None = None
+
+    def __post_init__(self) -> None:
+        # Here, and not in the pass that first needs it: passes come and go where nobody is looking.
+        for what in ("optimize", "now", "sweep", "verify"):
+            flag(getattr(self, what), what)
+        if self.keep is not None or self.older_than is not None:
+            check(Policy(keep=self.keep, older_than_s=seconds(self.older_than)))
+        seconds(self.sweep_older_than)
+        seconds_or_nothing(self.seconds_max, "the time of a pass")
+        for what, least in (("bytes_max", 0), ("verify_reads_max", 1)):
+            amount = whole_number_or_nothing(getattr(self, what), what)
+            if amount is not None and amount < least:
+                raise InvalidRequestError(f"{what} is at least {least}, not {amount}")
 
 
 DEFAULT_MAINTENANCE = Maintenance()
@@ -120,7 +135,12 @@ def maintain_once(
 
     Returns:
         MaintenanceReport: what was done, and what was not.
+
+    Raises:
+        InvalidRequestError: the policy is none.
     """
+    if not isinstance(policy, Maintenance):
+        raise InvalidRequestError(f"the policy of a pass is a Maintenance, got {type(policy).__name__}")
     report = MaintenanceReport()
     began = clock.monotonic()
 

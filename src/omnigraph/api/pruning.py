@@ -19,7 +19,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
 from omnigraph.transaction.retention import is_kept, reclaimed
-from omnigraph.transaction.said import seconds_or_nothing
+from omnigraph.transaction.said import flag, seconds_or_nothing, texts
 
 Duration = float | timedelta
 
@@ -205,6 +205,9 @@ def pruned(
     actor: str | None,
 ) -> PruneReport:
     """Prune one branch, or all."""
+    flag(now, "now")
+    flag(dry_run, "dry_run")
+    commits = texts(commits, "the commits to prune")
     policy = Policy(keep=keep, older_than_s=seconds(older_than), now=now)
     if commits:
         name = paths.branch_name(branch) if branch is not None else "main"
@@ -226,6 +229,7 @@ def pruned(
 
 def swept(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO) -> SweepReport:
     """Sweep the graph."""
+    flag(dry_run, "dry_run")
     reading = _reading(parts, engine_of(engine))
     found = sweep(parts, older_than_s=seconds(older_than), dry_run=dry_run, reading=reading)
     return SweepReport(parts.store.uri, found, dry_run)
@@ -255,6 +259,7 @@ def cleaned_up(
     parts: Parts, *, keep: int | None, older_than: Duration | None, confirm: bool, actor: str | None
 ) -> CleanupReport:
     """Prune every branch at once, then sweep everything that nothing reaches; without `confirm`, only look."""
+    flag(confirm, "confirm")
     check(Policy(keep=keep, older_than_s=seconds(older_than)))
     type_keys = {pin.table: key for head in branches.heads(parts) for key, pin in head.tables.items()}
     marked = pruned(

@@ -15,6 +15,7 @@ from omnigraph.storage.tables.declared import searched_texts
 from omnigraph.storage.tables.upkeep import PendingIndex
 from omnigraph.transaction.optimize import Optimized, OptimizedTable
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.said import texts
 
 LOG = "__manifest"
 """What a report calls the branch's own log."""
@@ -128,9 +129,10 @@ def type_keys_of(schema: Schema, names: Sequence[str]) -> list[str]:
 
     Raises:
         NotFoundError: there is no such type.
+        InvalidRequestError: the names are no list of texts.
     """
     found = []
-    for name in names:
+    for name in texts(names, "the types"):
         entity = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
         if entity is None:
             raise NotFoundError(f"there is no type '{name}'", code="type_not_found", type=name)

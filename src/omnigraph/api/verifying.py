@@ -9,6 +9,7 @@ from omnigraph.errors import GraphError
 from omnigraph.model.commit import MAIN
 from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.said import flag
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
 from omnigraph.transaction.verify.quarantine import quarantine as put_aside
 from omnigraph.transaction.verify.rounds import Place, note_place, read_place, verify_round
@@ -149,6 +150,8 @@ def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | Non
     Returns:
         VerifyReport: what was found, before anything was done about it.
     """
+    flag(deep, "deep")
+    flag(quarantine, "quarantine")
     tags = check_tags(parts, branch=branch)
     found = verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
     found = _with(found, tags.findings)

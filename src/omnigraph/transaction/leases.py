@@ -19,6 +19,7 @@ from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError
 from omnigraph.transaction.liveness import Heartbeat
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_kept
+from omnigraph.transaction.said import seconds as seconds_of
 
 _FORMAT = 1
 _RENEWALS = 3  # in the time a lease was given
@@ -81,7 +82,7 @@ def leased(parts: Parts, entry: Record, seconds: float, *, stages: bool = False)
         InvalidRequestError: nobody can have a lease for so long.
     """
     parts.refuse_read_only()
-    if not 0 < seconds <= limits.LEASE_S_MAX:
+    if not 0 < seconds_of(seconds, "a lease") <= limits.LEASE_S_MAX:
         raise InvalidRequestError(f"a lease is for more than 0 and at most {limits.LEASE_S_MAX} seconds")
     lease = Lease(parts.ids.new(), entry.branch, entry.number, entry.head_commit, seconds, stages)
     body = json.dumps({"format": _FORMAT} | asdict(lease)).encode()

@@ -1,6 +1,7 @@
 """What callers say, before anything is done about it: of the right kind, and such that a record can hold it."""
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 
 from omnigraph.errors import InvalidRequestError
 
@@ -36,14 +37,76 @@ def text(value: str, what: str) -> str:
     return value
 
 
+def schema_text(value: object) -> None:
+    """Refuse a schema that is no text: what is stored of it is the text as it was given.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    if not isinstance(value, str):
+        raise InvalidRequestError(f"schema.pg must be a text, got {type(value).__name__}")
+
+
+def schema_request(value: object, *, allow_data_loss: object, validated: object) -> None:
+    """Refuse to plan or apply what is of the wrong kind.
+
+    Raises:
+        InvalidRequestError: the schema is no text, or what is allowed neither true nor false.
+    """
+    schema_text(value)
+    flag(allow_data_loss, "allow_data_loss")
+    flag(validated, "validated")
+
+
+def flag(value: object, what: str) -> None:
+    """Refuse what is neither true nor false: a text that says "false" would be taken for true.
+
+    Raises:
+        InvalidRequestError: it is something else.
+    """
+    if not isinstance(value, bool):
+        raise InvalidRequestError(f"{what} must be true or false, got {value!r}")
+
+
+def whole_number(value: int, what: str) -> int:
+    """The value itself; see `whole_number_or_nothing`.
+
+    Raises:
+        InvalidRequestError: it is no whole number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidRequestError(f"{what} must be a whole number, got {value!r}")
+    return value
+
+
 def whole_number_or_nothing(value: int | None, what: str) -> int | None:
     """The value itself, where it is one to count with: NaN is below and above nothing, and would pass every check.
 
     Raises:
         InvalidRequestError: it is no whole number.
     """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise InvalidRequestError(f"{what} must be a whole number, got {value!r}")
+    return None if value is None else whole_number(value, what)
+
+
+def texts(values: Sequence[str], what: str) -> list[str]:
+    """The values themselves; one text is not several of one letter each.
+
+    Raises:
+        InvalidRequestError: they are no texts.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidRequestError(f"{what} must be a list of texts, got {values!r}")
+    return [text(value, f"one of {what}") for value in values]
+
+
+def seconds(value: float, what: str) -> float:
+    """The value itself; see `seconds_or_nothing`.
+
+    Raises:
+        InvalidRequestError: it is no number, below zero, or has no end.
+    """
+    if seconds_or_nothing(value, what) is None:
+        raise InvalidRequestError(f"{what} must be a number of seconds, got None")
     return value
 
 
@@ -60,3 +123,23 @@ def seconds_or_nothing(value: float | None, what: str) -> float | None:
     if value < 0:
         raise InvalidRequestError(f"{what} cannot be {value} seconds")
     return value
+
+
+def check_expected_versions(expected: object) -> None:
+    """Make sure that versions of tables are expected as they are told.
+
+    Raises:
+        InvalidRequestError: they are not numbers by type key: a key that means nothing would be at version 0, and a
+            text equal to no version.
+    """
+    if expected is None:
+        return
+    if not isinstance(expected, Mapping):
+        raise InvalidRequestError(
+            f"expected table versions are numbers by type key, like {{'node:Person': 3}}, got {type(expected).__name__}"
+        )
+    for key, version in expected.items():
+        if not isinstance(key, str) or key.partition(":")[0] not in ("node", "edge"):
+            raise InvalidRequestError(f"the expected version of {key!r}: a type key is like 'node:Person'")
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise InvalidRequestError(f"the expected version of {key} must be a number, got {type(version).__name__}")
