@@ -13,6 +13,7 @@ from omnigraph.storage.blob_values import HEAD_BYTES, cell_head
 from omnigraph.storage.external_blobs import ExternalBlobPolicy, source_pieces, source_size
 from omnigraph.storage.tables.tables import StoredBlob
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.said import text, whole_number, whole_number_or_nothing
 
 _ENTITIES = ("node", "edge")
 
@@ -81,6 +82,8 @@ class Blob:
                 that the graph was not opened for (`external_blob`).
             BlobSourceError: it lies elsewhere and cannot be read there.
         """
+        whole_number(offset, "offset")
+        whole_number_or_nothing(length, "length")
         size = self.size if self.uri is None else self._size_elsewhere(self.uri)
         assert size is not None
         wanted = size - offset if length is None else length
@@ -110,6 +113,8 @@ class Blob:
 
 def blob_of(parts: Parts, snapshot: Snapshot, *, entity: str, type_name: str, id: str, property: str) -> Blob:
     """Look a blob up; see `Graph.blob`."""
+    for what, given in {"entity": entity, "type_name": type_name, "id": id, "property": property}.items():
+        text(given, what)
     of = _type_of(snapshot, entity, type_name)
     found = of.property_named(property)
     if found is None:

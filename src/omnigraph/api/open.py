@@ -15,7 +15,7 @@ from omnigraph.storage.layout import table_schemas
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.transaction import root
 from omnigraph.transaction.log import Log
-from omnigraph.transaction.said import text_or_nothing
+from omnigraph.transaction.said import schema_text, text_or_nothing
 
 _DEFAULTS = OpenOptions()
 
@@ -51,6 +51,7 @@ def init(
     text_or_nothing(actor, "the actor")
     clock = clock or SystemClock()
     ids = ids or UlidSource(clock)
+    schema_text(schema)
     accepted = accept(schema, ids=ids)
     store = store_at(uri, options, read_only=False)
     # The schema must be there before the entry that names it; but not in a graph that is there already, which `init`

@@ -6,6 +6,7 @@ from typing import Any
 
 from omnigraph.client.wire import Ask, Wire
 from omnigraph.errors import InvalidRequestError
+from omnigraph.transaction.said import text, whole_number, whole_number_or_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class RemoteBlob:
             InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere
                 (`external_blob`): a server does not fetch it for others.
         """
+        whole_number(offset, "offset")
+        whole_number_or_nothing(length, "length")
         if self.size is None:
             raise InvalidRequestError(f"the blob lies elsewhere, at {self.uri}", code="external_blob", uri=self.uri)
         wanted = self.size - offset if length is None else length
@@ -111,6 +114,8 @@ def blob_of(
     commit: str | None,
 ) -> RemoteBlob:
     """Look a blob up; see `omnigraph.Graph.blob`."""
+    for what, given in {"entity": entity, "type_name": type_name, "id": id, "property": property}.items():
+        text(given, what)
     chosen = selector(entity, type_name, id, property)
     # The first byte instead of a HEAD: its errors come with a body that says what they are.
     ask = Ask("GET", "blob", params=chosen | {"branch": branch, "snapshot": commit}, headers={"Range": "bytes=0-0"})

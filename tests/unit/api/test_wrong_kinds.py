@@ -171,3 +171,61 @@ def test_a_long_load_is_refused_before_it_reads_anything(graph: Graph, tmp_path:
     nobody: Any = 5
     with pytest.raises(InvalidRequestError, match="the actor must be a text, got int"):
         graph.load(tmp_path / "nothing.jsonl", mode="merge", engine="spark", actor=nobody)
+
+
+WITH_BLOB = "node Page { name: String @key  face: Blob? }"
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[Graph]:
+    with omnigraph.init("memory://", WITH_BLOB, options=FAST) as made:
+        made.write({"Page": [{"name": "a", "face": b"0123456789"}]})
+        yield made
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("wrong", [5, None, b"a", ["a"], {"a": 1}, 1.5, HALF], ids=repr)
+def test_a_blob_is_named_by_texts(pages: Graph, place: int, wrong: Any) -> None:  # noqa: ANN401  (any kind)
+    named: list[Any] = ["node", "Page", "a", "face"]
+    named[place] = wrong
+    with pytest.raises(InvalidRequestError, match=r"must be a text|half of a surrogate pair") as refused:
+        pages.blob(*named)
+    assert refused.value.message.startswith(("entity", "type_name", "id", "property")[place])
+
+
+@pytest.mark.parametrize("wrong", [1.5, "1", True, float("nan"), b"1", [1]], ids=repr)
+def test_a_range_of_a_blob_is_of_whole_numbers(pages: Graph, wrong: Any) -> None:  # noqa: ANN401  (any kind)
+    blob = pages.blob("node", "Page", "a", "face")
+    for read in (blob.read, lambda *given: b"".join(blob.stream(*given))):
+        with pytest.raises(InvalidRequestError, match=r"^offset must be a whole number"):
+            read(wrong)
+        with pytest.raises(InvalidRequestError, match=r"^length must be a whole number"):
+            read(0, wrong)
+    with pytest.raises(InvalidRequestError, match=r"^offset must be a whole number"):
+        blob.read(None)  # type: ignore[arg-type]  # the mistake under test
+
+
+@pytest.mark.parametrize(("start", "length"), [(-1, None), (0, -1), (11, None), (11, 0), (2**70, None)])
+def test_a_range_outside_a_blob_is_refused_and_one_beyond_its_end_ends_there(
+    pages: Graph, start: int, length: int | None
+) -> None:
+    blob = pages.blob("node", "Page", "a", "face")
+    with pytest.raises(InvalidRequestError) as refused:
+        blob.read(start, length)
+    assert refused.value.code == "blob_range"
+    assert (blob.read(7, 2**70), blob.read(10), blob.read(10, 0)) == (b"789", b"", b"")
+
+
+@pytest.mark.parametrize("wrong", [5, None, b"node A {}", ["node A {}"], {}], ids=repr)
+def test_a_schema_is_a_text_and_what_is_allowed_is_true_or_false(graph: Graph, wrong: Any) -> None:  # noqa: ANN401  (any kind)
+    before = state(graph)
+    for act in (graph.schema_plan, graph.schema_apply, lambda text: omnigraph.init("memory://", text)):
+        with pytest.raises(InvalidRequestError, match=rf"^schema\.pg must be a text, got {type(wrong).__name__}$"):
+            act(wrong)
+    for said in ("allow_data_loss", "validated"):
+        for flag in (wrong, "false", 1):
+            given: dict[str, Any] = {said: flag}
+            for change in (graph.schema_plan, graph.schema_apply):
+                with pytest.raises(InvalidRequestError, match=f"^{said} must be true or false, got "):
+                    change(SCHEMA, **given)
+    assert state(graph) == before

@@ -1,6 +1,6 @@
 """What a query looks for: the same for all rows, known when it runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +8,9 @@ import numpy as np
 from omnigraph import limits
 from omnigraph.embedding.choose import chosen
 from omnigraph.embedding.provider import Provider, Purpose
-from omnigraph.errors import InvalidRequestError
+from omnigraph.errors import InvalidRequestError, beyond_limit
 from omnigraph.execution.search.vectors import Vector
+from omnigraph.execution.search.words import words_in
 from omnigraph.language.plan.expressions import TextFunction
 
 
@@ -54,6 +55,33 @@ def text_query(function: TextFunction, text: object, edits: object, *, says_edit
     if not 0 <= edits <= limits.FUZZY_EDITS_MAX:
         raise InvalidRequestError(f"fuzzy max_edits must be from 0 to {limits.FUZZY_EDITS_MAX}, not {edits}")
     return TextQuery(function, text, edits)
+
+
+def different_words(text: str) -> list[str]:
+    """The words to look for, each once.
+
+    Args:
+        text (str): what was asked for.
+
+    Returns:
+        list[str]: in their order.
+
+    Raises:
+        LimitError: there are more than one search may look for.
+    """
+    words = list(dict.fromkeys(words_in(text)))
+    refuse_more(words, "words of a search", limits.SEARCH_WORDS_MAX)
+    return words
+
+
+def refuse_more(asked: Sized, what: str, most: int) -> None:
+    """Refuse to look for more than is bearable.
+
+    Raises:
+        LimitError: it is more.
+    """
+    if len(asked) > most:
+        raise beyond_limit(what, actual=len(asked), limit=most)
 
 
 class Embedder:

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from omnigraph import limits
 from omnigraph.execution.arrays import NONE, Mask, Ordinals, Values, arrow, no_values
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.search.asked import TextQuery
+from omnigraph.execution.search.asked import TextQuery, different_words, refuse_more
 from omnigraph.execution.search.text_index import TextIndex, index_texts
 from omnigraph.execution.search.words import words_in
 from omnigraph.language.plan.expressions import TextFunction
@@ -45,11 +46,16 @@ _BOOL = arrow(np.zeros(0, dtype=np.bool_)).type
 
 def matching(index: TextIndex, query: TextQuery) -> Mask:
     """Which texts of an index match."""
-    words = words_in(query.text or "")
+    text = query.text or ""
     match query.function:
         case TextFunction.SEARCH:
-            return index.with_any(words)
+            return index.with_any(different_words(text))
         case TextFunction.MATCH_TEXT:
+            words = words_in(text)
+            refuse_more(words, "words of a phrase", limits.SEARCH_WORDS_MAX)
             return index.with_phrase(words)
         case TextFunction.FUZZY:
+            words = different_words(text)
+            refuse_more(words, "words of fuzzy", limits.FUZZY_WORDS_MAX)
+            refuse_more(max(words, key=len, default=""), "letters of a word of fuzzy", limits.FUZZY_WORD_LETTERS_MAX)
             return index.with_any_like(words, query.edits or 0)

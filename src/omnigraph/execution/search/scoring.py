@@ -12,11 +12,10 @@ from omnigraph.execution.columns import Columns
 from omnigraph.execution.frame import Frame
 from omnigraph.execution.operators.scan import Count
 from omnigraph.execution.run import Run
-from omnigraph.execution.search.asked import as_vector
+from omnigraph.execution.search.asked import as_vector, different_words
 from omnigraph.execution.search.bm25 import Scores, bm25
 from omnigraph.execution.search.stored_vectors import nearest_in_pieces, stored_nearest
 from omnigraph.execution.search.vectors import Vector, distances, matrix_of
-from omnigraph.execution.search.words import words_in
 from omnigraph.language.plan import expressions as ex
 from omnigraph.model.schema import ID
 
@@ -110,7 +109,7 @@ class Bm25Scoring(Scoring):
         found = run.kept.get(key)
         if found is None:
             index = columns.word_index(self._name)
-            found = run.kept[key] = bm25(index, columns.collection(self._name, index), words_in(text))
+            found = run.kept[key] = bm25(index, columns.collection(self._name, index), different_words(text))
         assert isinstance(found, np.ndarray)
         scores: Scores = found[ordinals]
         return scores
