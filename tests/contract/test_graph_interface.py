@@ -15,7 +15,7 @@ import pytest
 
 import omnigraph
 from omnigraph import errors
-from omnigraph.model.conflict import KeyConflict, MergeConflictKind, RevertConflictKind
+from omnigraph.model.conflict import ExpectedVersionMismatch, KeyConflict, MergeConflictKind, RevertConflictKind
 from omnigraph.testing.served import served
 
 SCHEMA = """\
@@ -114,7 +114,7 @@ class GraphContract:
         before = graph.snapshot(branch=line)
         graph.tags.create(f"read-{line}", branch=line)
         graph.mutate(ADD, {"name": "Lem"}, branch=line)
-        graph.mutate('query q() { delete Wrote where year = 1974 }', branch=line)
+        graph.mutate("query q() { delete Wrote where year = 1974 }", branch=line)
         cover = 'query q() { update Book set { cover: "base64:bmV3" } where isbn = "0-1" }'
         last = graph.mutate(cover, branch=line)
         then = datetime.fromtimestamp((graph.commits.show(before.commit).created_at_us + 1) / 1e6, UTC)
@@ -233,6 +233,32 @@ class GraphContract:
 
         assert (lost.value.details["expected"], lost.value.details["actual"]) == (head, done.commit)
         assert lost.value.code == "precondition_failed"
+
+    def test_expected_versions_of_tables_hold_or_stop_the_write(self, graph: AnyGraph, line: str) -> None:
+        seen = graph.snapshot(branch=line).table_versions
+        books = {"node:Book": seen["node:Book"]}
+        graph.mutate(ADD, {"name": "Lem"}, branch=line, expected_table_versions=seen)
+        now = graph.snapshot(branch=line).table_versions
+        rows = {"Author": [{"name": "Russ"}]}
+        row = b'{"type":"Author","data":{"name":"Russ"}}'
+        lines: dict[str, Any] = {"mode": "merge", "branch": line, **LOCAL}
+        writes: tuple[Callable[[Any], object], ...] = (
+            lambda said: graph.mutate(ADD, {"name": "Russ"}, branch=line, expected_table_versions=said),
+            lambda said: graph.write(rows, branch=line, expected_table_versions=said),
+            lambda said: graph.load(row, expected_table_versions=said, **lines),
+            lambda said: graph.load(row, expected_table_versions=said, strict=False, **lines),
+        )
+
+        for write in writes:
+            with pytest.raises(errors.ConflictError) as moved:
+                write(seen)
+            [conflict] = moved.value.conflicts
+            assert conflict == ExpectedVersionMismatch("node:Author", seen["node:Author"], now["node:Author"])
+            for wrong in ({"Author": 1}, {"node:Author": "1"}, {"node:Author": True}, ["node:Author"]):
+                with pytest.raises(errors.InvalidRequestError):
+                    write(wrong)
+        graph.write(rows, branch=line, expected_table_versions=books)  # the one nobody touched is there still
+        assert graph.count("Author", branch=line) == 4
 
     def test_what_breaks_a_rule_is_refused_as_such(self, graph: AnyGraph, line: str) -> None:
         with pytest.raises(errors.ConstraintError, match="pages"):

@@ -1,6 +1,8 @@
 """Which answer an error is."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from omnigraph.storage.object_store import OutcomeUnknown, StoreTransient
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
+from omnigraph.testing.served_here import Answered, InProcess, refused
 from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.write import WriteOptions, write
 
@@ -79,6 +82,45 @@ def test_a_table_at_another_version_than_expected_is_told_in_both_vocabularies(t
         "expected_published_dataset_version": seen,
         "actual_published_dataset_version": now,
     }
+
+
+def test_versions_that_a_request_expects_are_checked_and_told_with_a_conflict(serve: InProcess) -> None:
+    client = serve()
+    key = "node:Author"
+
+    def version() -> int:
+        found = client.get("snapshot").json()["datasets"]
+        return int(next(each["published_dataset_version"] for each in found if each["type_name"] == "Author"))
+
+    def sent(versions: object) -> list[Answered]:
+        insert = {"query": 'query q() { insert Author { name: "New" } }', "expected_table_versions": versions}
+        load = {"data": '{"type":"Author","data":{"name":"New"}}', "expected_table_versions": versions}
+        lines: dict[str, Any] = {"params": {"expected_table_versions": json.dumps(versions)}, "content": load["data"]}
+        return [
+            client.post("mutate", json=insert),
+            client.post("change", json=insert),
+            client.post("load", json=load),
+            client.post("ingest", json=load),
+            client.post("load/ndjson", headers={"content-type": "application/x-ndjson"}, **lines),
+        ]
+
+    seen = version()
+    insert = {"query": 'query q() { insert Author { name: "First" } }', "expected_table_versions": {key: seen}}
+    assert client.post("mutate", json=insert).status_code == 200
+    now = version()
+
+    for refusal in sent({key: seen}):
+        body = refused(refusal, 409, f"{key} is at version {now}, not at {seen}", "conflict")
+        assert body["manifest_conflict"] == {"table_key": key, "expected": seen, "actual": now}
+        assert body["published_dataset_version_conflict"]["actual_published_dataset_version"] == now
+    for wrong in ({"Author": 1}, {key: "1"}, {key: 1.5}, [key], "no", {key: True}):
+        for answer_ in sent(wrong):
+            assert (answer_.status_code, answer_.json()["code"]) == (400, "bad_request"), answer_.text
+    assert version() == now
+    [done, *_] = sent({key: now})
+    assert done.status_code == 200
+    condition = {"Omnigraph-If-Graph-Commit": done.json()["commit"]["graph_commit_id"]}
+    refused(client.post("mutate/if-graph-commit", json=insert, headers=condition), 409, f"not at {seen}", "conflict")
 
 
 def test_a_read_that_somebody_changed_names_the_table_with_both_versions_as_numbers() -> None:

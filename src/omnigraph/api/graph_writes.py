@@ -4,24 +4,24 @@ import os
 from collections.abc import Callable, Mapping
 
 from omnigraph.api import evolving, loading
-from omnigraph.api.evolving import SchemaApplied
 from omnigraph.api.graph_base import OpenGraph
-from omnigraph.api.loading import LoadOptions, LoadResult
+from omnigraph.api.loading import LoadOptions
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
-from omnigraph.api.receipts import MutationResult, WriteResult
+from omnigraph.api.receipts import LoadResult, MutationResult, SchemaApplied, WriteResult
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.mutate import Affected, mutation
 from omnigraph.language.query import bind_params, compile, wrong_under_any_schema
 from omnigraph.model.schema_change import SchemaPlan
-from omnigraph.pipeline.load.request import LoadProgress
+from omnigraph.pipeline.load.how_far import LoadProgress
 from omnigraph.storage import paths
 from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame
+from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.write import Receipt, WriteOptions, write
-from omnigraph.transaction.write_rows import Mode, RowsToWrite, rows_to_write
+from omnigraph.transaction.write_rows import RowsToWrite, rows_to_write
 
 _NO_ROWS: Mapping[str, object] = {}
 
@@ -39,6 +39,7 @@ class GraphWrites(OpenGraph):
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
         idempotency_key: str | None = None,
         prune_previous: bool = False,
     ) -> MutationResult:
@@ -52,6 +53,8 @@ class GraphWrites(OpenGraph):
             actor (str | None): who.
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
+            expected_table_versions (Mapping[str, int] | None): only if these tables are at these versions, by type key
+                like `node:Person`; see `Snapshot.table_versions`.
             idempotency_key (str | None): the same key again does nothing and returns what the first call did.
             prune_previous (bool): in the same step, show earlier commits of the branch no more. Their data is deleted
                 later: when a prune has passed them that comes after the protection window, by a sweep.
@@ -63,7 +66,8 @@ class GraphWrites(OpenGraph):
             ParseError: the text is wrong.
             InvalidRequestError: the query only reads, a parameter is missing, or a value does not fit.
             ConstraintError: a rule of the schema would be broken.
-            ConflictError: others changed what an update or delete had read (`read_set_conflict`).
+            ConflictError: others changed what an update or delete had read (`read_set_conflict`), or a table is not at
+                its expected version.
             PreconditionError: the head is not `if_commit`.
             PermissionDeniedError: the graph was opened read-only.
         """
@@ -77,6 +81,7 @@ class GraphWrites(OpenGraph):
             actor=actor,
             message=message,
             if_commit=if_commit,
+            expected_table_versions=expected_table_versions,
             idempotency_key=idempotency_key,
             prune_previous=prune_previous,
         )
@@ -115,6 +120,7 @@ class GraphWrites(OpenGraph):
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
         idempotency_key: str | None = None,
         prune_previous: bool = False,
     ) -> WriteResult:
@@ -132,6 +138,8 @@ class GraphWrites(OpenGraph):
             actor (str | None): who.
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
+            expected_table_versions (Mapping[str, int] | None): only if these tables are at these versions, by type key
+                like `node:Person`; see `Snapshot.table_versions`.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
             prune_previous (bool): in the same step, show earlier commits of the branch no more. Their data is deleted
                 later: when a prune has passed them that comes after the protection window, by a sweep.
@@ -142,7 +150,8 @@ class GraphWrites(OpenGraph):
         Raises:
             InvalidRequestError: an unknown mode, type or column, or a value that does not fit.
             ConstraintError: a rule of the schema would be broken.
-            ConflictError: an entity exists already (`key_conflict`), or others changed what the write had read.
+            ConflictError: an entity exists already (`key_conflict`), others changed what the write had read, or a
+                table is not at its expected version.
             PreconditionError: the head is not `if_commit`.
             PermissionDeniedError: the graph was opened read-only.
         """
@@ -153,6 +162,7 @@ class GraphWrites(OpenGraph):
             actor=actor,
             message=message,
             if_commit=if_commit,
+            expected_table_versions=expected_table_versions,
             idempotency_key=idempotency_key,
             prune_previous=prune_previous,
         )
@@ -202,6 +212,7 @@ class GraphWrites(OpenGraph):
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
         idempotency_key: str | None = None,
         prune_previous: bool = False,
         spark: object = None,
@@ -230,6 +241,8 @@ class GraphWrites(OpenGraph):
             actor (str | None): who.
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
+            expected_table_versions (Mapping[str, int] | None): only if these tables are at these versions, by type key
+                like `node:Person`; see `Snapshot.table_versions`.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
             prune_previous (bool): in the same step, show earlier commits of the branch no more; see `mutate`.
             spark (object): a Spark session, or `SparkSettings` to make one with.
@@ -241,7 +254,8 @@ class GraphWrites(OpenGraph):
         Raises:
             InvalidRequestError: a record is wrong; the message says which and why.
             ConstraintError: a rule of the schema would be broken.
-            ConflictError: an entity exists already (`key_conflict`), or others changed what the load had read.
+            ConflictError: an entity exists already (`key_conflict`), others changed what the load had read, or a
+                table is not at its expected version.
             LimitError: more records would have to be put aside than may be (`too_many_rejects`).
             NotFoundError: there is no such file, branch or type.
             PreconditionError: the head is not `if_commit`.
@@ -268,6 +282,7 @@ class GraphWrites(OpenGraph):
             actor=actor,
             message=message,
             if_commit=if_commit,
+            expected_table_versions=expected_table_versions,
             idempotency_key=idempotency_key,
             prune_previous=prune_previous,
         )

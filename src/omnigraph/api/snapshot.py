@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EntityType, NodeType, Schema
 from omnigraph.storage.blob_values import outward
-from omnigraph.storage.tables.lend import lend
+from omnigraph.storage.tables.lend import LanceDataset, lend
 from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
 from omnigraph.transaction.accepted import Accepted
@@ -255,7 +255,7 @@ class Snapshot:
         """
         return self._open().table(type_key).blob(id, column)
 
-    def lance_table(self, type_name: str) -> Any:  # noqa: ANN401  (a `lance.LanceDataset`; lance stays below)
+    def lance_table(self, type_name: str) -> LanceDataset:
         """The table of a type at this commit, as Lance itself opens it.
 
         Read from it only: Lance's `cleanup_old_versions` on it would delete files that commits still need.

@@ -29,6 +29,7 @@ class RemoteStoredQueries(RemoteBase):
         commit: str | None = None,
         expect_mutation: bool | None = None,
         if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
         idempotency_key: str | None = None,
     ) -> dict[str, Any]:
         """Call a stored query or mutation.
@@ -40,6 +41,8 @@ class RemoteStoredQueries(RemoteBase):
             commit (str | None): for a read, at this commit instead.
             expect_mutation (bool | None): refuse it where it is not what the caller takes it for.
             if_commit (str | None): for a mutation, only if this is the head commit of the branch.
+            expected_table_versions (Mapping[str, int] | None): for a mutation, only if these tables are at these
+                versions, by type key.
             idempotency_key (str | None): for a mutation, the same key again does nothing; where none is named, a new
                 one is taken for this call.
 
@@ -56,6 +59,7 @@ class RemoteStoredQueries(RemoteBase):
             "branch": branch,
             "snapshot": commit,
             "expect_mutation": expect_mutation,
+            "expected_table_versions": None if expected_table_versions is None else dict(expected_table_versions),
         }
         path = f"queries/{segment(name)}"
         if if_commit is None:

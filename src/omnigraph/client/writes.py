@@ -1,26 +1,26 @@
 """Writing to a graph on a server. Every write carries an idempotency key, so that a lost answer costs nothing."""
 
+import json
 import os
 from collections.abc import Callable, Mapping
 
-from omnigraph.api.evolving import SchemaApplied
-from omnigraph.api.loading import LoadResult
-from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
-from omnigraph.api.receipts import MutationResult, WriteResult
+from omnigraph.api.receipts import LoadResult, MutationResult, SchemaApplied, WriteResult
 from omnigraph.client.base import RemoteBase, refuse_actor
 from omnigraph.client.bodies import lines_of_files, lines_of_rows
 from omnigraph.client.values import load_result, mutation_result
 from omnigraph.client.wire import KEY, Ask, Wire
 from omnigraph.errors import InvalidRequestError
 from omnigraph.language.schema import plan
+from omnigraph.model.commit import MAIN as MAIN_BRANCH
 from omnigraph.model.schema import Schema
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.model.schema_change_document import steps_from_document
 from omnigraph.model.schema_document import from_document
-from omnigraph.pipeline.load.request import LoadProgress
-from omnigraph.transaction.write_rows import Mode
+from omnigraph.pipeline.load.how_far import LoadProgress
+from omnigraph.transaction.mode import Mode
+from omnigraph.transaction.said import check_expected_versions, schema_request
 
 NDJSON = "application/x-ndjson"
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
@@ -40,6 +40,7 @@ class RemoteWrites(RemoteBase):
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
         idempotency_key: str | None = None,
         prune_previous: bool = False,
     ) -> MutationResult:
@@ -53,6 +54,7 @@ class RemoteWrites(RemoteBase):
             actor (str | None): not to be named: the token decides.
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
+            expected_table_versions (Mapping[str, int] | None): only if these tables are at these versions, by type key.
             idempotency_key (str | None): the same key again does nothing and returns what the first call did; where
                 none is named, a new one is taken for this call.
             prune_previous (bool): in the same step, show earlier commits of the branch no more.
@@ -68,6 +70,7 @@ class RemoteWrites(RemoteBase):
             "params": json_params(params),
             "branch": branch,
             "message": message,
+            "expected_table_versions": _versions(expected_table_versions),
             "prune_previous": prune_previous,
         }
         wire = self._open()
@@ -86,6 +89,7 @@ class RemoteWrites(RemoteBase):
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
         idempotency_key: str | None = None,
         prune_previous: bool = False,
     ) -> WriteResult:
@@ -99,6 +103,7 @@ class RemoteWrites(RemoteBase):
             actor (str | None): not to be named: the token decides.
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
+            expected_table_versions (Mapping[str, int] | None): only if these tables are at these versions, by type key.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
             prune_previous (bool): in the same step, show earlier commits of the branch no more.
 
@@ -112,7 +117,13 @@ class RemoteWrites(RemoteBase):
         lines = lines_of_rows(nodes, edges)
         if Mode(mode) is Mode.OVERWRITE:
             _refuse_emptying(nodes, edges, lines)
-        params = {"branch": branch, "mode": Mode(mode).value, "message": message, "if_commit": if_commit}
+        params = {
+            "branch": branch,
+            "mode": Mode(mode).value,
+            "message": message,
+            "if_commit": if_commit,
+            "expected_table_versions": _as_parameter(expected_table_versions),
+        }
         done = _loaded(
             self._open(), lines, params | {"prune_previous": prune_previous or None}, idempotency_key, self.uri
         )
@@ -149,6 +160,7 @@ class RemoteWrites(RemoteBase):
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
         idempotency_key: str | None = None,
         prune_previous: bool = False,
         spark: object = None,  # noqa: ARG002  (likewise)
@@ -174,6 +186,7 @@ class RemoteWrites(RemoteBase):
             actor (str | None): not to be named: the token decides.
             message (str | None): why.
             if_commit (str | None): only if this is the head commit of the branch.
+            expected_table_versions (Mapping[str, int] | None): only if these tables are at these versions, by type key.
             idempotency_key (str | None): the same key again does nothing and returns the first commit.
             prune_previous (bool): in the same step, show earlier commits of the branch no more.
             spark (object): the server's matter; passed over.
@@ -197,7 +210,13 @@ class RemoteWrites(RemoteBase):
         lines = lines_of_files(data, format=format, strict=strict)
         wire = self._open()
         if not strict:
-            body = {"data": lines.decode(), "mode": Mode(mode).value, "branch": branch, "from": from_branch}
+            body = {
+                "data": lines.decode(),
+                "mode": Mode(mode).value,
+                "branch": branch,
+                "from": from_branch,
+                "expected_table_versions": _versions(expected_table_versions),
+            }
             return load_result(wire.write("load", body, idempotency_key), self.uri)
         params: dict[str, str | bool | None] = {
             "branch": branch,
@@ -205,6 +224,7 @@ class RemoteWrites(RemoteBase):
             "mode": Mode(mode).value,
             "message": message,
             "if_commit": if_commit,
+            "expected_table_versions": _as_parameter(expected_table_versions),
             "prune_previous": prune_previous or None,
             "dry_run": dry_run or None,
         }
@@ -226,6 +246,7 @@ class RemoteWrites(RemoteBase):
         Returns:
             SchemaPlan: the steps, those that cannot be made among them.
         """
+        schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
         steps = plan(_types(self._open(), branch), text, validated=validated)
         return steps.with_data_loss() if allow_data_loss else steps
 
@@ -259,6 +280,7 @@ class RemoteWrites(RemoteBase):
             SchemaApplied: the steps, and the commit; no commit where nothing had to change.
         """
         refuse_actor(actor, self._open())
+        schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
         body = {
             "schema_source": text,
             "branch": branch,
@@ -278,6 +300,17 @@ def _loaded(wire: Wire, lines: bytes, params: Mapping[str, str | bool | None], k
     headers = {"Content-Type": NDJSON, KEY: key or wire.ids.new()}
     ask = Ask("POST", "load/ndjson", params=params, content=lines, headers=headers)
     return load_result(wire.document(ask), uri)
+
+
+def _versions(expected: Mapping[str, int] | None) -> dict[str, int] | None:
+    """Expected versions as they are sent, refused here where an embedded graph refuses them."""
+    check_expected_versions(expected)
+    return None if expected is None else dict(expected)
+
+
+def _as_parameter(expected: Mapping[str, int] | None) -> str | None:
+    said = _versions(expected)
+    return None if said is None else json.dumps(said)
 
 
 def _types(wire: Wire, branch: str) -> Schema:

@@ -1,6 +1,6 @@
 """The bodies of requests. What goes beyond the contract says so."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -48,6 +48,12 @@ class ExplainRequest(StateRequest):
     name: str | None = None
 
 
+Versions = Annotated[
+    dict[str, int] | None,
+    Field(description="Only if these tables are at these versions, by type key. Beyond the contract."),
+]
+
+
 class ChangeRequest(Body):
     """A mutation to carry out."""
 
@@ -58,6 +64,7 @@ class ChangeRequest(Body):
     params: dict[str, Any] | None = Field(None, description="Values of its parameters.")
     branch: str | None = Field(None, description="Where; `main` by default.")
     message: str | None = Field(None, description="Why, kept with the commit. Beyond the contract.")
+    expected_table_versions: Versions = None
     prune_previous: bool = Field(
         default=False, description="Show earlier commits of the branch no more. Beyond the contract."
     )
@@ -70,6 +77,7 @@ class InvokeStoredQueryRequest(Body):
     branch: str | None = None
     snapshot: str | None = None
     expect_mutation: bool | None = Field(None, description="Refuse it where it is not what the caller takes it for.")
+    expected_table_versions: Versions = None
 
 
 LoadMode = Literal["overwrite", "append", "merge"]
@@ -82,6 +90,7 @@ class IngestRequest(Body):
     from_: str | None = Field(None, alias="from", description="Make the branch from this one if it is not there.")
     mode: LoadMode = Field("merge", description="What becomes of entities that are there already.")
     data: str = Field(description="JSON, one entity after the other.")
+    expected_table_versions: Versions = None
 
 
 class ExportRequest(StateRequest):

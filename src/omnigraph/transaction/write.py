@@ -39,7 +39,7 @@ from omnigraph.transaction.publish import (
     publish,
 )
 from omnigraph.transaction.recovery import heal
-from omnigraph.transaction.said import text_or_nothing
+from omnigraph.transaction.said import check_expected_versions, text_or_nothing
 from omnigraph.transaction.stage import Staged, stage
 from omnigraph.transaction.staging import Staging
 
@@ -107,6 +107,7 @@ class WriteOptions:
         text_or_nothing(self.message, "the message")
         if self.idempotency_key is not None and not isinstance(self.idempotency_key, str):
             raise InvalidRequestError(f"an idempotency key must be a text, got {type(self.idempotency_key).__name__}")
+        check_expected_versions(self.expected_table_versions)
 
 
 @dataclass(frozen=True, slots=True)

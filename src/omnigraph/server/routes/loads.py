@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from omnigraph.api.loading import LoadResult
+from omnigraph.api.receipts import LoadResult
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
-from omnigraph.server.bodies import LoadRoute, NdjsonRoute
+from omnigraph.server.bodies import LoadRoute, NdjsonRoute, parsed
 from omnigraph.server.call import Call, Served
 from omnigraph.server.documents import commit_told
 from omnigraph.server.errors import Refusal
@@ -18,6 +18,7 @@ from omnigraph.server.responses import GraphBatchLoadOutput, IngestOutput
 from omnigraph.server.routes.mutations import IdempotencyKey
 from omnigraph.server.routes.queries import superseded_by
 from omnigraph.server.routing import WRITING, failing, graph_router
+from omnigraph.transaction.said import check_expected_versions
 
 NDJSON = "application/x-ndjson"
 json_router = graph_router("mutations", route_class=LoadRoute)
@@ -64,6 +65,9 @@ async def load_ndjson(
     mode: LoadMode = "merge",
     message: Annotated[str | None, Query(description="Why. Beyond the contract.")] = None,
     if_commit: Annotated[str | None, Query(description="Only at this head commit. Beyond the contract.")] = None,
+    expected_table_versions: Annotated[
+        str | None, Query(description="A JSON object; see mutate. Beyond the contract.")
+    ] = None,
     prune_previous: Annotated[bool, Query(description="Beyond the contract; see mutate.")] = False,
     dry_run: Annotated[bool, Query(description="Check everything, write nothing. Beyond the contract.")] = False,
     idempotency_key: IdempotencyKey = None,
@@ -72,6 +76,7 @@ async def load_ndjson(
     media, _, _ = request.headers.get("content-type", "").partition(";")
     if media.strip().lower() != NDJSON:
         raise Refusal(415, f"graph-batch load requires Content-Type: {NDJSON}")
+    versions = _versions(expected_table_versions)
     async with call.turn():
         await run_in_threadpool(_authorize, call, branch, source, prunes=prune_previous)
     body = await request.body()
@@ -92,6 +97,7 @@ async def load_ndjson(
                 actor=call.actor,
                 message=message,
                 if_commit=if_commit,
+                expected_table_versions=versions,
                 idempotency_key=idempotency_key,
                 prune_previous=prune_previous,
                 dry_run=dry_run,
@@ -117,9 +123,18 @@ def _ingested(call: Call, body: IngestRequest, idempotency_key: str | None) -> d
             engine="local",
             format="jsonl",
             actor=call.actor,
+            expected_table_versions=body.expected_table_versions,
             idempotency_key=idempotency_key,
         )
     return _document(call, done)
+
+
+def _versions(text: str | None) -> dict[str, int] | None:
+    if text is None:
+        return None
+    found = parsed(text.encode(errors="replace"), what="invalid expected_table_versions")
+    check_expected_versions(found)
+    return None if found is None else dict(found)
 
 
 def _authorize(call: Call, branch: str, source: str | None, *, prunes: bool = False) -> None:

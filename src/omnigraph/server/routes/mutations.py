@@ -75,6 +75,7 @@ def _mutated(
         name=body.name if body.name is not None else body.query_name,
         branch=body.branch,
         message=body.message,
+        expected_table_versions=body.expected_table_versions,
         prune_previous=body.prune_previous,
         idempotency_key=idempotency_key,
         if_commit=if_commit,
@@ -89,6 +90,7 @@ def run_mutation(
     name: str | None,
     branch: str | None,
     message: str | None = None,
+    expected_table_versions: dict[str, int] | None = None,
     prune_previous: bool = False,
     idempotency_key: str | None = None,
     if_commit: str | None = None,
@@ -104,6 +106,7 @@ def run_mutation(
             actor=call.actor,
             message=message,
             if_commit=if_commit,
+            expected_table_versions=expected_table_versions,
             idempotency_key=idempotency_key,
             prune_previous=prune_previous,
         )

@@ -119,6 +119,7 @@ def _mutated(
         said.params,
         name=stored.name,
         branch=said.branch,
+        expected_table_versions=said.expected_table_versions,
         idempotency_key=idempotency_key,
         if_commit=if_commit,
     )
