@@ -20,6 +20,7 @@ _omnigraph() {
     "branch merge|--prefer") words="source target" ;;
     "diff|--engine") words="auto local spark" ;;
     "sweep|--engine") words="auto local spark" ;;
+    "maintain|--verify") words="some all none" ;;
     "alias|--format") words="table kv csv jsonl json" ;;
     *) case "$path" in
       "") words="init load export blob query mutate explain lint branch diff tag commit changes snapshot schema revert blame log stats viz analytics spark-sql optimize prune sweep cleanup verify repair maintain shell mcp cluster policy queries demo graphs alias embed login logout profile completion version --help --version" ;;
