@@ -1,5 +1,6 @@
 """Differences between any two states: exactly what differs, as it was and as it is, however the tables lie."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
@@ -10,6 +11,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, InvalidRequestError, NotFoundError, OpenOptions, Point
 from omnigraph.branch.diff import Diff
+from omnigraph.branch.entity_change import Op
 from omnigraph.storage.instants import EPOCH
 
 SCHEMA = """
@@ -39,9 +41,15 @@ def diff(graph: Graph, request: pytest.FixtureRequest) -> Telling:
 
 
 def told(diff: Telling, older: Any, newer: Any, **only: Any) -> list[tuple[str, str, Any, Any]]:  # noqa: ANN401  (any state)
-    """What differs: the operation, the entity, and its first property before and after."""
+    """What differs: the operation, the entity, and its first property before and after. Counting agrees with it."""
     found = []
-    for each in diff(older, newer, **only):
+    whole = diff(older, newer, **only)
+    counts = Counter((f"{each.kind}:{each.type_name}", each.op) for each in whole)
+    stats = {key: [counts[key, op] for op in Op] for key in dict.fromkeys(key for key, _ in counts)}
+    counted = diff(older, newer, **only)
+    assert {key: [each.inserted, each.updated, each.deleted] for key, each in counted.stats.items()} == stats
+    assert (len(counted), counted.types) == (sum(counts.values()), tuple(stats))
+    for each in whole:
         names = {"Person": "age", "Knows": "since"}
         name = names.get(each.type_name, "name")
         before, after = (None if image is None else image.properties[name] for image in (each.before, each.after))

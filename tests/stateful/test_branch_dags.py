@@ -296,6 +296,7 @@ class BranchMachine(RuleBasedStateMachine):
         }
         found = [((f"{each.kind}:{each.type_name}", each.id), each.op.value) for each in self.graph.diff(one, other)]
         assert sorted(found) == sorted(expected)
+        assert len(self.graph.diff(one, other)) == len(expected)
 
     @invariant()
     def every_branch_equals_its_model(self) -> None:

@@ -6,10 +6,13 @@ from functools import partial
 from omnigraph import limits
 from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
 from omnigraph.api.snapshot import Snapshot
+from omnigraph.branch.counting import counted_here
 from omnigraph.branch.diff import Diff, compared_here
 from omnigraph.branch.entity_change import change_filter
-from omnigraph.branch.points import Point, entry_at, instant_us
+from omnigraph.branch.point import Point, instant_us
+from omnigraph.branch.points import entry_at
 from omnigraph.branch.row_changes import RowChanges
+from omnigraph.branch.told import DiffStats
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.ids import is_ulid
 from omnigraph.model.commit import Pin, Record
@@ -32,8 +35,9 @@ def diff(
 ) -> Diff:
     """What lies between two states; see `Graph.diff`."""
     wanted = change_filter(kinds, types, ops)
-    compare = partial(_compared, parts, engine_of(engine))
-    return Diff(compare, _entry(parts, older), _entry(parts, newer), wanted)
+    chosen = engine_of(engine)
+    compare, count = partial(_compared, parts, chosen), partial(_counted, parts, chosen)
+    return Diff(compare, _entry(parts, older), _entry(parts, newer), wanted, count)
 
 
 def _compared(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges:
@@ -41,17 +45,24 @@ def _compared(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None
     return told_on_spark(parts, engine, older, newer) or compared_here(parts.tables, older, newer)
 
 
+def _counted(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> DiffStats | None:
+    """How much of one type differs, counted here; None where Spark is to compare, or it must be compared to know."""
+    return None if _is_for_spark(parts, engine, older, newer) else counted_here(parts.tables, older, newer)
+
+
 def told_on_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges | None:
     """What happened to the rows of one type, found out on Spark; None where it is to be found out here."""
-    tables = parts.tables
-    is_large = engine is Engine.AUTO and differing_bytes(tables, older, newer) > limits.DIFF_LOCAL_BYTES_MAX
-    if not is_large and engine is not Engine.SPARK:
-        return None
-    session = session_for(engine)
+    session = session_for(engine) if _is_for_spark(parts, engine, older, newer) else None
     if session is None:
         return None
-    found: RowChanges = spark_module("diff.spark").changes_on_spark(session, tables, parts.ids, older, newer)
+    found: RowChanges = spark_module("diff.spark").changes_on_spark(session, parts.tables, parts.ids, older, newer)
     return found
+
+
+def _is_for_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> bool:
+    if engine is Engine.AUTO:
+        return differing_bytes(parts.tables, older, newer) > limits.DIFF_LOCAL_BYTES_MAX
+    return engine is Engine.SPARK
 
 
 def _entry(parts: Parts, state: State) -> Record:

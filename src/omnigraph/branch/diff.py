@@ -14,12 +14,15 @@ import pyarrow as pa
 from omnigraph.branch.entity_change import ChangeFilter, EntityChange, EntityKind, Op, type_id
 from omnigraph.branch.images import told_changes
 from omnigraph.branch.row_changes import RowChanges, row_changes
+from omnigraph.branch.told import DiffStats
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID
 from omnigraph.storage.tables.tables import Tables
 
 # Tells what happened to the rows of a type from its older to its newer version; None where it is not there.
 Compare = Callable[[Pin | None, Pin | None], RowChanges]
+# Tells only how much; None where it must be compared to know.
+Count = Callable[[Pin | None, Pin | None], "DiffStats | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +47,20 @@ class DiffedType:
         return f"{self.kind}:{self.name}"
 
     @property
+    def key(self) -> str:
+        """What tells it from every other type of a diff."""
+        return f"{self.type_key} {self.type_id}"
+
+    @property
     def type_id(self) -> str:
         """What the type is known by outside, whatever it is called."""
         pin = self.newer if self.newer is not None else self.older
         return "" if pin is None else type_id(pin.table)
 
 
-@dataclass(frozen=True, slots=True)
-class DiffStats:
-    """How many entities differ."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.inserted + self.updated + self.deleted
-
-
 @dataclass(slots=True)
 class Diff:
-    """What lies between two states. Read when somebody asks, a type at a time, and once.
+    """What lies between two states. Read when somebody asks, a type at a time, and once; counting reads less.
 
     Iterating gives every change: nodes before edges, then by the type's name, then by id.
 
@@ -80,7 +74,9 @@ class Diff:
     older: Record
     newer: Record
     wanted: ChangeFilter = field(default_factory=ChangeFilter)
+    _count: Count = lambda _older, _newer: None
     _rows: dict[str, RowChanges] = field(default_factory=dict)
+    _counts: dict[str, "DiffStats"] = field(default_factory=dict)
     _types: tuple[DiffedType, ...] | None = None
 
     @property
@@ -96,7 +92,7 @@ class Diff:
     @property
     def types(self) -> tuple[str, ...]:
         """The type keys that have changes."""
-        return tuple(each.type_key for each in self._differing() if self._changes(each).count)
+        return tuple(each.type_key for each in self._differing() if self._stats(each).total)
 
     def __iter__(self) -> Iterator[EntityChange]:
         for each in self._differing():
@@ -104,7 +100,7 @@ class Diff:
                 yield EntityChange(each.kind, each.type_id, each.name, told.id, told.op, told.before, told.after)
 
     def __bool__(self) -> bool:
-        return any(self._changes(each).count for each in self._differing())
+        return any(self._stats(each).total for each in self._differing())
 
     def __len__(self) -> int:
         return sum(each.total for each in self.stats.values())
@@ -116,7 +112,7 @@ class Diff:
     @property
     def stats(self) -> Mapping[str, DiffStats]:
         """By type key, how many entities differ; types without change are absent."""
-        found = {each.type_key: _stats(self._changes(each)) for each in self._differing()}
+        found = {each.type_key: self._stats(each) for each in self._differing()}
         return {key: stats for key, stats in found.items() if stats.total}
 
     def to_arrow(self) -> dict[str, pa.Table]:
@@ -135,14 +131,22 @@ class Diff:
         return self._types
 
     def _changes(self, each: DiffedType) -> RowChanges:
-        key = f"{each.type_key} {each.type_id}"
-        known = self._rows.get(key)
+        known = self._rows.get(each.key)
         if known is None:
-            known = self._rows[key] = self._read(each)
+            known = self._rows[each.key] = _only(self._compare(each.older, each.newer), self.wanted)
         return known
 
-    def _read(self, each: DiffedType) -> RowChanges:
-        return _only(self._compare(each.older, each.newer), self.wanted)
+    def _stats(self, each: DiffedType) -> DiffStats:
+        known = self._counts.get(each.key)
+        if known is None:
+            counted = None if each.key in self._rows else self._count(each.older, each.newer)
+            known = self._counts[each.key] = _stats(self._changes(each)) if counted is None else self._wanted(counted)
+        return known
+
+    def _wanted(self, stats: DiffStats) -> DiffStats:
+        """What is left of it, of the wanted operations."""
+        counts = {Op.INSERT: stats.inserted, Op.UPDATE: stats.updated, Op.DELETE: stats.deleted}
+        return DiffStats(*(count if self.wanted.takes_op(op) else 0 for op, count in counts.items()))
 
 
 def compared_here(tables: Tables, older: Pin | None, newer: Pin | None) -> RowChanges:

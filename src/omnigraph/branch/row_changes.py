@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
@@ -66,13 +67,26 @@ def row_changes(removed: pa.Table, added: pa.Table) -> RowChanges:
     is_new = pc.is_null(place)
     after = added.filter(pc.invert(is_new))
     before = removed.take(pc.drop_null(place))
-    differs = pa.array(np.logical_not(same_rows(*_comparable(before, after), added.column_names)))
+    differs = pa.array(differing(before, after))
     return RowChanges(
         inserted=added.filter(is_new),
         before=before.filter(differs),
         after=after.filter(differs),
         deleted=removed.filter(pc.invert(pc.is_in(old, value_set=new))),
     )
+
+
+def differing(before: pa.Table, after: pa.Table) -> "npt.NDArray[np.bool_]":
+    """Which rows are not as they were, place by place.
+
+    Args:
+        before: rows of the older state.
+        after: as many of the newer; only what is a column here is compared.
+
+    Returns:
+        True where a value is another.
+    """
+    return np.logical_not(same_rows(*_comparable(before, after), after.column_names))
 
 
 def ids_of(rows: pa.Table) -> list[str]:

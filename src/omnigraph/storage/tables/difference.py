@@ -10,7 +10,7 @@ import pyarrow as pa
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, as_addresses, at, by_fragment, open_fragments
-from omnigraph.storage.tables.effect import effect_between, key_of, keyed
+from omnigraph.storage.tables.effect import Effect, effect_between, key_of, keyed
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.handles import Handle
 from omnigraph.storage.tables.table import ADDRESS, Table
@@ -36,6 +36,61 @@ class Difference:
     removed_at: Addresses = field(default_factory=lambda: NO_ADDRESSES)
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Where two versions differ. No row was read yet.
+
+    Attributes:
+        older: one version.
+        newer: the other.
+        effect: what the newer has against the older.
+    """
+
+    older: Handle
+    newer: Handle
+    effect: Effect
+
+    @property
+    def removed_at(self) -> Addresses:
+        """Where rows lie that only the older version has."""
+        return self.effect.removed
+
+    @property
+    def added_rows(self) -> int:
+        """How many rows only the newer version has."""
+        return sum(fragment.num_rows for fragment in self.effect.added) + len(self.effect.returned)
+
+    def added(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Those rows, in some columns or all."""
+        with mapped(self.newer.table, self.newer.version):
+            fresh = self.newer.dataset.scanner(
+                columns=None if columns is None else list(columns),
+                fragments=open_fragments(self.newer.dataset, self.effect.added),
+                filter=None if self.effect.added else "false",
+                blob_handling="all_binary",
+            ).to_table()
+        returned, _ = rows_lying_at(self.newer, self.effect.returned, columns)
+        return pa.concat_tables([fresh, returned])
+
+    def taken(self, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
+        """Some rows of the older version, in the order of their addresses."""
+        return _table(self.older).rows_at(addresses.tolist(), columns=columns)
+
+
+def apart(older: Handle, newer: Handle) -> Apart:
+    """Where two versions differ; deletion vectors that differ are read, and no rows.
+
+    Args:
+        older (Handle): one version.
+        newer (Handle): another, of the same line or not.
+
+    Returns:
+        Apart: what tells the rows.
+    """
+    with mapped(newer.table, newer.version):
+        return Apart(older, newer, effect_between(older, newer))
+
+
 def difference(older: Handle, newer: Handle, columns: Sequence[str] | None) -> Difference:
     """The rows in which two versions differ; fragments that both have are not read.
 
@@ -47,17 +102,9 @@ def difference(older: Handle, newer: Handle, columns: Sequence[str] | None) -> D
     Returns:
         Difference: of both.
     """
-    with mapped(newer.table, newer.version):
-        effect = effect_between(older, newer)
-        fresh = newer.dataset.scanner(
-            columns=None if columns is None else list(columns),
-            fragments=open_fragments(newer.dataset, effect.added),
-            filter=None if effect.added else "false",
-            blob_handling="all_binary",
-        ).to_table()
-    returned, _ = rows_lying_at(newer, effect.returned, columns)
-    removed, removed_at = rows_lying_at(older, effect.removed, columns)
-    return Difference(removed, pa.concat_tables([fresh, returned]), removed_at)
+    found = apart(older, newer)
+    removed, removed_at = rows_lying_at(older, found.removed_at, columns)
+    return Difference(removed, found.added(columns), removed_at)
 
 
 def addresses_in(newer: Handle, older: Handle, addresses: Addresses) -> tuple[Addresses, Mask]:

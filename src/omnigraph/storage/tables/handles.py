@@ -59,6 +59,7 @@ class Handle:
         "_has_blobs",
         "_rows",
         "_schema",
+        "_taking",
         "manifest",
         "small_files",
         "table",
@@ -73,6 +74,7 @@ class Handle:
         self.uri = str(dataset.uri)
         self.version = int(dataset.version)
         self._dataset: LanceDataset | None = dataset
+        self._taking: LanceDataset | None = None
         self._bytes = data_bytes
         self._rows = rows
         self._schema: pa.Schema | None = None
@@ -89,7 +91,7 @@ class Handle:
         """The same of a version on local disk whose manifest was written here; opened when somebody reads from it."""
         made = object.__new__(Handle)
         made.table, made.uri, made.version, made.manifest = self.table, self.uri, manifest.version, manifest
-        made._dataset, made._bytes, made._rows = None, data_bytes, rows
+        made._dataset, made._taking, made._bytes, made._rows = None, None, data_bytes, rows
         return self._then(made)
 
     def _then(self, made: "Handle") -> "Handle":
@@ -103,6 +105,16 @@ class Handle:
             with mapped(self.table, self.version):
                 self._dataset = lance.dataset(self.uri, version=self.version, session=shared_session())
         return self._dataset
+
+    @property
+    def taking(self) -> LanceDataset:
+        """The version, for many rows that lie apart: each is a read of its own, and an object is opened for each."""
+        if not self.is_local:
+            return self.dataset
+        if self._taking is None:
+            with mapped(self.table, self.version):
+                self._taking = lance.dataset(self.folder, version=self.version, session=shared_session())
+        return self._taking
 
     @property
     def is_local(self) -> bool:

@@ -215,7 +215,9 @@ class Table:
         with mapped(self._pin.table, self._pin.version):
             # Row ids are addresses in our tables: no table is created with stable row ids.
             names = self.schema.names if columns is None else list(columns)
-            return rows_at(self._handle.dataset, self.schema, addresses, names)
+            are_many = len(addresses) >= limits.TAKEN_APART_ROWS_MIN
+            dataset = self._handle.taking if are_many else self._handle.dataset
+            return rows_at(dataset, self.schema, addresses, names)
 
     def blob(self, id: str, column: str) -> StoredBlob | None:
         """The blob of one row; no more than is asked of it is read.

@@ -19,7 +19,7 @@ from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.storage.tables.blobs import StoredBlob
 from omnigraph.storage.tables.compact import Elsewhere, compact, keep_up, tail_to_rewrite, to_rewrite
-from omnigraph.storage.tables.difference import Difference, Mask, addresses_in, difference
+from omnigraph.storage.tables.difference import Apart, Difference, Mask, addresses_in, apart, difference
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
 from omnigraph.storage.tables.handles import Handle, Handles, shared_session
@@ -332,6 +332,18 @@ class Tables:
             Difference: rows that only one of them has; replaced and moved rows are on both sides.
         """
         return difference(self._handles.open(older), self._handles.open(newer), columns)
+
+    def apart(self, older: Pin, newer: Pin) -> Apart:
+        """Where two versions of a table differ; no row is read for it.
+
+        Args:
+            older (Pin): one version.
+            newer (Pin): another, of the same line or not.
+
+        Returns:
+            Apart: what tells the rows, in whichever columns.
+        """
+        return apart(self._handles.open(older), self._handles.open(newer))
 
     def places_in(self, newer: Pin, older: Pin, addresses: Addresses) -> tuple[Addresses, Mask]:
         """Where rows of one version lie in another; see `difference.addresses_in`.
