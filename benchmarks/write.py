@@ -227,11 +227,11 @@ def _interleaved(works: Sequence[_Work], rounds: int) -> list[tuple[float, float
     return [(median(each), median(processor)) for each, processor in zip(wall, cpu, strict=True)]
 
 
-def _same(what: str, mine: object, other: object) -> None:
+def _same(what: str, mine: Iterable[Iterable[object]], other: Iterable[Iterable[object]]) -> None:
     assert _plain(mine) == _plain(other), f"{what}: {str(mine)[:200]} is not {str(other)[:200]}"
 
 
-def _plain(rows: Any) -> list[tuple[str, ...]]:  # noqa: ANN401  (rows as each product gives them)
+def _plain(rows: Iterable[Iterable[object]]) -> list[tuple[str, ...]]:
     return sorted(tuple(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row) for row in rows)
 
 

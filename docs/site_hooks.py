@@ -2,26 +2,29 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
+from mkdocs.config.defaults import MkDocsConfig
+
+# One line of the navigation: a page, or a title with a page or lines of its own.
+_Item = str | dict[str, "str | list[_Item]"]
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?:tests|src|benchmarks)/[^)]*\)")
 
 
-def on_config(config: Any) -> Any:  # noqa: ANN401  (the site builder's own, which has no types)
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages of a folder where the navigation says `folder/*`, but for those it names itself.
 
     Args:
-        config (Any): the site's configuration.
+        config (MkDocsConfig): the site's configuration.
 
     Returns:
-        Any: the same.
+        MkDocsConfig: the same.
     """
-    docs = Path(config["docs_dir"])
-    config["nav"] = _expanded(config["nav"], docs, set(_named(config["nav"])))
+    nav: list[_Item] = config.nav or []
+    config.nav = _expanded(nav, Path(config.docs_dir), set(_named(nav)))
     return config
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401  (the site builder's own, which has no types)
+def on_page_markdown(markdown: str, **_: object) -> str:
     """Leave only the words of links to files of the checkout, which are no pages of the site.
 
     Args:
@@ -33,23 +36,23 @@ def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401  (the site
     return _OUTSIDE.sub(r"\1", markdown)
 
 
-def _named(nav: Any) -> list[str]:  # noqa: ANN401  (the site builder's own, which has no types)
+def _named(nav: list[_Item] | _Item) -> list[str]:
     if isinstance(nav, str):
         return [nav]
     return [path for each in (nav if isinstance(nav, list) else nav.values()) for path in _named(each)]
 
 
-def _expanded(nav: list[Any], docs: Path, named: set[str]) -> list[Any]:
-    found: list[Any] = []
+def _expanded(nav: list[_Item], docs: Path, named: set[str]) -> list[_Item]:
+    found: list[_Item] = []
     for item in nav:
-        title, value = next(iter(item.items())) if isinstance(item, dict) else (None, item)
+        title, value = next(iter(item.items())) if isinstance(item, dict) else ("", item)
         if isinstance(value, list):
             found.append({title: _expanded(value, docs, named)})
-        elif value.endswith("/*"):
+        elif isinstance(value, str) and value.endswith("/*"):
             pages = [page.relative_to(docs).as_posix() for page in sorted(docs.glob(f"{value}.md"))]
-            rest = [page for page in pages if page not in named]
+            rest: list[_Item] = [page for page in pages if page not in named]
             # With a title they are a section of their own, which is not there where it would be empty.
-            found += rest if title is None else [{title: rest}] * bool(rest)
+            found += [{title: rest}] * bool(rest) if title else rest
         else:
             found.append(item)
     return found

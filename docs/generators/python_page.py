@@ -4,7 +4,7 @@ import ast
 import enum
 import inspect
 import textwrap
-from typing import Any
+from collections.abc import Callable
 
 from docs.generators.docstrings import markdown
 
@@ -34,7 +34,8 @@ def page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _entry(name: str, value: Any) -> str:  # noqa: ANN401  (whatever a public name stands for)
+def _entry(name: str, value: Callable[..., object]) -> str:
+    """What a class or a function is, and takes; both can be called."""
     if not inspect.isclass(value):
         return f"## {name}\n\n{_signature(value, name)}\n\n{markdown(value.__doc__)}"
     parts = [f"## {name}", markdown(value.__doc__)]
@@ -67,7 +68,7 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.startswith("omnigraph.")
 
 
-def _signature(function: Any, name: str) -> str:  # noqa: ANN401  (whatever a public name stands for)
+def _signature(function: Callable[..., object], name: str) -> str:
     """As it is written in the code: what `inspect` prints depends on the version of Python."""
     [written] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(written, ast.FunctionDef)

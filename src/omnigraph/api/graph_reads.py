@@ -1,7 +1,6 @@
 """Reading a graph."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from omnigraph.api.tags import Tags
 from omnigraph.branch.point import Instant
 from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.pipeline.export.formats import Destination, Exported
+from omnigraph.storage.tables.lend import LanceDataset
 
 
 class GraphReads(GraphQueries):
@@ -122,7 +122,7 @@ class GraphReads(GraphQueries):
         number: int | None = None,
         tag: str | None = None,
         at: Instant | None = None,
-    ) -> Any:  # noqa: ANN401  (see Snapshot)
+    ) -> LanceDataset:
         """The table of a type at one commit, as Lance itself opens it.
 
         Read from it only: Lance's `cleanup_old_versions` on it would delete files that commits still need.

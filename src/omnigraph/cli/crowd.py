@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +77,6 @@ def write_crowd(crowd: Crowd, path: Path, *, famous: str) -> int:
     return path.stat().st_size
 
 
-def _lines(file: Any, *parts: Any) -> None:  # noqa: ANN401  (texts and columns of texts)
+def _lines(file: IO[bytes], *parts: "str | pa.Array[Any]") -> None:
     lines = pc.binary_join_element_wise(*parts, "")
     file.write("".join(lines.to_pylist()).encode())

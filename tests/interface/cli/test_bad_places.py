@@ -127,6 +127,17 @@ def test_a_graph_whose_stamp_is_no_text_is_told_as_damaged_by_every_command(run:
     )
 
 
+def test_a_repair_that_could_do_nothing_about_what_it_found_does_not_end_well(
+    run: Run, here: Path, library: str
+) -> None:
+    stamp = Path(library, paths.STAMP)
+    kept = stamp.read_bytes()
+    stamp.unlink()
+    assert run("repair", library, "--confirm").code == 1
+    stamp.write_bytes(kept)
+    assert run("repair", library, "--confirm").code == 0
+
+
 def test_a_graph_whose_log_is_no_text_is_told_as_damaged_by_every_command(run: Run, here: Path, library: str) -> None:
     [entry] = Path(library, paths.LOGS).rglob("*.json")
     entry.write_bytes(b"\xff\x00\xfe")

@@ -45,15 +45,15 @@ def _run(call: Call) -> int:
         graph.spark.session(spark_settings(call))
         work = graph.spark.analytics(edges=args.edge, branch=args.branch)
         answers = _asked(work, args)
+        value = "degree" if args.algorithm == "degrees" else "value"
         if args.write is not None:
-            done = answers.write_back(args.write, actor=call.actor)
+            done = answers.write_back({value: args.write}, actor=call.actor)
             return call.show(
                 {"property": args.write, "entities": done.total_entities, "commit": done.commit},
                 f"wrote {args.write} of {done.total_entities} entities: {done.commit}",
             )
         frame = answers.frame
         columns = list(frame.columns)
-        value = "degree" if "degree" in columns else "value"
         rows = [row.asDict() for row in frame.orderBy(frame[value].desc(), "type", "id").limit(args.top).collect()]
     texts = [[render.cell(row[name]) for name in columns] for row in rows]
     return call.show({"columns": columns, "rows": rows}, *render.table(columns, texts))

@@ -1,6 +1,6 @@
 """`omnigraph blob …`."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +38,8 @@ def _get_arguments(parser: ArgumentParser) -> None:
 def _get(call: Call) -> int:
     args = call.args
     with call.graph() as graph:
-        pieces = _found(call, graph).stream(args.offset, args.length)
+        which, state = _selected(args)
+        pieces = graph.blob(*which, **state).stream(args.offset, args.length)
         count = 0
         with _destination(call) as file:
             for piece in pieces:
@@ -56,7 +57,8 @@ def _stat_arguments(parser: ArgumentParser) -> None:
 
 def _stat(call: Call) -> int:
     with call.graph() as graph:
-        blob = _found(call, graph)
+        which, state = _selected(call.args)
+        blob = graph.blob(*which, **state)
         about = blob.to_dict()
     at = {"snapshot": call.args.snapshot} if call.args.snapshot is not None else {"branch": call.args.branch or "main"}
     target = {**at, "resolved_snapshot": blob.commit}
@@ -65,9 +67,9 @@ def _stat(call: Call) -> int:
     return call.show({"selector": selector, **about, "target": target}, *lines)
 
 
-def _found(call: Call, graph: Any) -> Any:  # noqa: ANN401  (imported only where there is a graph)
-    args = call.args
-    return graph.blob(args.entity, args.type, args.id, args.property, branch=args.branch, commit=args.snapshot)
+def _selected(args: Namespace) -> tuple[tuple[str, str, str, str], dict[str, Any]]:
+    """Which blob, and of which state, as `Graph.blob` takes them."""
+    return (args.entity, args.type, args.id, args.property), {"branch": args.branch, "commit": args.snapshot}
 
 
 @contextmanager

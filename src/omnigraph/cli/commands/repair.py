@@ -30,7 +30,7 @@ def _run(call: Call) -> int:
         for each in document["datasets"]
     ]
     call.show(document, *lines, *verified_lines(document))
-    return 0 if report.is_whole or args.confirm else 1
+    return 0 if report.is_whole or report.quarantined else 1
 
 
 _DESCRIPTION = """\

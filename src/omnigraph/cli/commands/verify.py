@@ -1,8 +1,8 @@
 """`omnigraph verify`."""
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri
 from omnigraph.cli.call import Call
@@ -30,7 +30,19 @@ def _run(call: Call) -> int:
     return 0 if report.is_whole or report.quarantined else 1
 
 
-def verified(call: Call, *, deep: bool, quarantine: bool, branch: str | None = None) -> Any:  # noqa: ANN401  (heavy)
+class _Report(Protocol):
+    """What a verification tells; what makes it is imported only when it runs."""
+
+    @property
+    def is_whole(self) -> bool: ...
+
+    @property
+    def quarantined(self) -> Sequence[str]: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def verified(call: Call, *, deep: bool, quarantine: bool, branch: str | None = None) -> _Report:
     """Look at a graph, also at one that is too damaged to be opened."""
     from omnigraph.api.open import verify  # noqa: PLC0415  (heavy: only when it runs)
 

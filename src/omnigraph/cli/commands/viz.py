@@ -1,8 +1,9 @@
 """`omnigraph viz …`."""
 
 from argparse import ArgumentParser
+from collections.abc import Sized
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from omnigraph.cli.arguments import (
     add_branch,
@@ -93,7 +94,19 @@ def _history(call: Call) -> int:
         return _written(call, drawn(graph, limit=call.args.limit))
 
 
-def _written(call: Call, drawing: Any) -> int:  # noqa: ANN401  (imported only where something is drawn)
+class _Drawing(Protocol):
+    """What every drawing has; what draws is imported only where something is drawn."""
+
+    @property
+    def nodes(self) -> Sized: ...
+
+    @property
+    def links(self) -> Sized: ...
+
+    def page(self) -> str: ...
+
+
+def _written(call: Call, drawing: _Drawing) -> int:
     path = Path(call.args.out)
     with whole_file(path, "the page") as file:
         file.write(drawing.page().encode())

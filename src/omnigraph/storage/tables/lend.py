@@ -7,6 +7,8 @@ from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.handles import plain_uri
 from omnigraph.storage.tables.table import Table
 
+__all__ = ["LanceDataset", "lend"]
+
 
 def lend(table: Table) -> LanceDataset:
     """A version as a Lance dataset, opened apart from the graph's own handles.
