@@ -107,6 +107,9 @@ def read_spec(document: Any, *, where: str) -> EmbedSpec:  # noqa: ANN401  (what
         ) from None
     if not isinstance(dimension, int) or isinstance(dimension, bool) or dimension < 1:
         raise InvalidRequestError(f"the dimension in {where} must be a whole number above zero, not {dimension!r}")
+    spelled = [name for name, each in document["types"].items() if isinstance(each["fields"], str)]
+    if spelled:
+        raise InvalidRequestError(f"the fields of the type '{spelled[0]}' in {where} must be a list, like [\"title\"]")
     empty = [name for name, each in types.items() if not each.fields]
     if empty:
         raise InvalidRequestError(f"the type '{empty[0]}' in {where} names no fields")

@@ -35,7 +35,18 @@ class Patience:
 
 
 class _Passing(Exception):  # noqa: N818  (never leaves this module)
-    """An attempt failed in a way that another may not."""
+    """An attempt failed in a way that another may not; not before `wait_s`, if the provider says so."""
+
+    def __init__(self, why: str, wait_s: float = 0.0) -> None:
+        super().__init__(why)
+        self.wait_s = wait_s
+
+
+class _StayingHere(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the key is for the place it was given for, and for no other."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Whatever it is, it is told as the answer."""
 
 
 def post(
@@ -65,7 +76,9 @@ def post(
             return _once(url, headers, body, timeout_s=min(patience.timeout_s, left), source=source)
         except _Passing as failed:
             last = str(failed)
-        wait = patience.backoff_s * 2**attempt
+            wait = max(patience.backoff_s * 2**attempt, failed.wait_s)
+            if failed.wait_s and clock.monotonic() + failed.wait_s >= ends:
+                break  # whoever comes back too early is told the same again
         if attempt + 1 < patience.attempts and clock.monotonic() + wait < ends:
             clock.sleep(wait)
     raise UnavailableError(
@@ -82,13 +95,18 @@ def _once(url: str, headers: Mapping[str, str], body: Mapping[str, Any], *, time
         method="POST",
     )
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+        # Through a proxy, if the environment names one by now.
+        with urllib.request.build_opener(_StayingHere).open(request, timeout=timeout_s) as answer:
             text = answer.read(_ANSWER_BYTES_MAX + 1)
+            if answer.length and len(text) <= _ANSWER_BYTES_MAX:
+                raise _Passing(f"it broke off, {answer.length} bytes before the end of its answer")
     except urllib.error.HTTPError as refused:
         with refused:
             said = refused.read(_SHOWN_MAX).decode("utf-8", "replace").strip()
         if refused.code in _TRY_AGAIN:
-            raise _Passing(f"status {refused.code}") from None
+            wait_s = _seconds(refused.headers.get("Retry-After"))
+            later = f", and asks for {wait_s:g} s" if wait_s else ""
+            raise _Passing(f"status {refused.code}{later}", wait_s) from None
         raise InvalidRequestError(
             f"{source} refused the request with status {refused.code}: {said}", code="embedding_refused"
         ) from None
@@ -105,6 +123,11 @@ def _once(url: str, headers: Mapping[str, str], body: Mapping[str, Any], *, time
         return json.loads(text)
     except ValueError:
         raise UnavailableError(f"{source} answered with something that is not JSON", code="embedding_failed") from None
+
+
+def _seconds(text: str | None) -> float:
+    """What a `Retry-After` asks for; nothing where it names a date, or something else."""
+    return float(text) if text is not None and text.isascii() and text.isdigit() else 0.0
 
 
 def taken(answer: Any, *path: str | int, source: str) -> list[float]:  # noqa: ANN401  (whatever JSON says)

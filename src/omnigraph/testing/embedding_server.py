@@ -11,6 +11,8 @@ from typing import Any
 from omnigraph.embedding.mock import MockProvider
 from omnigraph.embedding.provider import Purpose
 
+_OK = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -27,11 +29,17 @@ class Misbehaviour:
 
     Attributes:
         statuses: a status with an empty document, for each of the next requests.
+        retry_after: what answers with such a status carry as `Retry-After`; nothing where it is empty.
+        location: what they carry as `Location`; likewise.
+        cut: how many of the requests after those get half of an answer, and the connection closed.
         bodies: a body as it is, for each of the requests after those.
         silent: how many requests after those get no answer for as long as the server lives.
     """
 
     statuses: list[int] = field(default_factory=list)
+    retry_after: str = ""
+    location: str = ""
+    cut: int = 0
     bodies: list[bytes] = field(default_factory=list)
     silent: int = 0
 
@@ -83,7 +91,15 @@ def embedding_server() -> Iterator[EmbeddingServer]:
             )
             self.send_response(status)
             self.send_header("Content-Length", str(len(answer)))
+            told = {"Retry-After": server.next.retry_after, "Location": server.next.location}
+            for name, value in told.items():
+                if status != _OK and value:
+                    self.send_header(name, value)
             self.end_headers()
+            if status == _OK and server.next.cut:
+                server.next.cut -= 1
+                self.close_connection = True
+                answer = answer[: len(answer) // 2]
             self.wfile.write(answer)
 
         def log_message(self, *_: object) -> None:

@@ -165,3 +165,81 @@ def test_the_local_model_refuses_another_dimension() -> None:
         InvalidRequestError, match=r"makes 384 dimensions, and the property has 8; declare it as Vector"
     ):
         chosen({"OMNIGRAPH_EMBED_PROVIDER": "local"}).embed("x", 8, Purpose.QUERY)
+
+
+# --- what happens on the way ------------------------------------------------------------------------------------------
+
+
+def waiting(server: EmbeddingServer, **more: str) -> tuple[Provider, ManualClock]:
+    clock = ManualClock()
+    settings = {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OMNIGRAPH_EMBED_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
+    return chosen(settings | more, clock=clock), clock
+
+
+def test_a_service_that_says_when_to_come_back_is_asked_again_then(server: EmbeddingServer) -> None:
+    server.next.statuses, server.next.retry_after = [429, 429], "7"
+    service, clock = waiting(server)
+    assert len(service.embed("hello", 4, Purpose.QUERY)) == 4
+    assert (len(server.asked), clock.monotonic()) == (3, 14.0)
+
+
+def test_a_service_that_wants_to_be_left_alone_for_longer_than_there_is_time_is_given_up_at_once(
+    server: EmbeddingServer,
+) -> None:
+    server.next.statuses, server.next.retry_after = [429] * 9, "3600"
+    service, clock = waiting(server)
+    with pytest.raises(UnavailableError, match="does not answer: status 429, and asks for 3600 s"):
+        service.embed("hello", 4, Purpose.QUERY)
+    assert (len(server.asked), clock.monotonic()) == (1, 0.0)
+
+
+@pytest.mark.parametrize("said", ["soon", "-1", "Wed, 21 Oct 2026 07:28:00 GMT", "1.5", ""])
+def test_a_time_to_come_back_that_is_no_number_of_seconds_is_passed_over(server: EmbeddingServer, said: str) -> None:
+    server.next.statuses, server.next.retry_after = [503], said
+    service, clock = waiting(server, OMNIGRAPH_EMBED_RETRY_BACKOFF_MS="250")
+    service.embed("hello", 4, Purpose.QUERY)
+    assert clock.monotonic() == 0.25
+
+
+def test_an_answer_that_is_cut_off_is_asked_for_again(server: EmbeddingServer) -> None:
+    server.next.cut = 2
+    service, _ = waiting(server)
+    assert np.allclose(service.embed("hello", 4, Purpose.QUERY), MockProvider().embed("hello", 4, Purpose.QUERY))
+    assert len(server.asked) == 3
+    server.next.cut = 9
+    with pytest.raises(UnavailableError, match="does not answer: it broke off"):
+        service.embed("hello", 4, Purpose.QUERY)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_the_key_goes_nowhere_else(server: EmbeddingServer, status: int) -> None:
+    with embedding_server() as other:
+        server.next.statuses, server.next.location = [status], f"{other.url}/embeddings"
+        with pytest.raises(InvalidRequestError, match=f"refused the request with status {status}"):
+            provider("openai", server).embed("hello", 4, Purpose.QUERY)
+        assert other.asked == []
+
+
+def test_a_proxy_that_the_environment_names_is_used(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "no_proxy", "NO_PROXY", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", server.url)
+    settings = {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OPENAI_API_KEY": KEY}
+    away = settings | {"OMNIGRAPH_EMBED_BASE_URL": "http://embeddings.invalid/v1"}
+
+    assert len(chosen(away, clock=ManualClock()).embed("hello", 4, Purpose.QUERY)) == 4
+
+    assert [asked.path for asked in server.asked] == ["http://embeddings.invalid/v1/embeddings"]
+    with embedding_server() as near:
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        provider("openai", near).embed("hello", 4, Purpose.QUERY)
+        assert [asked.path for asked in near.asked] == ["/embeddings"]
+    assert len(server.asked) == 1
+
+
+def test_many_and_long_texts_are_sent_one_by_one(server: EmbeddingServer) -> None:
+    service = provider("openai", server)
+    texts = ["a" * 1_000_000, "", "😀" * 1_000, "line\nbreak\u0000"]
+    for text in texts:
+        assert len(service.embed(text, 8, Purpose.DOCUMENT)) == 8
+    assert [asked.body["input"] for asked in server.asked] == [[text] for text in texts]
