@@ -7,7 +7,6 @@ The head is put last: without it, or where a file has not the size and digest th
 Whatever goes wrong here, adjacency is made from the edges instead.
 """
 
-import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +20,11 @@ from omnigraph.execution.arrays import NONE, Ordinals, Positions
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.csr import Csr, Triples
 from omnigraph.execution.numbering import Numbering
-from omnigraph.storage.derived import adjacency_folder, adjacency_of
+from omnigraph.storage.derived import adjacency_folder, adjacency_of, sealed, unsealed
 from omnigraph.storage.object_store import ObjectStore, StoreError
 from omnigraph.storage.tables.effect import FragmentKey
 
-_FORMAT = 1
+_FORMAT = 2
 _HEAD = "head.json"
 _HEADS_TRIED_MAX = 2
 _START, _ORDINAL = np.dtype("<i8"), np.dtype("<i4")
@@ -215,8 +214,8 @@ class AdjacencyFiles:
 
     def _head(self, folder: str) -> Head | None:
         try:
-            return _read_head(folder, json.loads(self._store.get(f"{folder}{_HEAD}")))
-        except (StoreError, ValueError, KeyError, TypeError, IndexError):
+            return _read_head(folder, unsealed(self._store.get(f"{folder}{_HEAD}")))
+        except (StoreError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             return None
 
     def _joined(self, head: Head, chunks: Sequence[Chunk]) -> Csr | None:
@@ -281,7 +280,7 @@ def _head_bytes(adjacency: Adjacency, outgoing: Sequence[Chunk], incoming: Seque
         "outgoing": files(outgoing),
         "incoming": files(incoming),
     }
-    return json.dumps(document, separators=(",", ":")).encode()
+    return sealed(document)
 
 
 def _read_head(folder: str, document: Any) -> Head | None:  # noqa: ANN401  (whatever the file holds)

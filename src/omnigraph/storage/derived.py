@@ -4,6 +4,11 @@ Nothing needs them for a right answer. They belong to a version, and go when it 
 whose version no kept commit names, and any other too.
 """
 
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
 from omnigraph.storage import paths
 
 DERIVED = "__derived/"
@@ -52,3 +57,24 @@ def version_of(path: str) -> tuple[str, int] | None:
     if not table or not file or not (version.isascii() and version.isdigit()):
         return None
     return f"{_TABLES[folder]}{table}", int(version)
+
+
+def sealed(document: Mapping[str, Any]) -> bytes:
+    """A head of such files, with a digest of itself: one wrong digit in it would be a wrong answer."""
+    return _dumped({**document, "digest": zlib.crc32(_dumped(document))})
+
+
+def unsealed(body: bytes) -> dict[str, Any]:
+    """The document that was sealed.
+
+    Raises:
+        ValueError: it is not what was written; also `KeyError`, `TypeError` or `AttributeError`.
+    """
+    document: dict[str, Any] = json.loads(body)
+    if document.pop("digest") != zlib.crc32(_dumped(document)):
+        raise ValueError("not what was written")
+    return document
+
+
+def _dumped(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()

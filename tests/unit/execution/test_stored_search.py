@@ -16,7 +16,9 @@ from omnigraph import Graph, OpenOptions, limits
 from omnigraph.errors import LimitError
 from omnigraph.execution.arrays import Ordinals, Values
 from omnigraph.execution.columns import Columns
+from omnigraph.execution.search.word_files import WordFiles, to_bytes
 from omnigraph.storage.derived import version_of
+from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing.counting_store import CountingStore
 
@@ -294,13 +296,25 @@ def test_no_answer_depends_on_a_damaged_index_over_words(searched: Path, damage:
         expected = counts(graph)
     body = file.read_bytes()
     changed = body[:-9] + bytes([body[-9] ^ 1]) + body[-8:]
-    other = body.replace(b'"format":1', b'"format":9')
+    other = body.replace(b'"format":2', b'"format":9')
     file.write_bytes(
         {"cut": body[: len(body) // 2], "changed": changed, "emptied": b"", "of another format": other}[damage]
     )
 
     with omnigraph.open(searched, read_only=True) as graph:
         assert counts(graph) == expected
+
+
+def test_an_index_over_words_with_any_byte_changed_is_no_index(searched: Path) -> None:
+    [file] = files(searched)
+    body = file.read_bytes()
+    read = WordFiles(LocalStore(searched), read_only=True)._read
+    path = file.relative_to(searched).as_posix()
+    assert read(path) is not None
+    for place in [*range(min(2_000, len(body))), *range(2_000, len(body), 97)]:
+        file.write_bytes(body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :])
+        found = read(path)
+        assert found is None or to_bytes(found) == body, place
 
 
 def test_rows_that_came_changed_and_went_since_are_found_as_they_are(searched: Path) -> None:

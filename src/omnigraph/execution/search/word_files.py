@@ -6,7 +6,6 @@ The head says for which fragments the index was made, and what the arrays should
 whatever goes wrong here, the index is made from the texts instead.
 """
 
-import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,10 +21,10 @@ from omnigraph.execution.id_index import index_ids
 from omnigraph.execution.numbering import Numbering
 from omnigraph.execution.search.text_index import Part, TextIndex
 from omnigraph.model.commit import Pin
-from omnigraph.storage.derived import words_file, words_of
+from omnigraph.storage.derived import sealed, unsealed, words_file, words_of
 from omnigraph.storage.object_store import ObjectStore, StoreError
 
-_FORMAT = 1
+_FORMAT = 2
 _FILES_TRIED_MAX = 2
 _CODEC: Final = "zstd"
 _SIZE = struct.Struct("<Q")
@@ -124,7 +123,17 @@ class WordFiles:
     def _read(self, path: str) -> TextIndex | None:
         try:
             return from_bytes(self._store.get(path))
-        except (StoreError, OSError, MemoryError, ValueError, KeyError, TypeError, IndexError, struct.error):
+        except (
+            StoreError,
+            OSError,
+            MemoryError,
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+            AttributeError,
+            struct.error,
+        ):
             return None
 
 
@@ -148,10 +157,10 @@ def to_bytes(index: TextIndex) -> bytes:
         "size": index.size,
         "parts": [[part.first, part.size] for part in index.parts],
         "arrays": [len(each) for each in arrays],
-        "digest": zlib.crc32(body),
+        "body": zlib.crc32(body),
         "firsts": [[list(key), first] for key, first in index.firsts.items()],
     }
-    said = json.dumps(head, separators=(",", ":")).encode()
+    said = sealed(head)
     packed: bytes = pa.compress(body, codec=_CODEC, asbytes=True)
     return _SIZE.pack(len(said)) + said + packed
 
@@ -164,12 +173,12 @@ def from_bytes(file: bytes) -> TextIndex:
     """
     start = _SIZE.size
     size = _SIZE.unpack(file[:start])[0]
-    head: Mapping[str, Any] = json.loads(file[start : start + size])
+    head: Mapping[str, Any] = unsealed(file[start : start + size])
     if head["format"] != _FORMAT:
         raise ValueError("an index over words of another release")
     sizes: Sequence[int] = head["arrays"]
     body: bytes = pa.decompress(file[start + size :], decompressed_size=sum(sizes), codec=_CODEC, asbytes=True)
-    if zlib.crc32(body) != head["digest"]:
+    if zlib.crc32(body) != head["body"]:
         raise ValueError("a damaged index over words")
     arrays = _split(body, sizes)
     lengths = _numbers(next(arrays))
