@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.errors import GraphError
@@ -78,7 +79,12 @@ class _Line:
         for each, address in zip(written.gone_ids, written.gone.tolist(), strict=True):
             self.gone[address] = step
             self.ids.setdefault(each, []).append((step, None))
-        rows, addresses = written.rows, written.addresses.tolist()
+        if written.rows is not None:
+            self._came(step, written.rows, written.addresses.tolist())
+        self.steps[version] = step
+        self.changes += written.changes
+
+    def _came(self, step: int, rows: pa.Table, addresses: list[int]) -> None:
         ids = [str(each) for each in rows.column(ID).to_pylist()]
         for each, address in zip(ids, addresses, strict=True):
             self.ids.setdefault(each, []).append((step, address))
@@ -88,8 +94,6 @@ class _Line:
                 self.edges[edge.address] = (step, edge)
                 self.ends.setdefault((SRC, edge.src), []).append(edge.address)
                 self.ends.setdefault((DST, edge.dst), []).append(edge.address)
-        self.steps[version] = step
-        self.changes += len(ids) + len(written.gone_ids)
 
     def place(self, each: str, step: int) -> tuple[bool, int | None]:
         """Whether a row has come or gone up to a step, and where it lies then."""
@@ -157,7 +161,7 @@ class RowFinder:
             written = None if line is None or staged.pin.version in line.steps else staged.written()
             if line is None or written is None:
                 return
-            if line.changes + written.rows.num_rows + len(written.gone_ids) > limits.FINDER_CHANGES_MAX:
+            if line.changes + written.changes > limits.FINDER_CHANGES_MAX:
                 # Too much to keep beside this anchor: the new version is the next one.
                 lines.remove(line)
                 self._keep(table, _Line(staged.pin, {staged.pin.version: 0}))
@@ -213,8 +217,16 @@ class RowFinder:
         ordinals = np.concatenate([NO_ORDINALS, *(self._rows_with(anchor, column, node) for node in nodes)])
         if not len(ordinals):
             return []
-        texts = (map(str, self._taken(anchor, name, ordinals).to_pylist()) for name in (ID, *_ENDS))
-        return [FoundEdge(*each) for each in zip(*texts, anchor.numbering.addresses(ordinals).tolist(), strict=True)]
+        texts = {name: self._taken(anchor, name, ordinals).to_pylist() for name in (ID, *_ENDS) if name != column}
+        if len(nodes) == 1:
+            texts[column] = [*nodes] * len(ordinals)
+        else:
+            texts[column] = self._taken(anchor, column, ordinals).to_pylist()
+        places = anchor.numbering.addresses(ordinals).tolist()
+        return [
+            FoundEdge(str(edge), str(source), str(target), place)
+            for edge, source, target, place in zip(texts[ID], texts[SRC], texts[DST], places, strict=True)
+        ]
 
     def _taken(self, anchor: Columns, name: str, ordinals: Ordinals) -> Values:
         # As the ends are read whole, the ids are: looking them up costs more than all else of a small delete.

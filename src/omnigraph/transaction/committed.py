@@ -106,6 +106,20 @@ class CommittedRows:
             return [str(each) for each in found.column(ID).to_pylist()]
         return [edge.id for edge in self._edges(table, column, nodes)]
 
+    def edges_known(self, pin: Pin, ids: Sequence[str]) -> list[FoundEdge] | None:
+        """The edges with these ids, if all were found before.
+
+        Args:
+            pin (Pin): the version.
+            ids (Sequence[str]): their ids.
+
+        Returns:
+            list[FoundEdge] | None: None if one of them was not.
+        """
+        known = self._of(pin).edges
+        found = [edge for each in ids if (edge := known.get(each)) is not None]
+        return found if len(found) == len(ids) else None
+
     def places(self, table: Table, ids: Sequence[str]) -> tuple[Places | None, set[str]]:
         """Where rows lie that are to be replaced or deleted, as far as it is known or easily told.
 

@@ -10,7 +10,7 @@ rows are made, keys where ids are. Only rows the write touches are looked at, an
 the footprint: two writers that are each allowed alone, and not together, cannot both publish.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -21,14 +21,21 @@ import pyarrow.compute
 from omnigraph.errors import ConstraintError
 from omnigraph.model.schema import ID
 from omnigraph.transaction.constraint_rules.degrees import degree_breaches
-from omnigraph.transaction.constraint_rules.ends import end_breaches, note_ends, retained_breaches
+from omnigraph.transaction.constraint_rules.ends import (
+    end_breaches,
+    note_ends,
+    note_ends_of,
+    retained_breaches,
+)
 from omnigraph.transaction.constraint_rules.rules import Rules, TypeRules
 from omnigraph.transaction.constraint_rules.uniqueness import unique_breaches
 from omnigraph.transaction.constraint_rules.values import value_breaches
+from omnigraph.transaction.finding import FoundEdge
 from omnigraph.transaction.staging import Staging
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
+_NOTHING = pa.table({})
 
 
 class RuleKind(StrEnum):
@@ -87,20 +94,26 @@ def breaches(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = froze
     """
     touched = [each for key, each in rules.types.items() if key in staging.pending]
     for each in touched:
-        rows = staging.pending[each.type_key].rows
-        if rows.num_rows:
+        pending = staging.pending[each.type_key]
+        if pending.has_rows:
             for rule in each.values:
-                yield from _told(RuleKind.VALUE, each.type_key, value_breaches(rule, rows))
-    replaced = {each.type_key: _replaced(staging, each) for each in touched}
+                yield from _told(RuleKind.VALUE, each.type_key, value_breaches(rule, pending.rows))
+    known = {each.type_key: _known_edges(staging, each) for each in touched}
+    replaced = {each.type_key: _replaced(staging, each) for each in touched if known[each.type_key] is None}
     for each in touched:
         for distinct in each.distinct:
             shared = unique_breaches(staging, each.type_key, distinct, replaced[each.type_key])
             yield from _told(RuleKind.UNIQUE, each.type_key, shared)
     for each in touched:
+        pending, edges = staging.pending[each.type_key], known[each.type_key]
         # Whoever replaces everything is noted as that.
-        if not staging.pending[each.type_key].replaces:
-            for end in each.ends:
-                note_ends(staging, end, staging.pending[each.type_key].rows, replaced[each.type_key])
+        for end in each.ends if not pending.replaces else ():
+            if pending.has_rows:
+                note_ends(staging, end, pending.rows)
+            if edges is None:
+                note_ends(staging, end, replaced[each.type_key])
+            else:
+                note_ends_of(staging, end, edges)
     for error in end_breaches(staging, (end for each in touched for end in each.ends)):
         yield Breach(RuleKind.END, error.details["type_key"], error)
     removed = dict(_removed(staging, touched, rules, cascaded))
@@ -117,9 +130,14 @@ def _told(kind: RuleKind, type_key: str, errors: Iterator[ConstraintError]) -> I
     return (Breach(kind, type_key, error) for error in errors)
 
 
+def _known_edges(staging: Staging, rules: TypeRules) -> Sequence[FoundEdge] | None:
+    """The replaced edges of a type of which nothing but the ends is needed, if nobody has to look for them."""
+    return staging.replaced_edges(rules.type_key) if rules.ends and rules.needs_only_ends else None
+
+
 def _replaced(staging: Staging, rules: TypeRules) -> pa.Table:
     columns = rules.needs_replaced
-    return staging.replaced(rules.type_key, columns=columns) if columns else pa.table({})
+    return staging.replaced(rules.type_key, columns=columns) if columns else _NOTHING
 
 
 def _removed(

@@ -34,6 +34,11 @@ class Pending:
         return len(self._deleted) + (0 if self._put is None else self._put.num_rows)
 
     @property
+    def size(self) -> tuple[int, int]:
+        """How many rows are pending, and their bytes."""
+        return (self._put.num_rows, self._put.nbytes) if self._put is not None and self.has_rows else (0, 0)
+
+    @property
     def replaces(self) -> bool:
         """Whether the table's committed rows no longer count."""
         return self._replaces
@@ -116,6 +121,8 @@ class Pending:
         if self._replaces:
             return RowsToStage(upserts=self.rows, replaces=True)
         deleted = tuple(sorted(self._deleted))
+        if not self.has_rows:
+            return RowsToStage(deleted_ids=deleted, places=places)
         if not self._known_new:
             return RowsToStage(upserts=self.rows, deleted_ids=deleted, places=places)
         if len(self._known_new) == self.rows.num_rows:

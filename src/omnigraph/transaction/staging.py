@@ -19,7 +19,7 @@ from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.filtering import filter_rows
 from omnigraph.storage.tables.tables import RowsToStage, StagedTable, Table
 from omnigraph.transaction.committed import CommittedRows
-from omnigraph.transaction.finding import Finder
+from omnigraph.transaction.finding import Finder, FoundEdge
 from omnigraph.transaction.pending import ID, Pending
 from omnigraph.transaction.snapshot import Snapshot
 from omnigraph.transaction.tokens import tokens
@@ -175,6 +175,14 @@ class Staging:
             pending.note_absent(set(map(str, texts)).difference(map(str, found[ID].to_pylist())))
         return found
 
+    def replaced_edges(self, type_key: str) -> Sequence[FoundEdge] | None:
+        """The same of edges, where each of them was found before; None where somebody would have to look."""
+        pending = self._pending.get(type_key)
+        if pending is None or pending.replaces or type_key in self._added:
+            return None
+        ids = pending.maybe_in_base
+        return self._committed.edges_known(self._table(type_key).pin, ids) if isinstance(ids, list) else None
+
     def sight(self, type_key: str, places: Mapping[str, int], absent: Iterable[str]) -> None:
         """Be told where committed rows of a type lie, and which ids are not there, so that nobody looks for them."""
         self._committed.sight(self._table(type_key).pin, places, absent)
@@ -326,8 +334,8 @@ class Staging:
     @property
     def size(self) -> tuple[int, int]:
         """Rows and bytes pending."""
-        tables = [pending.rows for pending in self._pending.values()]
-        return sum(rows.num_rows for rows in tables), sum(rows.nbytes for rows in tables)
+        sizes = [pending.size for pending in self._pending.values()]
+        return sum(rows for rows, _ in sizes), sum(size for _, size in sizes)
 
     def footprint_of(self, type_key: str) -> TypeFootprint:
         """What was read and noted so far; the ids written are added once they are staged."""

@@ -14,7 +14,8 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,34 +45,54 @@ _PATH, _FIELDS, _COLUMNS, _MAJOR, _MINOR, _SIZE = 1, 2, 3, 4, 5, 6
 _FILE = 2
 
 
-class Vectors:
-    """The newest deletion vectors of fragments, in memory: the next deletion need not read what the last one wrote."""
+@dataclass(frozen=True, slots=True)
+class _Shortened:
+    """A fragment of which rows are deleted.
+
+    Attributes:
+        entry: as its manifest holds it.
+        fragment: the same, taken apart.
+        deleted: which rows; a bitmap of Lance's, which comes without types.
+    """
+
+    entry: bytes
+    fragment: Fragment
+    deleted: Any
+
+
+class _Memory:
+    """How fragments were left by the last deletion: the next one need not read what that has written."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], tuple[Vector, Any]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], _Shortened] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, folder: str, fragment: Fragment) -> Any:  # noqa: ANN401  (a bitmap of Lance's, which has no types)
-        """Which rows of a fragment are deleted."""
-        vector = fragment.vector
-        if vector is None:
-            return _BITMAP()
+    def of(self, folder: str, base: Manifest, number: int) -> _Shortened | None:
+        """A fragment of a version; None where it is not there, or more is known of it than here is."""
+        entry = base.fragments.get(number)
+        if entry is None:
+            return None
         with self._lock:
-            known = self._kept.get((folder, fragment.number))
-        return known[1] if known is not None and known[0] == vector else _read(folder, fragment.number, vector)
+            known = self._kept.get((folder, number))
+        if known is not None and known.entry == entry:
+            return known
+        fragment = base.fragment(number)
+        if fragment is None:
+            return None
+        deleted = _BITMAP() if fragment.vector is None else _read(folder, number, fragment.vector)
+        return _Shortened(entry, fragment, deleted)
 
-    def keep(self, folder: str, fragment: Fragment, deleted: Any) -> None:  # noqa: ANN401  (as above)
-        """Remember a vector that was just written."""
-        if fragment.vector is None:
-            return
+    def keep(self, folder: str, made: Manifest, fragment: Fragment, deleted: Any) -> None:  # noqa: ANN401  (see above)
+        """Remember a fragment of a version that was just made."""
+        key = (folder, fragment.number)
         with self._lock:
-            self._kept[folder, fragment.number] = (fragment.vector, deleted)
-            self._kept.move_to_end((folder, fragment.number))
+            self._kept[key] = _Shortened(made.fragments[fragment.number], fragment, deleted)
+            self._kept.move_to_end(key)
             while len(self._kept) > limits.VECTORS_KEPT_MAX:
                 self._kept.popitem(last=False)
 
 
-_VECTORS = Vectors()
+_MEMORY = _Memory()
 
 
 def small_version(
@@ -98,11 +119,12 @@ def small_version(
     shortened = _shortened(base, folder, removed)
     if shortened is None:
         return None
-    for fragment, deleted in shortened:
-        assert fragment.vector is not None
-        _write(f"{folder}/{fragment.vector.file(fragment.number)}", deleted.__reduce__()[1][0])
-        _VECTORS.keep(folder, fragment, deleted)
-    updated = {fragment.number: fragment.message() for fragment, _ in shortened}
+    files = set()
+    for fragment, vector, deleted in shortened:
+        file = vector.file(fragment.number)
+        _write(f"{folder}/{file}", deleted.__reduce__()[1][0])
+        files.add(file)
+    updated = {fragment.number: fragment.message() for fragment, _, _ in shortened}
     made = base.changed(_random() | _DETACHED, updated, fresh)
     transaction = _transaction(base.version, list(updated.values()), None if fresh is None else fresh.message())
     _write(f"{folder}/{manifest_file(made.version)}", made.file(_CLOCK.now_us(), transaction))
@@ -111,7 +133,9 @@ def small_version(
         data_bytes=handle.data_bytes + bytes_of(added),
         rows=handle.rows + sum(fragment.num_rows for fragment in added) - len(removed),
     )
-    return successor, {each.vector.file(each.number) for each, _ in shortened if each.vector is not None}
+    for fragment, _, deleted in shortened:
+        _MEMORY.keep(folder, made, fragment, deleted)
+    return successor, files
 
 
 def _manifest(handle: Handle) -> Manifest | None:
@@ -123,20 +147,30 @@ def _manifest(handle: Handle) -> Manifest | None:
     return None if found is NOT_FOR_US or len(found.fragments) > limits.SMALL_VERSION_FRAGMENTS_MAX else found
 
 
-def _shortened(base: Manifest, folder: str, removed: Addresses) -> list[tuple[Fragment, Any]] | None:
+def _shortened(base: Manifest, folder: str, removed: Addresses) -> list[tuple[Fragment, Vector, Any]] | None:
     """Fragments without some of their rows, each with its new vector; None where that is not for us to make."""
     found = []
-    for number_, offsets in by_fragment(removed):
-        fragment = base.fragment(number_)
-        if fragment is None or int(offsets[-1]) >= fragment.rows:
+    for number_, offsets in _by_fragment(removed).items():
+        known = _MEMORY.of(folder, base, number_)
+        if known is None or offsets[-1] >= known.fragment.rows:
             return None
-        before = _VECTORS.of(folder, fragment)
-        after = before | _BITMAP(offsets.tolist())
+        fragment, before = known.fragment, known.deleted
+        after = before | _BITMAP(offsets)
         # As long as both exactly when they are disjoint. A fragment without rows leaves the version: Lance knows how.
         if len(after) != len(before) + len(offsets) or len(after) >= fragment.rows:
             return None
         vector = Vector(base.version, _random(), len(after), is_bitmap=True)
-        found.append((replace(fragment, vector=vector), after))
+        found.append((Fragment(number_, fragment.files, fragment.rows, vector), vector, after))
+    return found
+
+
+def _by_fragment(removed: Addresses) -> dict[int, list[int]]:
+    """The offsets in each fragment, ascending."""
+    if len(removed) > limits.GROUPED_ONE_BY_ONE_MAX:
+        return {number_: offsets.tolist() for number_, offsets in by_fragment(removed)}
+    found: dict[int, list[int]] = {}
+    for address in sorted(removed.tolist()):
+        found.setdefault(address >> 32, []).append(address & 0xFFFF_FFFF)
     return found
 
 
@@ -155,14 +189,19 @@ def _message_of(added: FragmentMetadata) -> Fragment | None:
 
 
 def _file_message(file: DataFile) -> bytes:
+    shape = _shape(tuple(file.fields), tuple(file.column_indices), file.file_major_version, file.file_minor_version)
+    return within(_PATH, name_of(file).encode()) + shape + number(_SIZE, file.file_size_bytes or 0)
+
+
+@lru_cache(limits.OPEN_TABLES_MAX)
+def _shape(fields: tuple[int, ...], columns: tuple[int, ...], major: int, minor: int) -> bytes:
+    """What all files of a table with the same columns have in common."""
     return b"".join(
         (
-            within(_PATH, name_of(file).encode()),
-            within(_FIELDS, b"".join(map(varint, file.fields))),
-            within(_COLUMNS, b"".join(map(varint, file.column_indices))),
-            number(_MAJOR, file.file_major_version),
-            number(_MINOR, file.file_minor_version),
-            number(_SIZE, file.file_size_bytes or 0),
+            within(_FIELDS, b"".join(map(varint, fields))),
+            within(_COLUMNS, b"".join(map(varint, columns))),
+            number(_MAJOR, major),
+            number(_MINOR, minor),
         )
     )
 

@@ -42,18 +42,18 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
         InternalError: an id occurs twice, or rows do not fit the table.
     """
     upserts, appends = _conform(rows.upserts, handle), _conform(rows.appends, handle)
-    content = _together(upserts, appends) or handle.schema.empty_table()
+    content = _together(upserts, appends)
     _check_ids_are_distinct(handle, content, rows.deleted_ids)
     if rows.replaces:
         if rows.deleted_ids:
             raise InternalError(f"table {handle.table}: a write that replaces everything names rows to delete")
-        return _replace(base, handle, content)
+        return _replace(base, handle, handle.schema.empty_table() if content is None else content)
     upserted = () if upserts is None else as_ids(upserts.column(ID))
     there, addresses = _places(base, handle, (*upserted, *rows.deleted_ids), rows.places)
     if not there:
-        return _append(base, handle, content) if len(content) else unchanged(base, handle)
+        return unchanged(base, handle) if content is None else _append(base, handle, content)
     with mapped(handle.table, handle.version):
-        added = _written(handle, content)
+        added = () if content is None else _written(handle, content)
         made, files = _changed(handle, added, addresses)
     is_there = frozenset(there)
     appended = () if appends is None else as_ids(appends.column(ID))
@@ -65,7 +65,9 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
         updated_ids=tuple(each for each in upserted if each in is_there),
         deleted_ids=tuple(each for each in rows.deleted_ids if each in is_there),
         written=_telling(
-            partial(_known, handle, made, added, content, gone_ids=there, gone=addresses), len(content), len(there)
+            partial(_known, handle, made, added, content, gone_ids=there, gone=addresses),
+            0 if content is None else len(content),
+            len(there),
         ),
     )
     return Staging(staged, made, Effect(added, addresses))
@@ -211,7 +213,7 @@ def _known(
     base: Handle,
     made: Handle,
     added: Sequence[FragmentMetadata],
-    content: pa.Table,
+    content: pa.Table | None,
     *,
     gone_ids: tuple[str, ...] = (),
     gone: Addresses = NO_ADDRESSES,
@@ -219,18 +221,17 @@ def _known(
     """What a small write did, with the places of its rows in the version made; None where they are not certain."""
     if len(added) > 1:
         return None
-    addresses = NO_ADDRESSES
-    if added:
-        if made.manifest is not None:
-            return Written(
-                content, at(made.manifest.greatest, np.arange(len(content), dtype=np.uint64)), gone_ids, gone
-            )
+    if not added or content is None:
+        return Written(None, NO_ADDRESSES, gone_ids, gone)
+    if made.manifest is not None:
+        number = made.manifest.greatest
+    else:
         new = list(made.dataset.fragment_ids().difference(base.dataset.fragment_ids()))
         found = made.dataset.get_fragment(new[0]) if len(new) == 1 else None
         if found is None or key_of(found.metadata) != key_of(added[0]):
             return None
-        addresses = at(new[0], np.arange(len(content), dtype=np.uint64))
-    return Written(content, addresses, gone_ids, gone)
+        number = new[0]
+    return Written(content, at(number, np.arange(len(content), dtype=np.uint64)), gone_ids, gone)
 
 
 def _together(*parts: pa.Table | None) -> pa.Table | None:
@@ -260,7 +261,11 @@ def _conform(rows: pa.Table | None, handle: Handle) -> pa.Table | None:
         raise InternalError(f"table {handle.table}: rows do not fit: {error}") from error
 
 
-def _check_ids_are_distinct(handle: Handle, content: pa.Table, deleted: Sequence[str]) -> None:
+def _check_ids_are_distinct(handle: Handle, content: pa.Table | None, deleted: Sequence[str]) -> None:
+    if content is None:
+        if len(set(deleted)) != len(deleted):
+            raise InternalError(f"table {handle.table}: an id occurs twice in one write")
+        return
     ids = content.column(ID)
     if ids.null_count:
         raise InternalError(f"table {handle.table}: a row has no id")

@@ -46,16 +46,21 @@ class Written:
     """What a small write has done to the rows of a table, so that who keeps track of them need not read it back.
 
     Attributes:
-        rows: the rows written, whole.
+        rows: the rows written, whole; None where it has only deleted.
         addresses: where each of them lies in the new version.
         gone_ids: the ids whose old row is gone, replaced or deleted.
         gone: where these lay in the base.
     """
 
-    rows: pa.Table
+    rows: pa.Table | None
     addresses: Addresses
     gone_ids: tuple[str, ...] = ()
     gone: Addresses = field(default_factory=lambda: NO_ADDRESSES)
+
+    @property
+    def changes(self) -> int:
+        """How many rows came and went."""
+        return len(self.addresses) + len(self.gone_ids)
 
 
 @dataclass(frozen=True, slots=True)

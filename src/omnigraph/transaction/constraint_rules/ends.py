@@ -10,6 +10,7 @@ from omnigraph.errors import ConstraintError
 from omnigraph.model.footprint import TokenKind
 from omnigraph.model.schema import ID, SRC
 from omnigraph.transaction.constraint_rules.rules import EndsAt
+from omnigraph.transaction.finding import FoundEdge
 from omnigraph.transaction.staging import Staging
 
 # The stubs know what a kernel takes only where the Arrow type is known.
@@ -95,13 +96,17 @@ def edge_ids_at(staging: Staging, end: EndsAt, node_ids: Sequence[str]) -> list[
     return staging.edges_at(end.type_key, end.column, node_ids)
 
 
-def note_ends(staging: Staging, end: EndsAt, *rows: pa.Table) -> None:
+def note_ends(staging: Staging, end: EndsAt, rows: pa.Table) -> None:
     """Note that the edges of the nodes at one end of these rows change."""
-    kind = _LEAVING.get(end.column, TokenKind.TO)
-    for some in rows:
-        if not some.num_rows:
-            continue
-        staging.write_tokens(end.type_key, kind, _ids(some, end.column))
+    if rows.num_rows:
+        staging.write_tokens(end.type_key, _LEAVING.get(end.column, TokenKind.TO), _ids(rows, end.column))
+
+
+def note_ends_of(staging: Staging, end: EndsAt, edges: Sequence[FoundEdge]) -> None:
+    """The same of edges that were found and not read."""
+    nodes = {edge.src if end.column == SRC else edge.dst for edge in edges}
+    if nodes:
+        staging.write_tokens(end.type_key, _LEAVING.get(end.column, TokenKind.TO), nodes)
 
 
 def _ids(rows: pa.Table, column: str) -> list[str]:

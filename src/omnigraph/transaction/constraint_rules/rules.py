@@ -171,6 +171,11 @@ class TypeRules:
         tuples = (column for rule in self.distinct for column in rule.columns)
         return tuple(dict.fromkeys((*(end.column for end in self.ends), *tuples)))
 
+    @property
+    def needs_only_ends(self) -> bool:
+        """Whether these are the ends of edges and nothing else."""
+        return not self.distinct and self.degree is None
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
