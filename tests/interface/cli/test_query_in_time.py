@@ -41,14 +41,19 @@ def test_an_export_and_a_diff_begin_at_a_number_or_a_time(run: Run, library: str
 
 
 @pytest.mark.parametrize(
-    "where",
+    ("where", "code", "told"),
     [
-        ("--at", "1999-01-01"),
-        ("--tag", "nobody"),
-        ("--tag", "a", "--snapshot", "b"),
-        ("--number", "99"),
-        ("--number", "1", "--at", "2999-01-01"),
+        (("--at", "1999-01-01"), 1, "1999-01-01"),
+        (("--tag", "nobody"), 1, "tag 'nobody' not found"),
+        (("--tag", "a", "--snapshot", "b"), 2, "not allowed with argument"),
+        (("--number", "99"), 1, "99"),
+        (("--number", "1", "--at", "2999-01-01"), 1, "number"),
     ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )
-def test_a_state_that_is_not_there_is_refused(run: Run, library: str, where: tuple[str, ...]) -> None:
-    assert run("query", "--store", library, "-e", AUTHORS, *where).code != 0
+def test_a_state_that_is_not_there_is_refused(
+    run: Run, library: str, where: tuple[str, ...], code: int, told: str
+) -> None:
+    ended = run("query", "--store", library, "-e", AUTHORS, *where)
+    assert (ended.code, ended.out) == (code, "")
+    assert told in ended.err

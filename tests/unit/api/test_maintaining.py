@@ -130,8 +130,11 @@ def test_passes_begin_at_even_intervals_until_told_to_stop(graph: Graph, clock: 
 
 
 def test_a_graph_that_is_closed_is_maintained_no_more(graph: Graph) -> None:
+    passes = 0
     for _ in graph.maintain(1.0):
+        passes += 1
         graph.close()
+    assert passes == 1
 
 
 def test_a_graph_opened_for_reading_is_not_maintained() -> None:

@@ -265,6 +265,7 @@ def test_steps_inside_steps_are_all_reached() -> None:
         if any(each.name in ("steps", "branches") for each in fields(kind))
     ]
     scan = steps.Scan("p", "Person")
+    assert len(holders) > 1
     for kind in holders:
         values: dict[str, object] = {each.name: () for each in fields(kind)}
         values |= {"steps": (scan,)} if "steps" in values else {"branches": ((scan,),)}

@@ -81,7 +81,9 @@ def test_deleting_every_file_a_version_does_not_name_leaves_it_whole(root: Path,
 
 
 def test_every_file_a_version_names_is_there_and_is_under_its_table(root: Path, tables: Tables, rich: Pin) -> None:
-    for name in tables.files(rich):
+    names = tables.files(rich)
+    assert {Path(name).parent.name for name in names if not name.endswith("/")} >= {"_versions", "data", "_deletions"}
+    for name in names:
         assert name.startswith(f"{TABLE}/")
         assert (root / name).is_dir() if name.endswith("/") else (root / name).is_file()
 
