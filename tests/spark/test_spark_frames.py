@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet
@@ -121,6 +122,33 @@ def test_what_cannot_be_written_is_told_before_anything_runs(spark: SparkSession
         graph.spark.stream(frame, stream_id="s", checkpoint="x", types="Person")
     with pytest.raises(InvalidRequestError, match="which type"):
         graph.spark.stream(frame, stream_id="s", checkpoint="x")
+    with pytest.raises(InvalidRequestError, match="unknown mode 'mrege'"):
+        graph.spark.write({"Person": frame}, mode="mrege")
+
+
+def test_streams_that_make_no_sense_are_told_before_they_start(
+    spark: SparkSession, graph: Graph, tmp_path: Path
+) -> None:
+    rows = spark.readStream.format("rate").load()
+    stream = partial(graph.spark.stream, stream_id="s", checkpoint=tmp_path / "checkpoint")
+    for start, told in (
+        (partial(stream, rows, types="Persn"), "unknown type 'Persn'; did you mean `Person`"),
+        (partial(stream, rows, types="Person", mode="mrege"), "unknown mode 'mrege'; one of append, merge, overwrite"),
+        (partial(stream, rows, types="Person", files_per_batch=2), "files are counted in a folder only"),
+        (partial(stream, rows, types="Person", every="1 second", available_now=True), "leave one of both out"),
+        (partial(stream, rows, types="Person", every="now and then"), "the stream 's' cannot start: .*now and then"),
+        (partial(stream, rows, types="Person", stream_id=""), "a stream needs an id"),
+        (partial(stream, [1], types="Person"), "the rows are no stream"),
+        (partial(stream, tmp_path, types="Person"), "name their types themselves: leave out the type"),
+        (partial(stream, tmp_path, files_per_batch=0), "a batch takes one file or more, not 0"),
+    ):
+        with pytest.raises(InvalidRequestError, match=told):
+            start()
+    with pytest.raises(NotFoundError, match=r"the folder .*nowhere cannot be read: .*make it first"):
+        stream(tmp_path / "nowhere")
+    with pytest.raises(NotFoundError, match="branch 'nowhere'"):
+        stream(tmp_path, branch="nowhere")
+    assert not spark.streams.active
 
 
 @pytest.mark.s3
@@ -242,6 +270,23 @@ def test_answers_of_algorithms_become_properties_in_one_commit(spark: SparkSessi
         fresh.k_core().write_back("shoe")
     with pytest.raises(InvalidRequestError, match="no edge type 'Nobody'"):
         graph.spark.analytics(edges=["Nobody"])
+    before = commits(graph)
+    for ask, told in (
+        (partial(graph.spark.analytics, edges="Know"), "there is no edge type 'Know'; did you mean `Knows`"),
+        (partial(graph.spark.analytics, edges=[]), "there are no edges to count"),
+        (partial(fresh.pagerank, damping=1.5), "damping is a number from 0 to 1, and 1.5 is not"),
+        (partial(fresh.pagerank, tolerance=-1), "tolerance is a number of 0 or more, and -1 is not"),
+        (partial(fresh.label_propagation, rounds_max=-1), "rounds_max is a whole number of 0 or more, and -1 is not"),
+        (partial(fresh.shortest_paths, [("Persn", "a")]), "no nodes of type 'Persn'; did you mean `Person`"),
+        (partial(fresh.shortest_paths, [("Person", "a")], weight="since"), "have no number 'since'"),
+        (partial(fresh.degrees().write_back, "friends"), "the answers have no column 'value'; there is `degree`"),
+        (partial(fresh.degrees().write_back, {"degree": "group"}), "group of Person is String?: write it into a prop"),
+        (partial(fresh.degrees().write_back, {"degree": "name"}), "name is the key of Person"),
+        (partial(fresh.degrees().write_back, {}), "say into which property the answers go"),
+    ):
+        with pytest.raises(InvalidRequestError, match=told.replace("?:", "[?]:")):
+            ask()
+    assert commits(graph) == before
 
 
 def test_an_export_to_many_files_is_the_one_stream_in_pieces(spark: SparkSession, graph: Graph, tmp_path: Path) -> None:
@@ -263,6 +308,11 @@ def test_an_export_to_many_files_is_the_one_stream_in_pieces(spark: SparkSession
     assert pyarrow.parquet.read_table(tables.files[0]).column("big").to_pylist() == [2**64 - 1, None]
     with pytest.raises(InvalidRequestError, match="graphml is one file"):
         graph.export(tmp_path / "more", format="graphml", files=2)
+    with pytest.raises(InvalidRequestError, match="one file or more of each type, not 0"):
+        graph.export(tmp_path / "more", files=0)
+    with pytest.raises(InvalidRequestError, match="s3://bucket/out is neither: export to a file, and copy that"):
+        graph.export("s3://bucket/out", files=2)
+    assert not (tmp_path / "more").exists()
 
 
 # -- streams --------------------------------------------------------------------------------------------------------

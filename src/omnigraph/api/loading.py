@@ -69,7 +69,7 @@ class LoadOptions:
 
 def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions) -> LoadResult:
     """Load files as one commit, or leave no trace; see `Graph.load`."""
-    mode = _mode(options.mode)
+    mode = mode_named(options.mode)
     _refuse_what_says_nothing(options)
     branch = paths.branch_name(options.branch)
     if not options.dry_run:
@@ -191,7 +191,12 @@ def _wrong(message: str) -> InvalidRequestError:
     return InvalidRequestError(message, code=OPTION)
 
 
-def _mode(mode: Mode | str) -> Mode:
+def mode_named(mode: Mode | str) -> Mode:
+    """The mode of a name.
+
+    Raises:
+        InvalidRequestError: there is none of this name (`load_option`).
+    """
     try:
         return Mode(mode)
     except ValueError:
@@ -240,7 +245,7 @@ def _result(
     return LoadResult(
         uri=parts.store.uri,
         branch=paths.branch_name(options.branch),
-        mode=_mode(options.mode).value,
+        mode=mode_named(options.mode).value,
         nodes=_of_kind(loaded.counts, "node"),
         edges=_of_kind(loaded.counts, "edge"),
         commit=None if entry is None else entry.commit,

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from omnigraph.api.loading import LoadOptions, load
+from omnigraph.api.loading import LoadOptions, load, mode_named
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.receipts import LoadResult
 from omnigraph.api.schemas import Schemas
@@ -195,6 +195,7 @@ class GraphSpark:
             PreconditionError: the head is not `if_commit`.
         """
         self._parts.refuse_read_only()
+        mode = mode_named(mode)
         schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
         said = WriteOptions(
             actor=actor,
@@ -266,9 +267,17 @@ class GraphSpark:
             by_type = types(batch) if callable(types) else {str(types): batch}
             self.write(by_type, mode=mode, branch=branch, actor=actor, idempotency_key=key)
 
+        mode = mode_named(mode)
+        schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
         from_folder = isinstance(rows, str | Path)
         if not from_folder and types is None:
             raise InvalidRequestError("say of which type the rows of the stream are")
+        if isinstance(types, str):
+            frames.chosen_types(schema, [types])
+        if from_folder and types is not None:
+            raise InvalidRequestError("the lines of a folder's files name their types themselves: leave out the type")
+        if not from_folder and files_per_batch is not None:
+            raise InvalidRequestError("files are counted in a folder only: leave out files_per_batch")
         if from_folder:
             rows = streams.lines_of_folder(self.session(), rows, files_per_batch=files_per_batch)
         sink = loaded if from_folder else written
@@ -419,6 +428,8 @@ class Answers:
             InvalidRequestError: no node type has the property.
             PreconditionError: the branch has moved on since: the answers are about another state.
         """
+        if not isinstance(properties, str | Mapping):
+            raise InvalidRequestError(f"answers go into a property, or into properties by columns, not {properties!r}")
         named = {"value": properties} if isinstance(properties, str) else dict(properties)
         frames = _module("analytics.run").updated_rows(self._subject, self.frame, named)
         return self._spark.write(

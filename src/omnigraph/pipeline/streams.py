@@ -9,10 +9,11 @@ second finds it and does nothing.
 from collections.abc import Callable
 from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from omnigraph.errors import InvalidRequestError
+from omnigraph.errors import InvalidRequestError, NotFoundError
 
 Sink = Callable[[DataFrame, str], None]
 """What becomes of a batch: its rows, and the key of its commit."""
@@ -50,20 +51,28 @@ def run_stream(
     Raises:
         InvalidRequestError: the rows are no stream, or the stream has no id.
     """
-    if not rows.isStreaming:
+    if not isinstance(rows, DataFrame) or not rows.isStreaming:
         raise InvalidRequestError("the rows are no stream; write them with graph.spark.write")
-    if not stream_id:
-        raise InvalidRequestError("a stream needs an id that stays the same when it is started again")
+    if not stream_id or not isinstance(stream_id, str):
+        raise InvalidRequestError("a stream needs an id, a text that stays the same when it is started again")
+    if available_now and every is not None:
+        raise InvalidRequestError(
+            "a stream ends when all is done, or looks again every so often: leave one of both out"
+        )
 
     def each(batch: DataFrame, number: int) -> None:
         sink(batch, batch_key(stream_id, number))
 
-    writing = rows.writeStream.foreachBatch(each).option("checkpointLocation", _place(checkpoint)).queryName(stream_id)
-    if available_now:
-        writing = writing.trigger(availableNow=True)
-    elif every is not None:
-        writing = writing.trigger(processingTime=every)
-    return writing.start()
+    try:
+        place = _place(checkpoint)
+        writing = rows.writeStream.foreachBatch(each).option("checkpointLocation", place).queryName(stream_id)
+        if available_now:
+            writing = writing.trigger(availableNow=True)
+        elif every is not None:
+            writing = writing.trigger(processingTime=every)
+        return writing.start()
+    except PySparkException as refused:
+        raise InvalidRequestError(f"the stream '{stream_id}' cannot start: {told(refused)}") from refused
 
 
 def lines_of_folder(spark: SparkSession, folder: "str | Path", *, files_per_batch: int | None) -> DataFrame:
@@ -76,11 +85,34 @@ def lines_of_folder(spark: SparkSession, folder: "str | Path", *, files_per_batc
 
     Returns:
         DataFrame: the column `value`.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        InvalidRequestError: a batch cannot take so many files.
     """
     reading = spark.readStream.format("text")
     if files_per_batch is not None:
+        if not isinstance(files_per_batch, int) or files_per_batch < 1:
+            raise InvalidRequestError(f"a batch takes one file or more, not {files_per_batch!r}")
         reading = reading.option("maxFilesPerTrigger", files_per_batch)
-    return reading.load(_place(folder))
+    try:
+        return reading.load(_place(folder))
+    except PySparkException as refused:
+        message = f"the folder {folder} cannot be read: {told(refused)}; make it first"
+        raise NotFoundError(message, code="data_not_found", path=str(folder)) from refused
+
+
+def told(refused: PySparkException) -> str:
+    """What Spark says of a mistake, in one line.
+
+    Args:
+        refused (PySparkException): the mistake.
+
+    Returns:
+        str: without where it is in Spark.
+    """
+    first = next(iter(str(refused).splitlines()), "")
+    return first.partition(" SQLSTATE")[0].rstrip(" .")
 
 
 def _place(path: "str | Path") -> str:

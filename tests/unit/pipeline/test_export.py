@@ -86,6 +86,31 @@ def test_a_type_that_is_not_there_is_refused(graph: Graph) -> None:
         exported(graph, types=["Nobody"])
 
 
+def test_a_type_that_was_misspelled_is_refused_with_the_one_that_is_meant(graph: Graph) -> None:
+    with pytest.raises(InvalidRequestError, match="unknown export type 'Persn'; did you mean `Person`"):
+        exported(graph, types=["Persn"])
+    with pytest.raises(InvalidRequestError, match="the types to export are names, not 5"):
+        exported(graph, types=5)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_a_place_that_is_none_of_this_machine_is_refused(graph: Graph, tmp_path: Path, format: str) -> None:
+    for where, told in [
+        ("s3://bucket/all", "an export goes to a path of this machine or to a stream, and s3://bucket/all is neither"),
+        ("a\0b", "cannot be written: it is the name of no file"),
+    ]:
+        with pytest.raises(InvalidRequestError, match=told):
+            graph.export(where, format=format)
+    done = graph.export(f"file://{tmp_path}/all.{format}", format=format)
+    assert all(Path(file).is_file() for file in done.files)
+
+
+def test_a_folder_is_no_file_to_export_to(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="is a folder: name a file in it"):
+        graph.export(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["graph"]
+
+
 def test_a_format_that_is_not_there_is_refused_with_those_that_are(graph: Graph) -> None:
     with pytest.raises(InvalidRequestError, match="'xml'; the formats are jsonl, parquet, csv, graphml"):
         exported(graph, format="xml")

@@ -10,7 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentat
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import EdgeType, Schema
+from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.analytics import cores, labels, paths
+from omnigraph.pipeline.analytics.asked import check_columns, check_properties, rounds, starts, texts, within
 from omnigraph.pipeline.analytics.blocks import Blocks, blocks_of
 from omnigraph.pipeline.analytics.components import connected_components
 from omnigraph.pipeline.analytics.degrees import degrees
@@ -86,13 +88,14 @@ def subject(schema: Schema, read: Read, edges: Sequence[str] | None) -> Subject:
     Raises:
         InvalidRequestError: there is no such edge type, or none at all.
     """
-    names = [edge.name for edge in schema.edges] if edges is None else list(edges)
+    known = [edge.name for edge in schema.edges]
+    names = known if edges is None else texts(edges, "the edge types that count")
     found = [(name, schema.edge(name)) for name in names]
     for name, edge in found:
         if edge is None:
-            raise InvalidRequestError(f"there is no edge type '{name}'", code="type_not_found")
+            raise InvalidRequestError(unknown("there is no edge type", name, known), code="type_not_found")
     if not found:
-        raise InvalidRequestError("the graph has no edge types")
+        raise InvalidRequestError("there are no edges to count: the graph has no edge types, or none was named")
     return Subject(schema, read, tuple(edge for _, edge in found if edge is not None))
 
 
@@ -103,6 +106,9 @@ def degree_frame(of: Subject) -> DataFrame:
 
 def pagerank_frame(of: Subject, *, damping: float, tolerance: float, rounds_max: int) -> DataFrame:
     """`type`, `id` and `value` of every node: its rank."""
+    within("damping", damping, 0, 1)
+    within("tolerance", tolerance, 0)
+    rounds("rounds_max", rounds_max)
     blocks = blocks_of(of.network())
     ranks = pagerank(blocks, damping=damping, tolerance=tolerance, rounds_max=rounds_max)
     return _by_node(blocks.named(ranks))
@@ -116,6 +122,7 @@ def component_frame(of: Subject) -> DataFrame:
 
 def community_frame(of: Subject, *, rounds_max: int) -> DataFrame:
     """`type`, `id` and `value` of every node: the label of its community."""
+    rounds("rounds_max", rounds_max)
     blocks = _undirected(of)
     return _by_node(blocks.named(labels.label_propagation(blocks, rounds_max=rounds_max), names=True))
 
@@ -135,8 +142,12 @@ def distance_frame(
     of: Subject, sources: Sequence[tuple[str, str]], *, weight: str | None, rounds_max: int | None
 ) -> DataFrame:
     """`source_type`, `source_id`, `type`, `id` and `value` of every node that a source reaches: how far it is."""
-    if not sources:
-        raise InvalidRequestError("name at least one node to start from")
+    for type_name, _ in starts(sources):
+        if type_name not in of.node_types:
+            message = unknown("the edges that count leave and reach no nodes of type", type_name, of.node_types)
+            raise InvalidRequestError(message)
+    if rounds_max is not None:
+        rounds("rounds_max", rounds_max)
     blocks = blocks_of(of.network(weight=weight))
     if weight is not None:
         paths.check_weights(blocks)
@@ -167,11 +178,13 @@ def updated_rows(of: Subject, answers: DataFrame, properties: Mapping[str, str])
     Raises:
         InvalidRequestError: no node type has these properties.
     """
+    check_columns(answers, properties)
     found: dict[str, DataFrame] = {}
     for name in of.node_types:
         node = of.schema.node(name)
         if node is None or any(node.property_named(each) is None for each in properties.values()):
             continue
+        check_properties(node, answers, properties)
         rows = of.read(node.type_key, None)
         mine = answers.where(F.col(TYPE) == F.lit(name)).select(
             ID, *(F.col(column).alias(f"new {own}") for column, own in properties.items())

@@ -9,6 +9,7 @@ from typing import IO, Any
 import pyarrow
 
 from omnigraph.errors import AlreadyExistsError, InvalidRequestError
+from omnigraph.storage.input_files import is_remote, local_path
 
 # A stream of Arrow's does what a stream of Python's does, and the stubs do not know it.
 _compressing: Any = pyarrow.CompressedOutputStream
@@ -35,8 +36,10 @@ def file_or_stream(to: "str | Path | IO[bytes]") -> Iterator[IO[bytes]]:
             raise InvalidRequestError("export to a path or to a stream of bytes")
         yield to
         return
-    path = Path(to)
+    path = local_destination(to)
     part = _part_of(path)
+    if path.is_dir():
+        raise InvalidRequestError(f"{path} is a folder: name a file in it")
     compression = _COMPRESSIONS.get(path.suffix)
     try:
         with _opened(part) as raw:
@@ -83,9 +86,30 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise
 
 
+def local_destination(to: "str | Path") -> Path:
+    """A path of this machine.
+
+    Args:
+        to (str | Path): as the caller spells it.
+
+    Returns:
+        Path: the same.
+
+    Raises:
+        InvalidRequestError: it is an address of something else.
+    """
+    text = str(to)
+    if is_remote(text):
+        raise InvalidRequestError(
+            f"an export goes to a path of this machine or to a stream, and {text} is neither: export to a file, and "
+            "copy that"
+        )
+    return Path(local_path(text))
+
+
 def _part_of(path: Path) -> Path:
     """Where it lies until it is whole."""
-    if not path.name:
+    if not path.name or "\0" in str(path):
         raise InvalidRequestError(f"{path} cannot be written: it is the name of no file")
     return path.with_name(f".{path.name}.part")
 

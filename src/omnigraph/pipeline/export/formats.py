@@ -8,6 +8,7 @@ from typing import IO
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import EntityType, Schema
+from omnigraph.model.suggest import unknown
 
 
 class ExportFormat(StrEnum):
@@ -64,10 +65,13 @@ def chosen_entities(schema: Schema, types: Iterable[str] | None) -> tuple[Entity
     everything = sorted(schema.entities, key=lambda entity: entity.type_key)
     if types is None:
         return tuple(everything)
+    if not isinstance(types, Iterable):
+        raise InvalidRequestError(f"the types to export are names, not {types!r}", code="unknown_export_type")
     wanted = [types] if isinstance(types, str) else list(types)
     for name in wanted:
         if not any(name in (entity.name, entity.type_key) for entity in everything):
-            raise InvalidRequestError(f"unknown export type '{name}'", code="unknown_export_type")
+            message = unknown("unknown export type", str(name), (entity.name for entity in everything))
+            raise InvalidRequestError(message, code="unknown_export_type")
     return tuple(entity for entity in everything if entity.name in wanted or entity.type_key in wanted)
 
 

@@ -16,7 +16,7 @@ from omnigraph.ids import UlidSource
 from omnigraph.model.schema import ID, EntityType
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.columns import cast_batch
-from omnigraph.pipeline.export.destination import new_folder
+from omnigraph.pipeline.export.destination import local_destination, new_folder
 from omnigraph.pipeline.export.formats import PER_TYPE, Destination, Exported, ExportFormat
 from omnigraph.pipeline.export.json_lines import json_lines
 from omnigraph.pipeline.export.ordered import moderate
@@ -60,10 +60,10 @@ def export_parallel(
         raise InvalidRequestError("several files need a folder to be in")
     if format not in PER_TYPE and format is not ExportFormat.JSONL:
         raise InvalidRequestError(f"{format} is one file; leave out the number of files")
-    if files < 1:
-        raise InvalidRequestError("an export has at least one file")
+    if not isinstance(files, int) or files < 1:
+        raise InvalidRequestError(f"an export has one file or more of each type, not {files!r}")
     written: list[str] = []
-    target = Path(to).absolute()
+    target = local_destination(to).absolute()
     with new_folder(target) as folder:
         for number, entity in enumerate(entities):
             frame = read_frame(spark, place, snapshot.record, entity.type_key)
@@ -73,13 +73,22 @@ def export_parallel(
                 rows = ranged.mapInArrow(task, "part bigint, path string").collect()
             for part, row in enumerate(sorted(rows, key=lambda row: int(row["part"]))):
                 name = f"{number:03}-{entity.kind}-{entity.name}-{part:05}.{format}"
-                Path(row["path"]).replace(folder / name)
+                _take(Path(row["path"]), folder / name)
                 written.append(str(target / name))
         # What tasks left that ran twice.
         for leftover in folder.glob("*.attempt"):
             leftover.unlink()
     counts = {entity.type_key: snapshot.count(entity.type_key) for entity in entities}
     return Exported(snapshot.commit, format.value, counts, tuple(written))
+
+
+def _take(written: Path, name: Path) -> None:
+    try:
+        written.replace(name)
+    except FileNotFoundError as fault:
+        raise InvalidRequestError(
+            f"what a worker wrote is not in {written.parent}: export to a folder that all workers share"
+        ) from fault
 
 
 class _Task:

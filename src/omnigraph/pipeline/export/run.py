@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import EdgeType, EntityType
-from omnigraph.pipeline.export.destination import file_or_stream, new_folder
+from omnigraph.pipeline.export.destination import file_or_stream, local_destination, new_folder
 from omnigraph.pipeline.export.formats import PER_TYPE, Destination, Exported, ExportFormat
 from omnigraph.pipeline.export.graphml import GRAPHML_END, graphml_elements, graphml_head
 from omnigraph.pipeline.export.json_lines import lines_of
@@ -45,7 +45,7 @@ def export(snapshot: Snapshot, entities: Sequence[EntityType], to: Destination, 
         with file_or_stream(to) as stream:
             for piece in _pieces(snapshot, entities, format):
                 stream.write(piece)
-        files = (str(to),) if isinstance(to, str | Path) else ()
+        files = _named(to)
     return Exported(snapshot.commit, format.value, rows, files)
 
 
@@ -92,16 +92,21 @@ def _write_tables(
     if len(entities) == 1 and (not is_path or Path(str(to)).suffix == f".{format}"):
         with file_or_stream(to) as stream:
             _write_table(snapshot, entities[0], stream, format)
-        return (str(to),) if is_path else ()
+        return _named(to)
     if not isinstance(to, str | Path):
         raise InvalidRequestError(f"{format} holds one type in a file: name one type, or a folder to export to")
-    with new_folder(Path(to)) as folder:
+    target = local_destination(to)
+    with new_folder(target) as folder:
         for entity in entities:
             path = folder / file_of(entity, format)
             path.parent.mkdir(exist_ok=True)
             with path.open("wb") as stream:
                 _write_table(snapshot, entity, stream, format)
-    return tuple(str(Path(to) / file_of(entity, format)) for entity in entities)
+    return tuple(str(target / file_of(entity, format)) for entity in entities)
+
+
+def _named(to: Destination) -> tuple[str, ...]:
+    return (str(local_destination(to)),) if isinstance(to, str | Path) else ()
 
 
 def _write_table(snapshot: Snapshot, entity: EntityType, to: IO[bytes], format: ExportFormat) -> None:
