@@ -15,7 +15,6 @@ expected of it:
     values       the values they become, or the error
 """
 
-import ast
 import json
 import re
 from functools import cache
@@ -29,6 +28,7 @@ from omnigraph.language.query.compile import CompiledQuery, compile_anew
 from omnigraph.language.query.format import format_file
 from omnigraph.language.schema import accept
 from omnigraph.model.schema import Schema
+from omnigraph.testing.text_fixtures import expected_of, sections_of, sentences, unheard
 
 FOLDER = Path(__file__).parent / "query"
 FIXTURES = sorted(FOLDER.rglob("*.txt"))
@@ -40,25 +40,10 @@ def schema_called(name: str) -> Schema:
     return accept((FOLDER / "schemas" / f"{name}.pg").read_text(encoding="utf-8"))
 
 
-@cache
-def sections_of(path: Path) -> dict[str, str]:
-    title, *rest = path.read_text(encoding="utf-8").split("\n=== ")
-    sections = {"title": title}
-    for part in rest:
-        name, _, body = part.partition("\n")
-        assert name not in sections, f"{path.name} has two sections {name}"
-        sections[name] = body
-    return sections
-
-
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: str(path.relative_to(FOLDER).with_suffix("")))
 def test_what_a_fixture_shows_is_what_happens(path: Path) -> None:
-    sections = sections_of(path)
-    assert "\n" not in sections["title"]
-    expected = sections.keys() - {"title", "schema", "query", "params"}
-    assert expected, "a fixture expects something"
-    for name in expected:
-        assert shown(name, sections).rstrip("\n") == sections[name].rstrip("\n"), name
+    for name, body in expected_of(path, given=("schema", "query", "params")).items():
+        assert shown(name, sections_of(path)).rstrip("\n") == body.rstrip("\n"), name
 
 
 def shown(name: str, sections: dict[str, str]) -> str:
@@ -135,51 +120,15 @@ _SPEAKING = tuple(
 )
 
 
-def sentences(module: str) -> list[str]:
-    """Every text with words in it that a module can say, with `*` for what it fills in."""
-    tree = ast.parse((SOURCES / f"{module}.py").read_text(encoding="utf-8"))
-    silent = {id(node) for part in ast.walk(tree) for node in _silent(part)}
-    found = []
-    for node in ast.walk(tree):
-        if id(node) in silent:
-            continue
-        if isinstance(node, ast.JoinedStr):
-            template = "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            template = node.value
-        else:
-            continue
-        if " " in template.strip() and len(re.sub(r"[^a-z]", "", template)) > 5:
-            found.append(template.strip())
-    return [each for each in found if each not in _ELSEWHERE]
-
-
-def _silent(node: ast.AST) -> list[ast.AST]:
-    """Docstrings, forward references, and the parts of texts that are looked at as a whole."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return [node.value]
-    if isinstance(node, ast.JoinedStr):
-        return list(node.values)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Source", "range"):
-        return list(node.args)
-    return []
-
-
 @pytest.mark.parametrize("module", _SPEAKING)
 def test_every_sentence_the_language_can_say_is_shown_by_a_fixture(module: str) -> None:
-    spoken = "\n".join(
-        body
-        for path in FIXTURES
-        for name, body in sections_of(path).items()
-        if name in ("error", "lint", "lint json", "values", "plan")
-    )
-    unheard = [each for each in sentences(module) if not re.search(".*?".join(map(re.escape, each.split("*"))), spoken)]
-    assert unheard == []
+    found = unheard(SOURCES / f"{module}.py", FIXTURES, ("error", "lint", "lint json", "values", "plan"))
+    assert set(found) <= set(_ELSEWHERE)
 
 
 def test_the_search_for_sentences_finds_messages_and_hints() -> None:
-    assert "T4: unknown edge type `*`" in sentences("bind_traversal")
-    assert "clauses are separated by white space; remove the comma" in sentences("parse_pattern")
+    assert "T4: unknown edge type `*`" in sentences(SOURCES / "bind_traversal.py")
+    assert "clauses are separated by white space; remove the comma" in sentences(SOURCES / "parse_pattern.py")
 
 
 def test_every_code_of_a_type_error_is_shown_by_a_fixture() -> None:

@@ -15,10 +15,7 @@ expected of it:
     diagnostics  what is worth knowing about the next text, or about the first where there is no next
 """
 
-import ast
 import json
-import re
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +27,7 @@ from omnigraph.model.schema import Annotation, EdgeType, InterfaceType, NodeType
 from omnigraph.model.schema_change import Diagnostic, SchemaPlan, constraint_text
 from omnigraph.model.schema_change_document import plan_document, steps_from_document
 from omnigraph.model.schema_document import from_bytes, shape_digest, to_bytes
+from omnigraph.testing.text_fixtures import expected_of, sections_of, sentences, unheard
 
 FOLDER = Path(__file__).parent / "schema"
 FIXTURES = sorted(FOLDER.rglob("*.txt"))
@@ -41,23 +39,10 @@ class FixedIds:
         return "01J00000000000000000000000"
 
 
-@cache
-def sections_of(path: Path) -> dict[str, str]:
-    title, *rest = path.read_text(encoding="utf-8").split("\n=== ")
-    sections = {"title": title}
-    for part in rest:
-        name, _, body = part.partition("\n")
-        assert name not in sections, f"{path.name} has two sections {name}"
-        sections[name] = body
-    return sections
-
-
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: str(path.relative_to(FOLDER).with_suffix("")))
 def test_what_a_fixture_shows_is_what_happens(path: Path) -> None:
-    sections = sections_of(path)
-    assert "\n" not in sections["title"]
-    for name in sections.keys() - {"title", "schema", "next"}:
-        assert shown(name, sections).rstrip("\n") == sections[name].rstrip("\n"), name
+    for name, body in expected_of(path, given=("schema", "next")).items():
+        assert shown(name, sections_of(path)).rstrip("\n") == body.rstrip("\n"), name
 
 
 def shown(name: str, sections: dict[str, str]) -> str:
@@ -192,48 +177,14 @@ _SPEAKING = (
 )
 
 
-def sentences(module: str) -> list[str]:
-    """Every text with words in it that a module can say, with `*` for what it fills in."""
-    tree = ast.parse((SOURCES / f"{module}.py").read_text(encoding="utf-8"))
-    silent = {id(node) for part in ast.walk(tree) for node in _silent(part)}
-    found = []
-    for node in ast.walk(tree):
-        if id(node) in silent:
-            continue
-        if isinstance(node, ast.JoinedStr):
-            template = "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            template = node.value
-        else:
-            continue
-        if " " in template.strip() and len(re.sub(r"[^a-z]", "", template)) > 5:
-            found.append(template.strip())
-    return [each for each in found if each not in _ELSEWHERE]
-
-
-def _silent(node: ast.AST) -> list[ast.AST]:
-    """Docstrings, and the parts of texts that are looked at as a whole."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return [node.value]
-    if isinstance(node, ast.JoinedStr):
-        return list(node.values)
-    return []
-
-
 @pytest.mark.parametrize("module", _SPEAKING)
 def test_every_sentence_the_language_can_say_is_shown_by_a_fixture(module: str) -> None:
-    spoken = "\n".join(
-        body
-        for path in FIXTURES
-        for name, body in sections_of(path).items()
-        if name in ("error", "plan", "json", "warnings", "diagnostics")
-    )
-    unheard = [each for each in sentences(module) if not re.search(".*?".join(map(re.escape, each.split("*"))), spoken)]
-    assert unheard == []
+    found = unheard(SOURCES / f"{module}.py", FIXTURES, ("error", "plan", "json", "warnings", "diagnostics"))
+    assert set(found) <= set(_ELSEWHERE)
 
 
 def test_the_search_for_sentences_finds_messages_and_hints() -> None:
-    found = sentences("expand")
+    found = sentences(SOURCES / "expand.py")
 
     assert "node * implements unknown interface '*'" in found
     assert "* and * declare `*` differently" in found
