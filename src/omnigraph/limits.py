@@ -120,6 +120,8 @@ BLOB_URI_BYTES_MAX = 65_536
 BLOB_REFERENCES_MAX = 8_192
 # Blobs elsewhere that are looked at or copied at once.
 BLOB_PROBES_AT_ONCE = 8
+# How long a web server may be silent while a blob that lies there is read.
+BLOB_SOURCE_TIMEOUT_S = 30.0
 
 # Queries in process. Rows are numbered with 32 bits; numbering starts over when rows that are gone exceed this share.
 ORDINALS_MAX = 2**31 - 1

@@ -9,8 +9,9 @@ from omnigraph.api.pruning import as_reclaimed
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
 from omnigraph.model.schema import EntityType
+from omnigraph.storage.blob_sources import BlobSource, source_at
 from omnigraph.storage.blob_values import HEAD_BYTES, cell_head
-from omnigraph.storage.external_blobs import ExternalBlobPolicy, source_pieces, source_size
+from omnigraph.storage.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.tables.tables import StoredBlob
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.said import text, whole_number, whole_number_or_nothing
@@ -84,7 +85,8 @@ class Blob:
         """
         whole_number(offset, "offset")
         whole_number_or_nothing(length, "length")
-        size = self.size if self.uri is None else self._size_elsewhere(self.uri)
+        elsewhere = None if self.uri is None else self._elsewhere(self.uri)
+        size = self.size if elsewhere is None else elsewhere.size
         assert size is not None
         wanted = size - offset if length is None else length
         if offset < 0 or wanted < 0 or offset > size:
@@ -95,14 +97,14 @@ class Blob:
                 end=offset + wanted,
                 length=size,
             )
-        if self.uri is not None:
-            return source_pieces(self.uri, offset, min(wanted, size - offset))
+        if elsewhere is not None:
+            return elsewhere.pieces(offset, min(wanted, size - offset))
         return self._stored.chunks(self._skipped + offset, wanted)
 
-    def _size_elsewhere(self, uri: str) -> int:
+    def _elsewhere(self, uri: str) -> BlobSource:
         if not self._policy.lets_read(uri):
             raise InvalidRequestError(f"the blob lies elsewhere, at {uri}", code="external_blob", uri=uri)
-        return source_size(uri)
+        return source_at(uri)
 
     def to_dict(self) -> dict[str, Any]:
         """As a JSON document; what there is not is left out."""

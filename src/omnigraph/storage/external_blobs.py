@@ -5,18 +5,18 @@ and what could mean another place than it seems to is refused: credentials, quer
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from omnigraph import limits
-from omnigraph.errors import BlobSourceError, InvalidRequestError, NotFoundError, UnavailableError, beyond_limit
+from omnigraph.errors import InvalidRequestError, beyond_limit
+from omnigraph.storage.blob_sources import source_at
 from omnigraph.storage.blob_values import managed, reference
-from omnigraph.storage.input_files import is_remote, local_path, opened, remote_size
+from omnigraph.storage.input_files import is_remote, local_path
 
 _OBJECT_STORES = frozenset({"s3", "gs", "az"})
 _EMBEDDED = frozenset({"file", "http", "https"})
@@ -188,12 +188,12 @@ class BlobIngress:
         new = [each for each in dict.fromkeys(approved) if each not in self._known]
         if new:
             with ThreadPoolExecutor(limits.BLOB_PROBES_AT_ONCE) as pool:
-                sizes = dict(zip(new, pool.map(source_size, new), strict=True))
+                sources = list(pool.map(source_at, new))
                 if self._keeps_references:
                     self._known |= {each: reference(each) for each in new}
                 else:
-                    self._count(sum(sizes.values()))
-                    self._known |= zip(new, pool.map(lambda uri: managed(_whole(uri, sizes[uri])), new), strict=True)
+                    self._count(sum(each.size for each in sources))
+                    self._known |= zip(new, pool.map(lambda each: managed(each.whole()), sources), strict=True)
         return [self._known[each] for each in approved]
 
     def _count(self, size: int) -> None:
@@ -204,50 +204,6 @@ class BlobIngress:
 
 
 NO_EXTERNAL_BLOBS = ExternalBlobPolicy()
-
-
-def source_size(uri: str) -> int:
-    """How many bytes lie at an approved address.
-
-    Raises:
-        BlobSourceError: nothing can be read there.
-    """
-    try:
-        if is_remote(uri):
-            size = remote_size(uri)
-        else:
-            path = Path(local_path(uri))
-            size = path.stat().st_size if path.is_file() else None
-    except (UnavailableError, OSError) as fault:
-        raise _unreadable(uri, str(fault)) from fault
-    if size is None:
-        raise _unreadable(uri, "there is nothing at that place")
-    return size
-
-
-def source_pieces(uri: str, offset: int, length: int) -> Iterator[bytes]:
-    """Some of the bytes at an approved address, each piece read when it is asked for.
-
-    Raises:
-        BlobSourceError: they cannot be read.
-    """
-    end = offset + length
-    where = uri if is_remote(uri) else local_path(uri)
-    try:
-        with opened(where, end) as file:
-            file.seek(offset)
-            while offset < end:
-                piece = file.read(min(limits.BLOB_RANGE_BYTES_MAX, end - offset))
-                if not piece:
-                    raise _unreadable(uri, "it became shorter while it was read")
-                offset += len(piece)
-                yield piece
-    except (UnavailableError, NotFoundError, OSError) as fault:
-        raise _unreadable(uri, str(fault)) from fault
-
-
-def _whole(uri: str, size: int) -> bytes:
-    return b"".join(source_pieces(uri, 0, size))
 
 
 def _normal(uri: str) -> str:
@@ -287,10 +243,6 @@ def _is_below(uri: str, base: str) -> bool:
 
 def _refused(uri: str, why: str, *, code: str = "external_blob_not_allowed") -> InvalidRequestError:
     return InvalidRequestError(f"external blob URI '{uri}' is not allowed: {why}", code=code, uri=uri, reason=why)
-
-
-def _unreadable(uri: str, why: str) -> BlobSourceError:
-    return BlobSourceError(f"external blob source '{uri}' is unavailable: {why}", uri=uri, reason=why)
 
 
 def _bad_base(base: str, why: str) -> InvalidRequestError:

@@ -54,7 +54,7 @@ def remote_size(uri: str) -> int | None:
     Raises:
         UnavailableError: the store does not answer.
     """
-    store, path = _place(uri)
+    store, path = object_at(uri)
     try:
         return int(obstore.head(store, path)["size"])
     except FileNotFoundError:
@@ -77,8 +77,8 @@ def remote_files(where: str) -> list[tuple[str, str, int]]:
     """
     plain = where[: min((where.find(each) for each in _MAGIC if each in where), default=len(where))]
     folder = plain if plain.endswith("/") or plain == where else plain[: plain.rfind("/") + 1]
-    store, prefix = _place(folder.rstrip("/") + "/")
-    root = where[: len(where) - len(_place(where)[1])]
+    store, prefix = object_at(folder.rstrip("/") + "/")
+    root = where[: len(where) - len(object_at(where)[1])]
     try:
         found = [each for page in obstore.list(store, prefix.rstrip("/") + "/" if prefix else None) for each in page]
     except FOREIGN_ERRORS as error:
@@ -121,7 +121,7 @@ class _Remote(io.RawIOBase):
     """An object, a range at a time."""
 
     def __init__(self, uri: str, size: int, options: tuple[tuple[str, str], ...]) -> None:
-        self._store, self._path = _place(uri, dict(options))
+        self._store, self._path = object_at(uri, dict(options))
         self._uri = uri
         self._size = size
         self._at = 0
@@ -153,7 +153,7 @@ class _Remote(io.RawIOBase):
         return len(found)
 
 
-def _place(uri: str, given: Mapping[str, str] | None = None) -> tuple[Any, str]:
+def object_at(uri: str, given: Mapping[str, str] | None = None) -> tuple[Any, str]:
     """The store an address is in, and the path there."""
     scheme, _, rest = uri.partition("://")
     bucket, _, path = rest.partition("/")
