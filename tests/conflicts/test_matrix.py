@@ -25,7 +25,6 @@ from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.races import RacingStore, once
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, Receipt, write
 
 CHANGES_THE_SCHEMA = {"add-col", "add-type", "rm-type"}
@@ -52,22 +51,6 @@ def graph(module_folder: Path) -> Graph:
     for rows in CONTENT.values():
         write(ours, MAIN, op.upsert_many({PERSON: rows, COMPANY: rows}))
     return Graph(ours, open_root(root, settings=settings, clock=ManualClock()), op.contents(ours))
-
-
-class Counted:
-    """An operation that counts how often it runs."""
-
-    def __init__(self, operation: Operation) -> None:
-        self.runs = 0
-        self._inner = operation
-
-    @property
-    def operation(self) -> Operation:
-        return replace(self._inner, run=self._run)
-
-    def _run(self, staging: Staging) -> None:
-        self.runs += 1
-        self._inner.run(staging)
 
 
 def raced(graph: Graph, branch: str, first: Act, second: Operation, place: Failpoint) -> Receipt:
@@ -101,7 +84,7 @@ def test_the_second_of_two_writes_ends_as_the_table_says(
 ) -> None:
     branch = graph.branch(f"{cell} {place}")
     first, second = cell.acts()
-    counted = Counted(replace(second.operation(graph.ours), noted=noted))
+    counted = op.Counted(replace(second.operation(graph.ours), noted=noted))
 
     try:
         raced(graph, branch, first, counted.operation, place)
@@ -143,7 +126,7 @@ def version(entry: Record) -> str:
 def test_a_write_on_a_branch_that_was_deleted_meanwhile_is_refused(graph: Graph, kind: str, again: bool) -> None:
     branch = graph.branch(f"{kind} on a branch {again}")
     _, act = Cell("insert", kind, Relation.SAME_ROWS, Outcome.REFUSE).acts()
-    counted = Counted(act.operation(graph.ours))
+    counted = op.Counted(act.operation(graph.ours))
 
     def end() -> None:
         branches.delete(graph.theirs, branch)
@@ -180,7 +163,7 @@ def test_a_write_that_loses_many_races_in_a_row_still_runs_once(graph: Graph, no
         model.insert(PERSON, {"y": 1}),
     ]
     second = model.both(model.upsert(PERSON, {"a": 10, "n": 10}), model.delete(PERSON, ("d",)))
-    counted = Counted(replace(second.operation(graph.ours), noted=noted))
+    counted = op.Counted(replace(second.operation(graph.ours), noted=noted))
 
     ours = racing(graph, [partial(write, graph.theirs, branch, each.operation(graph.theirs)) for each in others])
     receipt = write(ours, branch, counted.operation)
@@ -236,7 +219,7 @@ def test_a_write_that_must_always_run_again_gives_up_and_says_so(graph: Graph, m
     monkeypatch.setattr(limits, "REDO_ATTEMPTS_MAX", 3)
     branch = graph.branch("always redone")
     landing = (partial(write, graph.theirs, branch, op.upsert(PERSON, {"a": 100 + each})) for each in count())
-    counted = Counted(op.upsert(PERSON, {"a": 10}))
+    counted = op.Counted(op.upsert(PERSON, {"a": 10}))
 
     with pytest.raises(ConflictError, match="too busy") as refusal:
         write(racing(graph, landing), branch, counted.operation)

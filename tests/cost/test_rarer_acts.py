@@ -1,10 +1,7 @@
 """Requests of acts that happen less often, and of every way to open a graph; exact, at every history and size."""
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -17,6 +14,7 @@ from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.fast_folder import fast_folder
 from omnigraph.testing.histories import grow_history
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
@@ -218,15 +216,13 @@ def at_every_shape(costs: Sequence[Cost]) -> list[ParameterSet]:
 @pytest.fixture(scope="module")
 def graph(request: pytest.FixtureRequest) -> Iterator[Graph]:
     types, history = request.param
-    memory = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="omnigraph-", dir=memory if memory.is_dir() else None))
     keys = tuple(f"node:T{number}" for number in range(types))
-    store = CountingStore(LocalStore(folder / "graph", durability=Durability.PROCESS))
-    made = Graph(store, op.new_graph(store, types=keys, settings=SETTINGS), keys)
-    grow_history(made.parts, history)
-    assert made.number == history
-    yield made
-    shutil.rmtree(folder)
+    with fast_folder() as folder:
+        store = CountingStore(LocalStore(folder / "graph", durability=Durability.PROCESS))
+        made = Graph(store, op.new_graph(store, types=keys, settings=SETTINGS), keys)
+        grow_history(made.parts, history)
+        assert made.number == history
+        yield made
 
 
 def asked(graph: Graph) -> dict[RequestKind, int]:

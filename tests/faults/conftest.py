@@ -7,21 +7,16 @@ import pytest
 
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.cuts import Copies
+from omnigraph.testing.fast_folder import fast_folder
 from omnigraph.testing.kinds import opened, prepare
 from omnigraph.transaction.parts import Parts
 
-_IN_MEMORY = Path("/dev/shm")
-
 
 @pytest.fixture(scope="session")
-def _fast_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder in memory, where the system has such a place: these tests make very many small files."""
-    if not _IN_MEMORY.is_dir():
-        yield tmp_path_factory.mktemp("faults")
-        return
-    made = Path(tempfile.mkdtemp(prefix="omnigraph-", dir=_IN_MEMORY))
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
+def _fast_folder() -> Iterator[Path]:
+    """A folder of these tests' own."""
+    with fast_folder() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

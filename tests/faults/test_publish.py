@@ -38,22 +38,6 @@ def store_of(root: Path) -> LocalStore:
     return LocalStore(root, durability=Durability.PROCESS)
 
 
-class Counted:
-    """An operation that counts how often it runs."""
-
-    def __init__(self, operation: Operation) -> None:
-        self.runs = 0
-        self._inner = operation
-
-    @property
-    def operation(self) -> Operation:
-        return replace(self._inner, run=self._run)
-
-    def _run(self, staging: Staging) -> None:
-        self.runs += 1
-        self._inner.run(staging)
-
-
 # -- what is on the store before the entry -----------------------------------------------------------------------------
 
 
@@ -237,7 +221,7 @@ def test_a_small_write_that_dawdles_is_staged_again_without_running_again(
     monkeypatch.setattr(limits, "INLINE_CHANGE_IDS_MAX", 0)
     monkeypatch.setattr(limits, "INLINE_FOOTPRINT_TOKENS_MAX", 0)
     dawdling = Dawdling(root)
-    counted = Counted(operation)
+    counted = op.Counted(operation)
     entry = dawdling.write(counted.operation)
     assert counted.runs == 1
     assert dawdling.staged_first
@@ -262,7 +246,7 @@ def test_a_write_under_an_intent_may_dawdle(root: Path, name: str) -> None:
         "compaction": op.compact(dawdling.parts, PERSON),
         "add_column": op.add_column(dawdling.parts, PERSON, "w"),
     }[name]
-    counted = Counted(operation)
+    counted = op.Counted(operation)
     entry = dawdling.write(counted.operation)
     assert counted.runs == 1
     assert entry.intent is not None
@@ -273,7 +257,7 @@ def test_a_write_under_an_intent_may_dawdle(root: Path, name: str) -> None:
 def test_a_write_whose_rows_were_compacted_meanwhile_is_staged_again_without_running_again(root: Path) -> None:
     other = opened(store_of(root))
     parts = opened(RacingStore(store_of(root), [lambda: write(other, MAIN, op.compact(other, PERSON))]))
-    counted = Counted(op.update(PERSON, ["a"], 5))
+    counted = op.Counted(op.update(PERSON, ["a"], 5))
     receipt = write(parts, MAIN, counted.operation)
     assert (counted.runs, receipt.attempts) == (1, 1)
     assert rows_of(parts, PERSON) == {"a": 5, "b": 2, "c": None, "d": 4}

@@ -5,7 +5,6 @@ others are in its way, and answers each with what came of it.
 """
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import pytest
 import omnigraph
 from omnigraph import ConflictError, ConstraintError, Graph, OpenOptions
 from omnigraph.failpoints import Failpoint, armed
+from omnigraph.testing.fast_folder import fast_folder
 
 FAST = OpenOptions(durability="process")
 TRIES_MAX = 50
@@ -33,7 +33,6 @@ edge Knows: Person -> Person
 edge WorksAt: Person -> Company @card(0..1)
 edge Owns: Person -> Company @card(1..)
 """
-_IN_MEMORY = Path("/dev/shm")
 
 
 # -- one of the processes ---------------------------------------------------------------------------------------------
@@ -126,14 +125,10 @@ def _ended(process: "subprocess.Popen[str]") -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """In memory where there is such a place: what is raced for is the log, not the disk."""
-    if not _IN_MEMORY.is_dir():
-        yield tmp_path
-        return
-    made = Path(tempfile.mkdtemp(prefix="omnigraph-", dir=_IN_MEMORY))
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
+def folder() -> Iterator[Path]:
+    """What is raced for is the log, not the disk."""
+    with fast_folder() as made:
+        yield made
 
 
 Row = dict[str, Any]

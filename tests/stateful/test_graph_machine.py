@@ -5,11 +5,9 @@ A failure prints the steps that led to it and a blob that repeats them (`@reprod
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -34,6 +32,7 @@ from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import model
 from omnigraph.testing import operations as op
+from omnigraph.testing.fast_folder import new_fast_folder
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph
@@ -94,8 +93,7 @@ class GraphMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        memory = Path("/dev/shm")
-        self.folder = Path(tempfile.mkdtemp(prefix="omnigraph-", dir=memory if memory.is_dir() else None))
+        self.folder = new_fast_folder()
         self.store = FaultyStore(LocalStore(self.folder / "graph", durability=Durability.PROCESS))
         self.clock = ManualClock()
         self.model = ModelGraph()

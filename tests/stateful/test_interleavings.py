@@ -5,13 +5,11 @@ The log says in which order. A failure prints the acts and the order of turns, a
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -27,6 +25,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import model
 from omnigraph.testing import operations as op
+from omnigraph.testing.fast_folder import new_fast_folder
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.model import Act
@@ -97,8 +96,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        memory = Path("/dev/shm")
-        self.folder = Path(tempfile.mkdtemp(prefix="omnigraph-", dir=memory if memory.is_dir() else None))
+        self.folder = new_fast_folder()
         self.store = LocalStore(self.folder / "graph", durability=Durability.PROCESS)
         self.rounds = 0
 

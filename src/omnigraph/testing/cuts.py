@@ -118,6 +118,7 @@ def at_every_request(
             copies.throw_away(store)
             if raised is not None:
                 raise raised
+            assert at > 1, "the work makes no such request: nothing was tried"
             return
         yield Cut(f"{fault} at request {at}", store, raised)
         copies.throw_away(store)
@@ -137,14 +138,17 @@ def at_every_failpoint(
     Yields:
         Cut: each run, while its graph is still there.
     """
+    tried = False
     for place in places:
         store = copies.fresh()
         with armed(place, _die), suppress(Crash):
             work(store)
             copies.throw_away(store)
             continue
+        tried = True
         yield Cut(f"death at {place}", store, Crash(place))
         copies.throw_away(store)
+    assert tried, "the work comes through none of these places: nothing was tried"
 
 
 def _die() -> None:

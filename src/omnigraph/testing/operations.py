@@ -215,3 +215,20 @@ def _layout_change(type_key: str, kind: CommitKind, rework: Rework) -> Operation
     return _operation(
         lambda staging: staging.rework(type_key, rework, keeps_content=True), type_key, redoable=True, kind=kind
     )
+
+
+class Counted:
+    """An operation that counts how often it runs."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.runs = 0
+        self._inner = operation
+
+    @property
+    def operation(self) -> Operation:
+        """The operation, counted."""
+        return replace(self._inner, run=self._run)
+
+    def _run(self, staging: Staging) -> None:
+        self.runs += 1
+        self._inner.run(staging)
