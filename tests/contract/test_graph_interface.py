@@ -154,6 +154,26 @@ class GraphContract:
             with pytest.raises(errors.InvalidRequestError):
                 graph.query(BOOKS, branch=line, number=wrong)
 
+    def test_one_name_is_a_list_of_one(self, graph: AnyGraph, line: str) -> None:
+        made = graph.mutate(ADD, {"name": "Lem"}, branch=line)
+        for types, kinds in (("Author", "node"), (["Author"], ("node",)), (iter(["Author"]), iter(["node"]))):
+            [change] = graph.commits.changes(made.commit, types=types, kinds=kinds, ops="insert").changes
+            assert change.id == "Lem"
+        assert graph.export(io.BytesIO(), types="Author", branch=line).rows == {"node:Author": 3}
+
+    def test_commits_are_asked_for_by_kinds_that_there_are(self, graph: AnyGraph, line: str) -> None:
+        graph.mutate(ADD, {"name": "Lem"}, branch=line)
+        graph.schema_apply(f"{SCHEMA}node Shelf {{ name: String @key }}\n", branch=line)
+
+        assert [each.kind for each in graph.commits.list(line, kind="schema", limit=1)] == ["schema"]
+        for mark in ("prune", "barrier", "fork", "delete", "x"):
+            with pytest.raises(errors.InvalidRequestError) as refused:
+                graph.commits.list(line, kind=mark)
+            assert refused.value.message == (
+                f"unknown kind '{mark}' (expected init | mutation | load | merge | schema | index | compact | revert"
+                " | recover)"
+            )
+
     def test_a_stream_gives_the_same_rows(self, graph: AnyGraph, line: str) -> None:
         stream = graph.stream(BOOKS, branch=line)
 

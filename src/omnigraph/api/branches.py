@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from omnigraph.api.pages import Page, page_of_names
 from omnigraph.branch import branches
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.point import Instant, Point
 from omnigraph.errors import InvalidRequestError
 from omnigraph.transaction.parts import Parts
@@ -15,6 +16,7 @@ class Branches:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @checked
     def create(
         self,
         name: str,
@@ -48,6 +50,7 @@ class Branches:
         point = Point(branch=source, commit=commit, number=number, tag=tag, at=at)
         return branches.create(self._parts, name, point=point, actor=actor).head_commit
 
+    @checked
     def delete(self, name: str, *, actor: str | None = None, if_commit: str | None = None) -> None:
         """Delete a branch; those made from it live on.
 
@@ -63,6 +66,7 @@ class Branches:
         """
         branches.delete(self._parts, name, actor=actor, if_commit=if_commit)
 
+    @checked
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
         """The names of the branches, in order. One listing, whatever their number: no log is read.
 

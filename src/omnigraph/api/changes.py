@@ -8,6 +8,7 @@ from typing import IO, Any
 from omnigraph import limits
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.snapshot import Reading, Snapshot
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.entity_change import ChangeFilter, EntityKind, change_filter
 from omnigraph.branch.feed import Feed, PageBounds
@@ -79,6 +80,7 @@ class ChangeFeed:
         self._reading = reading
         self._parts = reading.parts
 
+    @checked
     def poll(
         self,
         branch: str = MAIN_BRANCH,
@@ -121,6 +123,7 @@ class ChangeFeed:
         bounds = page_bounds(limit, max_bytes, max_commits)
         return feed.poll(cursor=cursor, start=start, page_token=page_token, bounds=bounds)
 
+    @checked
     def drain(
         self,
         branch: str = MAIN_BRANCH,
@@ -151,6 +154,7 @@ class ChangeFeed:
         first = feed.poll(cursor=cursor, start=start, bounds=bounds)
         return whole_commits(first, lambda token: feed.poll(page_token=token, bounds=bounds))
 
+    @checked
     def baseline(
         self,
         branch: str = MAIN_BRANCH,

@@ -7,6 +7,7 @@ from omnigraph.api.changes import commit_changes
 from omnigraph.api.commit import Commit
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.pages import Page, check_limit, refused_token
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.cursor import Carried, decode, encode
 from omnigraph.branch.entity_change import change_filter
 from omnigraph.branch.history import CommitFilter, commits
@@ -14,7 +15,7 @@ from omnigraph.branch.point import Instant, Point, instant_us
 from omnigraph.branch.points import entry_at, of_commit
 from omnigraph.branch.told import CommitChangesPage
 from omnigraph.errors import InvalidRequestError, NotFoundError
-from omnigraph.model.commit import CommitKind, Record
+from omnigraph.model.commit import COMMIT_KINDS, CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 
@@ -25,6 +26,7 @@ class Commits:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @checked
     def list(
         self,
         branch: str = MAIN_BRANCH,
@@ -74,6 +76,7 @@ class Commits:
         following = found[len(shown)].record
         return Page(shown, encode(Carried.COMMITS_PAGE, {"asked": asked, "at": [following.branch, following.number]}))
 
+    @checked
     def show(self, commit: str) -> Commit:
         """One commit, on whichever branch it was made.
 
@@ -88,6 +91,7 @@ class Commits:
         """
         return Commit(of_commit(self._parts, commit))
 
+    @checked
     def changes(
         self,
         commit: str,
@@ -138,7 +142,6 @@ class Commits:
 
 
 def _kind(kind: str | None) -> CommitKind | None:
-    try:
-        return None if kind is None else CommitKind(kind)
-    except ValueError:
-        raise InvalidRequestError(f"unknown kind '{kind}' (expected {' | '.join(CommitKind)})") from None
+    if kind is not None and kind not in COMMIT_KINDS:
+        raise InvalidRequestError(f"unknown kind '{kind}' (expected {' | '.join(COMMIT_KINDS)})")
+    return None if kind is None else CommitKind(kind)

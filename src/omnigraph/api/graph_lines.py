@@ -8,6 +8,7 @@ from omnigraph.api.diffing import State
 from omnigraph.api.graph_reads import GraphReads
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.receipts import MergeResult, RevertResult
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.transaction.write import WriteOptions
@@ -16,6 +17,7 @@ from omnigraph.transaction.write import WriteOptions
 class GraphLines(GraphReads):
     """Branches compared and merged, commits undone, and who did what."""
 
+    @checked
     def diff(
         self,
         older: State,
@@ -48,6 +50,7 @@ class GraphLines(GraphReads):
 
     # -- merging ------------------------------------------------------------------------------------------------------
 
+    @checked
     def merge(
         self,
         source: str,
@@ -113,6 +116,7 @@ class GraphLines(GraphReads):
 
     # -- undoing and asking who did it --------------------------------------------------------------------------------
 
+    @checked
     def revert(
         self,
         commit: str | tuple[str, str],
@@ -154,6 +158,7 @@ class GraphLines(GraphReads):
         )
         return reverting.revert(self._open(), self._schemas, commit, branch, options)
 
+    @checked
     def log_of(
         self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH, limit: int | None = None
     ) -> list[EntityEvent]:
@@ -173,6 +178,7 @@ class GraphLines(GraphReads):
         """
         return lineage.log_of(self.snapshot(branch=branch), self._open(), type_name, entity_id, limit)
 
+    @checked
     def blame(self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH) -> Blame:
         """Which commit last set each property of an entity; what a merge brought in is told of its own commit.
 

@@ -13,6 +13,7 @@ from omnigraph.api.graph_queries import GraphQueries
 from omnigraph.api.near import Neighbourhood
 from omnigraph.api.spark import GraphSpark
 from omnigraph.api.tags import Tags
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.point import Instant
 from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.pipeline.export.formats import Destination, Exported
@@ -43,6 +44,7 @@ class GraphReads(GraphQueries):
         """Its tags."""
         return Tags(self._open())
 
+    @checked
     def neighbourhood(
         self,
         type_name: str,
@@ -183,6 +185,7 @@ class GraphReads(GraphQueries):
 
     # -- export -------------------------------------------------------------------------------------------------------
 
+    @checked
     def export(
         self,
         to: Destination,
@@ -223,6 +226,7 @@ class GraphReads(GraphQueries):
         snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
         return exporting.export(self._open(), snapshot, to, format=format, types=types, files=files)
 
+    @checked
     def export_lines(
         self,
         *,

@@ -2,8 +2,8 @@
 
 from omnigraph.api.receipts import RevertResult
 from omnigraph.api.schemas import Schemas
+from omnigraph.branch.arguments import first_and_last
 from omnigraph.branch.revert import revert_operation, to_revert
-from omnigraph.errors import InvalidRequestError
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
@@ -16,9 +16,7 @@ def revert(
     """Undo a commit or a range of them; see `Graph.revert`."""
     parts.refuse_read_only()
     name = paths.branch_name(branch)
-    if not isinstance(commit, str) and not (isinstance(commit, tuple) and len(commit) == 2):
-        raise InvalidRequestError(f"name a commit, or the first and the last of a range, not {commit!r}")
-    first, last = (commit, None) if isinstance(commit, str) else commit
+    first, last = first_and_last(commit)
     head = parts.log.live_head(name)
     reverted = to_revert(parts, first, last, branch=name)
 

@@ -27,6 +27,7 @@ from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.said import text
 
 _Batch = TypeVar("_Batch")
 
@@ -328,8 +329,8 @@ class Snapshot:
         Raises:
             NotFoundError: there is no such type.
         """
-        schema = self.schema
-        found = schema.entity(type_name) if ":" in type_name else schema.node(type_name) or schema.edge(type_name)
+        schema, name = self.schema, text(type_name, "the name of a type")
+        found = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
         if found is None:
             raise NotFoundError(f"there is no type '{type_name}'", code="type_not_found", type=type_name)
         return found

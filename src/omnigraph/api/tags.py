@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from omnigraph.api.pages import Page, page_of_names
 from omnigraph.branch import tags
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.point import Instant, Point
 from omnigraph.branch.points import entry_at
 from omnigraph.branch.told import Tag
@@ -16,6 +17,7 @@ class Tags:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @checked
     def create(
         self,
         name: str,
@@ -47,6 +49,7 @@ class Tags:
         found = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, at=at))
         return tags.create(self._parts, name, found, actor=actor)
 
+    @checked
     def read(self, name: str) -> Tag:
         """What a tag names.
 
@@ -61,6 +64,7 @@ class Tags:
         """
         return tags.read(self._parts, name)
 
+    @checked
     def delete(self, name: str) -> None:
         """Take a name back; the commit stays.
 
@@ -72,6 +76,7 @@ class Tags:
         """
         tags.delete(self._parts, name)
 
+    @checked
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
         """The names of the tags, in order. One request for every thousand.
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph.api.choosing import Resolutions, choices_of
 from omnigraph.api.near import Neighbourhood
 from omnigraph.api.receipts import MergeResult, RevertResult
+from omnigraph.branch.arguments import checked, first_and_last
 from omnigraph.branch.point import Instant, Point
 from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.client import values
@@ -31,6 +32,7 @@ from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import MAIN as MAIN_BRANCH
 from omnigraph.pipeline.export.destination import file_or_stream
 from omnigraph.pipeline.export.formats import Destination, Exported, ExportFormat, as_format, chosen_entities
+from omnigraph.transaction.said import text
 
 RemoteState = str | Point | RemoteSnapshot
 
@@ -62,6 +64,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         """Its tags."""
         return RemoteTags(self._open())
 
+    @checked
     def neighbourhood(
         self,
         type_name: str,
@@ -142,6 +145,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
 
     # -- export -------------------------------------------------------------------------------------------------------
 
+    @checked
     def export(
         self,
         to: Destination,
@@ -177,14 +181,14 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
                 code="json_lines_only",
             )
         snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
-        chosen = None if types is None else [types] if isinstance(types, str) else list(types)
-        entities = chosen_entities(snapshot.schema, chosen)
+        entities = chosen_entities(snapshot.schema, types)
         with file_or_stream(to) as stream:
-            for piece in self.export_lines(types=chosen, commit=snapshot.commit):
+            for piece in self.export_lines(types=types, commit=snapshot.commit):
                 stream.write(piece)
         rows = {entity.type_key: snapshot.count(entity.type_key) for entity in entities}
         return Exported(snapshot.commit, format, rows, (str(to),) if isinstance(to, str | Path) else ())
 
+    @checked
     def export_lines(
         self,
         *,
@@ -208,9 +212,8 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         Returns:
             Iterator[pa.Buffer]: bytes; all of them, or an error at the end.
         """
-        chosen = None if types is None else [types] if isinstance(types, str) else list(types)
         where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
-        return self._exported(Ask("POST", "export", json=present({"type_names": chosen, **where})))
+        return self._exported(Ask("POST", "export", json=present({"type_names": types, **where})))
 
     def _exported(self, ask: Ask) -> Iterator[pa.Buffer]:
         with self._open().streamed(ask) as answer:
@@ -219,6 +222,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
 
     # -- lines of history ---------------------------------------------------------------------------------------------
 
+    @checked
     def diff(
         self,
         older: RemoteState,
@@ -247,14 +251,15 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         return diff_of(self._open(), *states, kinds=kinds, types=types, ops=ops)
 
     def _state(self, state: RemoteState) -> str:
-        if isinstance(state, str):
-            return state
+        if isinstance(state, RemoteSnapshot):
+            return state.commit
         if isinstance(state, Point):
-            state = self.snapshot(
+            return self.snapshot(
                 branch=state.branch, commit=state.commit, number=state.number, tag=state.tag, at=state.at
-            )
-        return state.commit
+            ).commit
+        return text(state, "a state")
 
+    @checked
     def merge(
         self,
         source: str,
@@ -318,6 +323,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             return values.merge_result(wire.post("branches/merge", body))
         return values.merge_result(wire.act("POST", "branches/merge", body))
 
+    @checked
     def revert(
         self,
         commit: str | tuple[str, str],
@@ -344,7 +350,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             RevertResult: the commit; none where everything is as before already.
         """
         refuse_actor(actor, self._open())
-        first, last = (commit, None) if isinstance(commit, str) else commit
+        first, last = first_and_last(commit)
         body = {
             "commit": first,
             "last": last,
@@ -355,6 +361,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         }
         return values.revert_result(self._open().write("revert", body, idempotency_key))
 
+    @checked
     def log_of(
         self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH, limit: int | None = None
     ) -> list[EntityEvent]:
@@ -372,6 +379,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         found = self._open().get("entity/log", type=type_name, id=entity_id, branch=branch, limit=limit)
         return [values.entity_event(each) for each in found["events"]]
 
+    @checked
     def blame(self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH) -> Blame:
         """Which commit last set each property of an entity; see `omnigraph.Graph.blame`.
 

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from omnigraph.api.commit import Commit
 from omnigraph.api.pages import Page
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.point import Instant
 from omnigraph.branch.told import CommitChangesPage, FeedPage, whole_commits
 from omnigraph.client import values
@@ -28,6 +29,7 @@ class RemoteCommits:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
+    @checked
     def list(
         self,
         branch: str = MAIN_BRANCH,
@@ -73,6 +75,7 @@ class RemoteCommits:
             if page_token is None or len(found) == limit:
                 return Page(found, page_token)
 
+    @checked
     def show(self, commit: str) -> Commit:
         """One commit, on whichever branch it was made.
 
@@ -84,6 +87,7 @@ class RemoteCommits:
         """
         return Commit(values.record_of(self._wire.get(f"commits/{segment(commit)}")))
 
+    @checked
     def changes(
         self,
         commit: str,
@@ -172,6 +176,7 @@ class RemoteChangeFeed:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
+    @checked
     def poll(
         self,
         branch: str = MAIN_BRANCH,
@@ -218,6 +223,7 @@ class RemoteChangeFeed:
             )
         )
 
+    @checked
     def drain(
         self,
         branch: str = MAIN_BRANCH,
@@ -260,6 +266,7 @@ class RemoteChangeFeed:
 
         return whole_commits(poll(cursor, start), lambda token: poll(page_token=token))
 
+    @checked
     def baseline(
         self,
         branch: str = MAIN_BRANCH,

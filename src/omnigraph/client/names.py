@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from omnigraph.api.pages import Page, page_of_names
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.point import Instant
 from omnigraph.branch.told import Tag
 from omnigraph.client import values
@@ -18,6 +19,7 @@ class RemoteBranches:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
+    @checked
     def create(
         self,
         name: str,
@@ -50,6 +52,7 @@ class RemoteBranches:
         body = {"name": name, "from": source, "commit": commit, "number": number, "tag": tag, "at": instant(at)}
         return str(self._wire.act("POST", "branches", body)["graph_commit_id"])
 
+    @checked
     def delete(self, name: str, *, actor: str | None = None, if_commit: str | None = None) -> None:
         """Delete a branch; those made from it live on.
 
@@ -64,6 +67,7 @@ class RemoteBranches:
         refuse_actor(actor, self._wire)
         self._wire.act("DELETE", f"branches/{_segment(name, 'branch')}", params={"if_commit": if_commit})
 
+    @checked
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
         """The names of the branches, in order.
 
@@ -96,6 +100,7 @@ class RemoteTags:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
+    @checked
     def create(
         self,
         name: str,
@@ -126,6 +131,7 @@ class RemoteTags:
         body = {"name": name, "branch": branch, "commit": commit, "number": number, "at": instant(at)}
         return values.tag(self._wire.act("POST", "tags", body))
 
+    @checked
     def read(self, name: str) -> Tag:
         """What a tag names.
 
@@ -137,6 +143,7 @@ class RemoteTags:
         """
         return values.tag(self._wire.get(f"tags/{_segment(name, 'tag')}"))
 
+    @checked
     def delete(self, name: str) -> None:
         """Take a name back; the commit stays.
 
@@ -148,6 +155,7 @@ class RemoteTags:
         """
         self._wire.act("DELETE", f"tags/{_segment(name, 'tag')}")
 
+    @checked
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
         """The names of the tags, in order.
 

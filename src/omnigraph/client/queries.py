@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
+from omnigraph.branch.arguments import checked
 from omnigraph.branch.point import Instant, Point
 from omnigraph.client import values
 from omnigraph.client.base import RemoteBase
@@ -18,6 +19,7 @@ from omnigraph.model.schema import Schema
 class RemoteQueries(RemoteBase):
     """What can be asked of a graph on a server. Every answer sees one commit."""
 
+    @checked
     def schema(self, *, branch: str = MAIN_BRANCH) -> Schema:
         """The types there are at the head of a branch; see `omnigraph.Graph.schema`.
 
@@ -29,6 +31,7 @@ class RemoteQueries(RemoteBase):
         """
         return self.snapshot(branch=branch).schema
 
+    @checked
     def schema_text(self, *, branch: str = MAIN_BRANCH) -> str:
         """The schema text accepted at the head of a branch; see `omnigraph.Graph.schema_text`.
 
@@ -175,6 +178,7 @@ class RemoteQueries(RemoteBase):
         body = {"query": text, "name": chosen, **where}
         return "\n".join(self._open().post("explain", body)["plan"])
 
+    @checked
     def count(
         self,
         type_name: str,

@@ -16,6 +16,7 @@ from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EntityType, Schema
 from omnigraph.model.schema_document import from_document
+from omnigraph.transaction.said import text
 
 
 class RemoteSnapshot:
@@ -141,8 +142,8 @@ class RemoteSnapshot:
             NotFoundError: there is no such type.
         """
         self._open()
-        tables = self._record.tables
-        keys = [type_name] if ":" in type_name else [f"node:{type_name}", f"edge:{type_name}"]
+        tables, name = self._record.tables, text(type_name, "the name of a type")
+        keys = [name] if ":" in name else [f"node:{name}", f"edge:{name}"]
         found = next((tables[key] for key in keys if key in tables), None)
         if found is None:
             raise _no_type(type_name)
@@ -193,8 +194,8 @@ class RemoteSnapshot:
         Raises:
             NotFoundError: there is no such type.
         """
-        schema = self.schema
-        found = schema.entity(type_name) if ":" in type_name else schema.node(type_name) or schema.edge(type_name)
+        schema, name = self.schema, text(type_name, "the name of a type")
+        found = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
         if found is None:
             raise _no_type(type_name)
         return found

@@ -30,6 +30,8 @@ class CommitKind(StrEnum):
 _LAYOUTS = frozenset({CommitKind.INDEX, CommitKind.COMPACT})
 # Entries that mark a place in the log but make no new state of the graph.
 _NOT_COMMITS = frozenset({CommitKind.PRUNE, CommitKind.BARRIER, CommitKind.FORK, CommitKind.DELETE})
+COMMIT_KINDS = tuple(each for each in CommitKind if each not in _NOT_COMMITS)
+"""Why there is a commit; what a list of commits can be asked for."""
 # Entries with which a life of a branch begins.
 _BEGINNINGS = frozenset({CommitKind.INIT, CommitKind.FORK})
 

@@ -7,13 +7,18 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.changes import cause_lines, change_lines
 from omnigraph.cli.command import Command
 from omnigraph.errors import InvalidRequestError
+from omnigraph.model.commit import COMMIT_KINDS
 
 
 def _list_arguments(parser: ArgumentParser) -> None:
     add_positional_uri(parser)
     add_branch(parser)
     parser.add_argument(
-        "--filter", metavar="KEY=VALUE", action="append", default=[], help="actor=NAME or kind=KIND; repeatable"
+        "--filter",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help=f"actor=NAME, or kind=KIND: {', '.join(COMMIT_KINDS)}; repeatable",
     )
     parser.add_argument("--since", metavar="TIME", help="only commits from this time on, like 2026-01-31T12:00:00Z")
     parser.add_argument("--until", metavar="TIME", help="only commits up to this time")

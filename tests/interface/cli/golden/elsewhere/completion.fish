@@ -344,7 +344,7 @@ complete -c omnigraph -n '__fish_seen_subcommand_from tag; and __fish_seen_subco
 complete -c omnigraph -n '__fish_seen_subcommand_from tag; and __fish_seen_subcommand_from delete' -s v -l version -d 'show the version'
 complete -c omnigraph -n '__fish_seen_subcommand_from tag; and __fish_seen_subcommand_from delete' -s h -l help -d 'show this help'
 complete -c omnigraph -n '__fish_seen_subcommand_from commit; and __fish_seen_subcommand_from list' -l branch -r -d 'the branch; main by default'
-complete -c omnigraph -n '__fish_seen_subcommand_from commit; and __fish_seen_subcommand_from list' -l filter -r -d 'actor=NAME or kind=KIND; repeatable'
+complete -c omnigraph -n '__fish_seen_subcommand_from commit; and __fish_seen_subcommand_from list' -l filter -r -d 'actor=NAME, or kind=KIND: init, mutation, load, merge, schema, index, compact, revert, recover; repeatable'
 complete -c omnigraph -n '__fish_seen_subcommand_from commit; and __fish_seen_subcommand_from list' -l since -r -d 'only commits from this time on, like 2026-01-31T12:00:00Z'
 complete -c omnigraph -n '__fish_seen_subcommand_from commit; and __fish_seen_subcommand_from list' -l until -r -d 'only commits up to this time'
 complete -c omnigraph -n '__fish_seen_subcommand_from commit; and __fish_seen_subcommand_from list' -l limit -r -d 'the newest N only'

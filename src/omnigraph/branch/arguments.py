@@ -1,0 +1,130 @@
+"""Calls whose arguments are looked at before anything is done: each must be of the kind that its annotation says.
+
+The same on a graph that is open and on one that is served, so that a mistake is told in the same words by both, and
+before a request is sent.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from omnigraph.branch.point import Instant, instant_us
+from omnigraph.errors import InvalidRequestError
+from omnigraph.transaction.said import text, whole_number_or_nothing
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# Gives back what is to be used instead of the argument: itself, or a list for what can be gone through only once.
+_Check = Callable[[Any, str], Any]
+
+# What arguments are called where the name alone would not tell; the others are called by their names.
+_CALLED = {
+    "actor": "the actor",
+    "message": "the message",
+    "branch": "branch name",
+    "source": "branch name",
+    "into": "branch name",
+    "commit": "a commit",
+    "tag": "a tag",
+    "number": "the number of a commit",
+    "limit": "a page limit",
+    "page_token": "a page token",
+    "cursor": "a cursor",
+    "idempotency_key": "an idempotency key",
+    "type_name": "the name of a type",
+    "entity_id": "the id of an entity",
+}
+
+
+def checked(method: Callable[P, R]) -> Callable[P, R]:
+    """A method that refuses arguments of the wrong kind.
+
+    Looked at are texts, whole numbers, yes and no, times, and lists of texts; other kinds are the method's own matter.
+
+    Args:
+        method (Callable[P, R]): as it is written, with annotations.
+
+    Returns:
+        Callable[P, R]: raises `InvalidRequestError` for an argument that is not of its kind.
+    """
+    parameters = inspect.signature(method).parameters
+    names = list(parameters)
+    checks = {name: check for name, each in parameters.items() if (check := _CHECKS.get(each.annotation)) is not None}
+
+    def looked_at(name: str, value: object) -> Any:  # noqa: ANN401  (any argument)
+        check = checks.get(name)
+        return value if check is None else check(value, _CALLED.get(name, name))
+
+    @wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        places: Any = (*map(looked_at, names, args), *args[len(names) :])
+        words: Any = {name: looked_at(name, value) for name, value in kwargs.items()}
+        return method(*places, **words)
+
+    return run
+
+
+def texts(value: Iterable[str], what: str) -> list[str]:
+    """Texts as a list; one alone is a list of one, not of its letters.
+
+    Args:
+        value (Iterable[str]): as the caller gave it.
+        what (str): what it is, for the message.
+
+    Returns:
+        list[str]: the same texts.
+
+    Raises:
+        InvalidRequestError: it is none, or holds something else.
+    """
+    if isinstance(value, bytes) or not isinstance(value, Iterable):
+        raise InvalidRequestError(f"{what} must be a list of texts, got {type(value).__name__}")
+    return [text(each, f"each of {what}") for each in ([value] if isinstance(value, str) else value)]
+
+
+def first_and_last(commit: str | tuple[str, str]) -> tuple[str, str | None]:
+    """The commit that is named, or the first and the last of a range.
+
+    Raises:
+        InvalidRequestError: it is neither.
+    """
+    if isinstance(commit, tuple) and len(commit) == 2:
+        return text(commit[0], "a commit"), text(commit[1], "a commit")
+    if not isinstance(commit, str):
+        raise InvalidRequestError(f"name a commit, or the first and the last of a range, not {commit!r}")
+    return text(commit, "a commit"), None
+
+
+def _flag(value: object, what: str) -> object:
+    if not isinstance(value, bool):
+        raise InvalidRequestError(f"{what} must be True or False, got {value!r}")
+    return value
+
+
+def _number(value: int | None, what: str) -> int:
+    found = whole_number_or_nothing(value, what)
+    if found is None:
+        raise InvalidRequestError(f"{what} must be a whole number, got None")
+    return found
+
+
+def _instant(value: Instant, _what: str) -> Instant:
+    instant_us(value)
+    return value
+
+
+def _or_nothing(check: _Check) -> _Check:
+    return lambda value, what: None if value is None else check(value, what)
+
+
+_CHECKS: dict[object, _Check] = {
+    str: text,
+    str | None: _or_nothing(text),
+    int: _number,
+    int | None: whole_number_or_nothing,
+    bool: _flag,
+    Iterable[str]: texts,
+    Iterable[str] | None: _or_nothing(texts),
+    Instant | None: _or_nothing(_instant),
+}
