@@ -271,7 +271,16 @@ export function graphView(canvas, hooks = {}) {
           places.slice(0, 2).some(([px, py]) => place(label, px, py, w, true));
       }
     }
-    if (cards || lit >= 0) {
+    // Cards that are too small to be read have their names beside them instead, and their links none.
+    const tiny = cards && view.k < 0.5;
+    if (tiny) {
+      for (const i of new Set([view.hover, view.selected, ...order].filter((each) => each >= 0))) {
+        if (!shown(i) || (view.found && !view.found.has(i)) || (lit >= 0 && i !== lit && !near[lit].has(i))) continue;
+        ctx.font = `600 ${FONT}px ${FAMILY}`;
+        place(nodes[i].label, sx(i), sy(i) - (nodes[i].h / 2) * view.k - 9, ctx.measureText(nodes[i].label).width, true);
+      }
+    }
+    if ((cards && !tiny) || lit >= 0) {
       ctx.font = `${FONT}px ${FAMILY}`;
       for (const link of links) {
         if (!link.label || !shown(link.source) || !shown(link.target)) continue;

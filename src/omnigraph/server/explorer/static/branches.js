@@ -1,5 +1,5 @@
 import { changeRows, counts } from "./changes.js";
-import { dialog, el, tabs } from "./dom.js";
+import { dialog, el, problem, tabs } from "./dom.js";
 import { graphPane } from "./graphpane.js";
 import { review } from "./merge.js";
 
@@ -32,7 +32,7 @@ export async function mount(root, { graph, branch, types, params, say, fail, go,
 
   async function open(name) {
     place.replaceChildren();
-    try { await views[name](); } catch (error) { place.replaceChildren(el("pre", { class: "error", role: "alert" }, error.message)); }
+    try { await views[name](); } catch (error) { place.replaceChildren(problem(error.message)); }
   }
 
   async function changes() {

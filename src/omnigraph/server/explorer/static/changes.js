@@ -1,4 +1,4 @@
-import { el, number, text } from "./dom.js";
+import { el, number, shown, text } from "./dom.js";
 
 // Changes of entities, as rows: what happened to what, and which properties differ.
 export function changeRows(changes) {
@@ -18,9 +18,9 @@ export function values(image) {
 function differing({ before, after }) {
   const was = values(before), is = values(after);
   const names = [...new Set([...Object.keys(is), ...Object.keys(was)])];
-  const shown = names.filter((name) => (before && after ? text(was[name]) !== text(is[name]) : text((after ? is : was)[name]) !== "—"));
-  return shown.map((name) => el("div", {}, el("span", { class: "faint" }, `${name}  `),
-    before && name in was ? el("del", {}, text(was[name])) : null, before && after ? " → " : null, after && name in is ? el("ins", {}, text(is[name])) : null));
+  const told = names.filter((name) => (before && after ? text(was[name]) !== text(is[name]) : text((after ? is : was)[name]) !== "—"));
+  return told.map((name) => el("div", {}, el("span", { class: "faint" }, `${name}  `),
+    before && name in was ? el("del", {}, shown(was[name])) : null, before && after ? " → " : null, after && name in is ? el("ins", {}, shown(is[name])) : null));
 }
 
 // How much of which type.

@@ -14,6 +14,17 @@ export function el(tag, options = {}, ...children) {
 
 export const text = (value) => (value === null || value === undefined ? "—" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
+// A value to be looked at: of a long one the beginning, and the rest for whoever opens it.
+const LONG = 400;
+export function shown(value) {
+  const all = text(value);
+  if (all.length <= LONG) return all;
+  return el("details", { class: "long" }, el("summary", {}, `${all.slice(0, LONG / 2)}… `, el("small", {}, `${number(all.length)} characters`)), all);
+}
+
+// What went wrong. Of several lines, one may point into another: they are never folded.
+export const problem = (message) => el("pre", { class: message.includes("\n") ? "error lines" : "error", role: "alert" }, message);
+
 export const number = (value) => value.toLocaleString("en");
 
 // Buttons of which one is pressed; arrows move between them, as between tabs.

@@ -1,5 +1,5 @@
 import { counts } from "./changes.js";
-import { el, text } from "./dom.js";
+import { el, problem, shown, text } from "./dom.js";
 
 // A merge before it happens: what would change, every conflict with its sides, and a choice for each.
 const OUTCOMES = {
@@ -44,7 +44,7 @@ export async function review(place, { graph, source, target, may, say, merged })
   function draw() {
     const { outcome, conflicts, changes } = previewed;
     const nothing = outcome === "already_up_to_date";
-    body.replaceChildren(el("p", {}, el("b", {}, target), ` ${OUTCOMES[outcome] || outcome}`), nothing ? "" : counts(changes));
+    body.replaceChildren(el("p", {}, el("b", {}, target), ` ${OUTCOMES[outcome] || outcome}`), nothing || (conflicts.length && !Object.keys(changes).length) ? "" : counts(changes));
     if (nothing) return;
     if (conflicts.length) {
       body.append(el("div", { class: "bar" }, el("h3", {}, conflicts.length === 1 ? "One conflict" : `${conflicts.length} conflicts`), undecided, el("span", { class: "grow" }),
@@ -72,7 +72,7 @@ export async function review(place, { graph, source, target, may, say, merged })
     const differs = new Set([...Object.keys(each.source || {}), ...Object.keys(each.target || {})].filter((name) => text((each.source || {})[name]) !== text((each.target || {})[name])));
     const state = (side, name) => {
       const row = each[side];
-      const facts = row ? el("dl", {}, Object.entries(row).flatMap(([key, value]) => [el("dt", {}, key), el("dd", { class: differs.has(key) ? "differs" : "" }, text(value))])) : el("p", { class: "faint" }, "not there");
+      const facts = row ? el("dl", {}, Object.entries(row).flatMap(([key, value]) => [el("dt", {}, key), el("dd", { class: differs.has(key) ? "differs" : "" }, shown(value))])) : el("p", { class: "faint" }, "not there");
       if (side === "base" || !decides(each)) return el("div", { class: "state" }, el("span", { class: "faint" }, name), facts);
       return el("label", { class: "state" }, el("input", { type: "radio", name: `conflict-${i}`, value: side, checked: choices.get(keyOf(each)) === side, onchange: () => { decide(each, side); count(); } }), name, facts);
     };
@@ -108,7 +108,7 @@ export async function review(place, { graph, source, target, may, say, merged })
       if (error.status === 409 || error.status === 412) await load().catch(() => {});
       body.querySelector(".error")?.remove();
       const why = error.status === 412 ? "One of the branches has moved on since you looked. This is what there is to decide now." : error.message;
-      body.append(el("pre", { class: "error", role: "alert" }, why));
+      body.append(problem(why));
     }
   }
 

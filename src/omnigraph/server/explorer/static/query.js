@@ -1,4 +1,4 @@
-import { dialog, el, number, tabs, text } from "./dom.js";
+import { dialog, el, number, problem, shown, tabs } from "./dom.js";
 import { editor } from "./editor.js";
 import { expand, graphPane } from "./graphpane.js";
 
@@ -11,10 +11,10 @@ export async function mount(root, { graph, branch, types, say, fail, may }) {
   const kept = `omnigraph.query.${graph.id}`;
   const params = el("div", { class: "bar params" }), which = el("select", { "aria-label": "Which query", hidden: true });
   const runs = el("button", { type: "button", class: "main", onclick: run }, "Run");
-  const about = el("span", { class: "faint grow" });
+  const about = el("span", { class: "faint grow count" });
   const results = el("div", { class: "results" });
-  let shown = "table", ran = null, busy = false;
-  const choose = tabs("Results", { table: "Table", graph: "Graph", plan: "Plan" }, shown, (name) => { shown = name; if (ran) show(); });
+  let tab = "table", ran = null, busy = false;
+  const choose = tabs("Results", { table: "Table", graph: "Graph", plan: "Plan" }, tab, (name) => { tab = name; if (ran) show(); });
   const typed = editor({
     value: sessionStorage.getItem(kept) ?? first(types),
     complete: (before) => graph.complete(before, branch),
@@ -80,7 +80,7 @@ export async function mount(root, { graph, branch, types, say, fail, may }) {
       if (writes) await write(body); else await show();
     } catch (error) {
       about.textContent = "";
-      results.replaceChildren(el("pre", { class: "error", role: "alert" }, error.message));
+      results.replaceChildren(problem(error.message));
     } finally {
       busy = false;
       runs.disabled = false;
@@ -104,11 +104,11 @@ export async function mount(root, { graph, branch, types, say, fail, may }) {
   async function show() {
     const mine = ran;
     try {
-      if (shown === "table") {
+      if (tab === "table") {
         mine.table ??= await graph.query(mine.body);
         about.textContent = `${number(mine.table.row_count)} rows`;
         results.replaceChildren(sheet(mine.table));
-      } else if (shown === "graph") {
+      } else if (tab === "graph") {
         mine.graph ??= await graph.drawQuery(mine.body);
         about.textContent = mine.graph.subtitle;
         const around = (node) => expand(pane, graph, node, { branch, say }).catch(fail);
@@ -124,7 +124,7 @@ export async function mount(root, { graph, branch, types, say, fail, may }) {
       }
     } catch (error) {
       about.textContent = "";
-      results.replaceChildren(el("pre", { class: "error", role: "alert" }, error.message));
+      results.replaceChildren(problem(error.message));
     }
   }
 
@@ -142,11 +142,15 @@ function first(types) {
 export function sheet({ columns = [], rows }) {
   if (!rows.length) return el("p", { class: "notice" }, "No rows.");
   const body = el("tbody"), more = el("button", { type: "button", class: "more", onclick: () => next() });
-  const numeric = columns.map((name) => rows.slice(0, 50).every((row) => row[name] === null || typeof row[name] === "number"));
+  // Numbers stand under each other by their last digits; a column of nothing is none of numbers.
+  const numeric = columns.map((name) => {
+    const some = rows.slice(0, ROWS_AT_ONCE).map((row) => row[name]).filter((value) => value !== null);
+    return some.length > 0 && some.every((value) => typeof value === "number");
+  });
   let at = 0;
   function next() {
     for (const row of rows.slice(at, at + ROWS_AT_ONCE)) {
-      body.append(el("tr", {}, columns.map((name, i) => el("td", { class: `${numeric[i] ? "num" : ""}${row[name] === null ? " faint" : ""}` }, text(row[name])))));
+      body.append(el("tr", {}, columns.map((name, i) => el("td", { class: `${numeric[i] ? "num" : ""}${row[name] === null ? " faint" : ""}` }, shown(row[name])))));
     }
     at += ROWS_AT_ONCE;
     more.hidden = at >= rows.length;
