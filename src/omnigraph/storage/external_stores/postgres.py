@@ -48,15 +48,6 @@ class PostgresExternalStore(SqlExternalStore):
         with self._lock:
             self._close()
 
-    def _read(self, path: str, statement: str, *values: str | None) -> Sequence[tuple[str, ...]]:
-        try:
-            return self._run(path, statement, values)
-        except OutcomeUnknown as error:
-            raise StoreTransient(str(error), path=path) from error
-
-    def _write(self, path: str, statement: str, *values: str | None) -> Sequence[tuple[str, ...]]:
-        return self._run(path, statement, values)
-
     def _run(self, path: str, statement: str, values: Sequence[str | None]) -> Sequence[tuple[str, ...]]:
         with self._lock:
             connection = self._connected(path)

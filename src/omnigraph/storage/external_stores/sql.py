@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from omnigraph.storage.external_store import ExternalEntry
-from omnigraph.storage.object_store import ObjectExists
+from omnigraph.storage.object_store import ObjectExists, OutcomeUnknown, StoreTransient
 
 TABLE = "omnigraph_entries"
 _BEHIND_ALL_PATHS = chr(0x10FFFF)
@@ -67,13 +67,20 @@ class SqlExternalStore(ABC):
     def close(self) -> None:
         """Give back what the store holds open. A request after that opens it again."""
 
-    @abstractmethod
     def _read(self, path: str, statement: str, *values: str | None) -> Sequence[tuple[str, ...]]:
         """The rows of a query; an answer that does not come is transient."""
+        try:
+            return self._run(path, statement, values)
+        except OutcomeUnknown as error:
+            raise StoreTransient(str(error), path=path) from error
 
-    @abstractmethod
     def _write(self, path: str, statement: str, *values: str | None) -> Sequence[tuple[str, ...]]:
         """The rows a change returns; an answer that does not come leaves the outcome unknown."""
+        return self._run(path, statement, values)
+
+    @abstractmethod
+    def _run(self, path: str, statement: str, values: Sequence[str | None]) -> Sequence[tuple[str, ...]]:
+        """The rows of a statement; what goes wrong is told as an error of stores."""
 
 
 def _bounds(prefix: str) -> tuple[str, str]:
