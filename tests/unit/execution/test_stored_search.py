@@ -1,5 +1,6 @@
 """Types too large for memory: searched through their indexes or piece by piece, with the answers of those in memory."""
 
+import copy
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,14 +14,10 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
-from omnigraph.errors import LimitError
 from omnigraph.execution.arrays import Ordinals, Values
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.search.word_files import WordFiles, to_bytes
-from omnigraph.storage.derived import version_of
-from omnigraph.storage.object_stores.local import LocalStore
-from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing.counting_store import CountingStore
+from omnigraph.execution.search.stored_vectors import stored_nearest
+from omnigraph.storage.tables.table import BuiltIndex
 
 COUNT, DIMENSION, CELL_ROWS = 12_000, 32, 40
 SCHEMA = f"""node Doc {{
@@ -49,25 +46,38 @@ class Documents:
         self.has_vector = np.arange(COUNT) % 97 != 0
         self.slugs = np.array([f"d{each:05}" for each in range(COUNT)])
         words = chance.integers(0, 400, (COUNT, 6))
+        self.texts = [*(" ".join(f"word{each}" for each in some) for some in words[1:]), LIKE_NO_OTHER]
+        self.folder = folder
+        rows = self.rows
+        with omnigraph.init(folder, SCHEMA) as graph:
+            graph.write({"Doc": rows.slice(0, COUNT - 50)})
+            with patch.object(limits, "VECTOR_PARTITION_ROWS", CELL_ROWS):
+                graph.optimize()
+            graph.write({"Doc": rows.slice(COUNT - 50)})
+
+    @property
+    def rows(self) -> pa.Table:
+        """All documents as they are here."""
         vectors = pa.FixedSizeListArray.from_arrays(
             pa.array(self.vectors.ravel()), DIMENSION, mask=pa.array(~self.has_vector)
         )
-        rows = pa.table(
+        return pa.table(
             {
                 "slug": self.slugs,
-                "body": [*(" ".join(f"word{each}" for each in some) for some in words[1:]), LIKE_NO_OTHER],
+                "body": self.texts,
                 "vec": vectors,
                 "year": pa.array(self.years.astype(np.int32)),
                 "kind": [KINDS[each % 3] for each in range(COUNT)],
                 "open": pa.array(np.arange(COUNT) % 5 == 0),
             }
         )
-        self.folder = folder
-        with omnigraph.init(folder, SCHEMA) as graph:
-            graph.write({"Doc": rows.slice(0, COUNT - 50)})
-            with patch.object(limits, "VECTOR_PARTITION_ROWS", CELL_ROWS):
-                graph.optimize()
-            graph.write({"Doc": rows.slice(COUNT - 50)})
+
+    def copied(self, folder: Path) -> "Documents":
+        """The same, to be changed."""
+        shutil.copytree(self.folder, folder)
+        other = copy.copy(self)
+        other.folder, other.vectors, other.has_vector = folder, self.vectors.copy(), self.has_vector.copy()
+        return other
 
     def nearest(self, query: Vectors, where: "npt.NDArray[np.bool_] | bool" = True) -> list[tuple[str, float]]:
         """The right answer, by comparing each."""
@@ -98,13 +108,35 @@ def best(graph: Graph, query: Vectors, clause: str = "") -> list[tuple[str, floa
     return [(row["slug"], row["far"]) for row in found.to_pylist()]
 
 
+@contextmanager
+def through_the_index(documents: Documents) -> Iterator[tuple[Graph, list[str]]]:
+    """The graph as one whose vectors never fit into memory, with every search of the index noted."""
+    searched: list[str] = []
+
+    def noted(columns: Columns, index: BuiltIndex, query: Vectors, count: int) -> Ordinals:
+        searched.append(index.name)
+        return stored_nearest(columns, index, query, count)
+
+    memory = int(documents.vectors.nbytes / limits.VECTOR_COLUMN_SHARE_MAX) - 100_000
+    with (
+        scarce(documents, cache_bytes=memory) as graph,
+        patch("omnigraph.execution.search.scoring.stored_nearest", noted),
+    ):
+        yield graph, searched
+
+
+# So many cells are looked into at least; of an index with thousands, the share of a sixteenth is more than that.
+@pytest.mark.parametrize(("at_least", "looked_into"), [(limits.VECTOR_CELLS_LOOKED_INTO, 64), (1, 19)])
 def test_an_index_of_many_cells_finds_nearly_all_at_the_default_effort_in_exact_order(
-    documents: Documents, record_property: Callable[[str, object], None]
+    documents: Documents, record_property: Callable[[str, object], None], at_least: int, looked_into: int
 ) -> None:
     hits, wanted = 0, 0
-    with scarce(documents) as graph:
+    with (
+        through_the_index(documents) as (graph, searched),
+        patch.object(limits, "VECTOR_CELLS_LOOKED_INTO", at_least),
+    ):
         said = graph.explain(BEST % "")
-        assert "through the index vec_ivf_flat (IVF_FLAT), by looking into 64 of about 298 cells" in said
+        assert f"through the index vec_ivf_flat (IVF_FLAT), by looking into {looked_into} of about 298 cells" in said
         assert "50 of 12,000 nodes are not in it yet" in said
         for query in documents.queries:
             found, right = best(graph, query), documents.nearest(query)
@@ -113,7 +145,41 @@ def test_an_index_of_many_cells_finds_nearly_all_at_the_default_effort_in_exact_
             assert [far for _, far in found] == sorted(far for _, far in found)
             for slug, far in found:
                 assert far == pytest.approx(truth.get(slug, far), rel=1e-12)
+    assert len(searched) == len(documents.queries), "none was answered from memory"
     record_property("recall_at_10", hits / wanted)
+    assert hits / wanted >= 0.95
+
+
+def test_vectors_that_came_changed_and_went_since_the_index_are_found_as_they_are(
+    documents: Documents, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    changed = documents.copied(tmp_path / "changed")
+    chance = np.random.default_rng(5)
+    moved, gone = np.arange(0, COUNT, 20), np.arange(7, COUNT, 20)
+    queries = changed.queries[:20]
+    changed.vectors[moved] = queries[chance.integers(0, len(queries), len(moved))] + chance.normal(
+        size=(len(moved), DIMENSION)
+    ).astype(np.float32)
+    changed.has_vector[moved] = True
+    changed.has_vector[gone] = False
+    with omnigraph.open(changed.folder) as graph:
+        graph.write({"Doc": changed.rows.take(moved)}, mode="merge")
+        for first in range(0, len(gone), 200):
+            names = ", ".join(f'"{slug}"' for slug in changed.slugs[gone[first : first + 200]])
+            graph.mutate(f"query q() {{ delete Doc where slug in [{names}] }}")
+    hits, wanted = 0, 0
+    with through_the_index(changed) as (graph, searched):
+        assert "through the index vec_ivf_flat (IVF_FLAT), by looking into 64 of about" in graph.explain(BEST % "")
+        for query in queries:
+            found, right = dict(best(graph, query)), dict(changed.nearest(query))
+            hits, wanted = hits + len(found.keys() & right.keys()), wanted + len(right)
+            assert len(found) == 10
+            for slug, far in found.items():
+                place = int(slug[1:])
+                assert changed.has_vector[place], "what was deleted is never found"
+                assert far == pytest.approx(np.linalg.norm(changed.vectors[place].astype(np.float64) - query), rel=1e-9)
+    assert len(searched) == len(queries)
+    record_property("recall_at_10_after_changes", hits / wanted)
     assert hits / wanted >= 0.95
 
 
@@ -205,141 +271,3 @@ def test_every_kind_of_index_is_told_by_explain_and_changes_no_answer(
     with scarce(documents) as graph:
         assert f"nodes are found through the index {index}" in graph.explain(text)
         assert graph.query(text).to_arrow().equals(expected)
-
-
-# --- words ------------------------------------------------------------------------------------------------------------
-
-WORDS = (
-    'search($d.body, "word7 word300")',
-    'match_text($d.body, "word7 word7")',
-    'fuzzy($d.body, "word39", 1)',
-    'bm25($d.body, "word7") > 4.5',
-)
-
-
-def counts(graph: Graph) -> list[int]:
-    texts = (f"query q() {{ match {{ $d: Doc {each} }} return {{ count(*) as n }} }}" for each in WORDS)
-    return [graph.query(each).to_arrow().column("n")[0].as_py() for each in texts]
-
-
-def files(folder: Path) -> list[Path]:
-    return sorted(path for path in (folder / "__derived" / "words").rglob("*") if path.is_file())
-
-
-@pytest.fixture
-def searched(tmp_path: Path) -> Iterator[Path]:
-    """A graph whose texts were searched once, so that there is an index over their words beside it."""
-    rows = [{"slug": f"d{each:04}", "body": f"word{each % 9} word7 Ünï{each % 3}" if each % 5 else None}
-            for each in range(600)]  # fmt: skip
-    with patch.object(limits, "WORDS_FILE_TEXTS_MIN", 100):
-        with omnigraph.init(tmp_path / "texts", "node Doc { slug: String @key  body: String? }") as graph:
-            graph.write({"Doc": rows})
-            assert files(tmp_path / "texts") == []
-            counts(graph)
-        assert len(files(tmp_path / "texts")) == 1
-        yield tmp_path / "texts"
-
-
-def test_an_index_over_words_is_read_by_the_next_process_instead_of_the_texts(searched: Path) -> None:
-    text = f"query q() {{ match {{ $d: Doc {WORDS[0]} }} return {{ count(*) as n }} }}"
-    with omnigraph.open(searched, read_only=True) as graph:
-        assert "$d.body: words are found through an index kept beside the graph, over all texts (600" in graph.explain(
-            text
-        )
-        with patch("omnigraph.execution.column.fragment_rows", side_effect=AssertionError("texts were read")):
-            found = counts(graph)
-        assert "words are found through an index in memory" in graph.explain(text)
-    shutil.rmtree(searched / "__derived")
-    with omnigraph.open(searched, read_only=True) as graph:
-        assert "words are found through an index made from the texts" in graph.explain(text)
-        assert counts(graph) == found
-    assert files(searched) == [], "who may only read writes none"
-
-
-def test_texts_larger_than_the_memory_are_searched_by_their_words(tmp_path: Path) -> None:
-    long = " ".join(["internationalisation antidisestablishmentarianism"] * 40)
-    bodies = [f"{long} word{each % 9} word7" if each % 5 else None for each in range(400)]
-    rows = [{"slug": f"d{each:04}", "body": body} for each, body in enumerate(bodies)]
-    schema = "node Doc { slug: String @key  body: String? }"
-    with omnigraph.init(tmp_path / "long", schema) as ample:
-        ample.write({"Doc": rows[:300]})
-        ample.write({"Doc": rows[300:]})
-        ample.mutate('query q() { delete Doc where slug = "d0007" }')
-        expected = counts(ample)
-    with (
-        patch.object(limits, "SEARCH_TEXTS_AT_ONCE", 150),
-        omnigraph.open(tmp_path / "long", options=OpenOptions(cache_bytes=500_000)) as scarce_one,
-    ):
-        assert counts(scarce_one) == expected
-        with pytest.raises(LimitError) as refused:
-            scarce_one.query('query q() { match { $d: Doc  $d.body contains "word3" } return { count(*) as n } }')
-        assert refused.value.code == "column_too_large", "the texts themselves did not fit"
-    with omnigraph.open(tmp_path / "long", options=OpenOptions(cache_bytes=50_000)) as tiny:
-        with pytest.raises(LimitError) as refused:
-            counts(tiny)
-        assert refused.value.code == "column_too_large"
-
-
-def test_few_texts_are_indexed_without_asking_the_store_for_a_file() -> None:
-    store = CountingStore(MemoryStore())
-    with omnigraph.init(store, "node Doc { slug: String @key  body: String? }") as graph:
-        graph.write({"Doc": [{"slug": f"d{each}", "body": "word7"} for each in range(50)]})
-        assert counts(graph)[0] == 50
-        graph.explain(f"query q() {{ match {{ $d: Doc {WORDS[0]} }} return {{ count(*) as n }} }}")
-    assert [path for _, path in store.requests() if path.startswith("__derived/")] == []
-
-
-@pytest.mark.parametrize("damage", ["cut", "changed", "emptied", "of another format"])
-def test_no_answer_depends_on_a_damaged_index_over_words(searched: Path, damage: str) -> None:
-    [file] = files(searched)
-    with omnigraph.open(searched) as graph:
-        expected = counts(graph)
-    body = file.read_bytes()
-    changed = body[:-9] + bytes([body[-9] ^ 1]) + body[-8:]
-    other = body.replace(b'"format":2', b'"format":9')
-    file.write_bytes(
-        {"cut": body[: len(body) // 2], "changed": changed, "emptied": b"", "of another format": other}[damage]
-    )
-
-    with omnigraph.open(searched, read_only=True) as graph:
-        assert counts(graph) == expected
-
-
-def test_an_index_over_words_with_any_byte_changed_is_no_index(searched: Path) -> None:
-    [file] = files(searched)
-    body = file.read_bytes()
-    read = WordFiles(LocalStore(searched), read_only=True)._read
-    path = file.relative_to(searched).as_posix()
-    assert read(path) is not None
-    for place in [*range(min(2_000, len(body))), *range(2_000, len(body), 97)]:
-        file.write_bytes(body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :])
-        found = read(path)
-        assert found is None or to_bytes(found) == body, place
-
-
-def test_rows_that_came_changed_and_went_since_are_found_as_they_are(searched: Path) -> None:
-    with omnigraph.open(searched) as graph:
-        graph.write({"Doc": [{"slug": f"n{each}", "body": "word7 word7"} for each in range(20)]})
-        graph.mutate('query q() { delete Doc where slug = "d0007" }')
-        graph.mutate('query q() { update Doc set { body: "word39" } where slug = "d0008" }')
-        expected = counts(graph)
-    with omnigraph.open(searched) as graph:
-        assert counts(graph) == expected
-        graph.optimize()
-        assert counts(graph) == expected
-    with omnigraph.open(searched) as graph:
-        assert counts(graph) == expected, "rows lie elsewhere now; the index is not taken for theirs"
-    shutil.rmtree(searched / "__derived")
-    with omnigraph.open(searched) as graph:
-        assert counts(graph) == expected
-
-
-def test_an_index_over_words_goes_with_the_version_it_was_made_for(searched: Path) -> None:
-    [file] = files(searched)
-    options = OpenOptions(protection_s=0)
-    with omnigraph.open(searched, options=options) as graph:
-        graph.write({"Doc": [{"slug": "only", "body": "word7"}]}, mode="overwrite")
-        assert version_of(file.relative_to(searched).as_posix()) is not None
-        graph.prune(keep=1, now=True)
-        graph.sweep(older_than=0)
-        assert files(searched) == []
