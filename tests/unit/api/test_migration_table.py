@@ -23,6 +23,7 @@ node Person implements Named {
     mood: enum(good, bad)?
     bio: String?
     vec: Vector(4)? @embed("bio", model="m1")
+    far: Vector(2)?
     nick: String? @unique
     born: Date? @index
     tags: [String]?
@@ -85,6 +86,9 @@ REFUSED: dict[str, tuple[str, str, str, str, str | None]] = {
     "another model": ('model="m1"', 'model="m2"', "node:Person.vec", EMBED, None),
     "another source of vectors": ('@embed("bio"', '@embed("nick"', "node:Person.vec", EMBED, None),
     "vectors of nothing": ('@embed("bio", model="m1")', "", "node:Person.vec", EMBED, None),
+    "vectors of something": (
+        "far: Vector(2)?", 'far: Vector(2)? @embed("bio")', "node:Person.far", EMBED.replace(".vec", ".far"), None,
+    ),
     "a key": (
         "sort: String", "sort: String @key", "node:Place.sort",
         f"adding a property-level @key constraint to 'Place.sort' {V1}", None,
@@ -274,6 +278,45 @@ def test_what_is_not_supported_is_planned_with_its_reason_and_applying_it_moves_
     assert refused.value.message == (reason if code is None else f"[{code}] {reason}")
     assert graph.snapshot().number == head
     assert graph.schema_text() == BEFORE
+
+
+@pytest.mark.parametrize("change", ["a key", "a unique property"])
+def test_what_a_property_declares_is_refused_of_its_type_as_well(graph: Graph, change: str) -> None:
+    was, now, entity, _, _ = REFUSED[change]
+    owner, _, name = entity.partition(".")
+    kind = now.rpartition("@")[2]
+    assert planned(graph, after(was, now))["steps"][1:] == [
+        {
+            "kind": "unsupported_change",
+            "entity": owner,
+            "reason": f"adding constraint '@{kind}({name})' to '{owner.removeprefix('node:')}' {V1}",
+        }
+    ]
+
+
+def test_steps_come_by_kind_and_name_and_within_a_type_in_one_order(graph: Graph) -> None:
+    text = (
+        BEFORE.replace("interface Aged", "interface Zoned { zone: String? }\ninterface Aged")
+        .replace("node Place {", 'node Spot @rename_from("Place") @description("where") {')
+        .replace("title: String?  sort: String }", 'label: String? @rename_from("title")  size: I32? @index }')
+        .replace("Place -> Place", "Spot -> Spot")
+        .replace("node Person", "node Ant {}\nnode Person")
+        .replace("enum(good, bad)", "enum(good, bad, fine)")
+        .replace("edge Knows: Person -> Person { since: I32? }\n", "edge Adores: Person -> Person\n")
+    )
+    assert [str(step) for step in graph.schema_plan(text).steps] == [
+        "add interface type 'Zoned'",
+        "add node type 'Ant'",
+        "extend enum 'Person.mood' (+fine) on node 'Person'",
+        "rename node type 'Place' -> 'Spot'",
+        "update metadata on node 'Spot' (@description(\"where\"))",
+        "rename property 'Spot.title' -> 'Spot.label' on node 'Spot'",
+        "add property 'Spot.size' (I32?) on node 'Spot'",
+        "drop property 'Spot.sort' of node 'Spot' (soft mode)",
+        "add constraint @index(size) on node 'Spot'",
+        "add edge type 'Adores'",
+        "drop edge type 'Knows' (soft mode)",
+    ]
 
 
 @pytest.mark.parametrize("change", DONE)
