@@ -27,7 +27,7 @@ $(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
 	@touch $@
 
 demo: setup  ## a tour of the store on a graph of its own, in a temporary folder
-	@$(RUN)/python -m omnigraph.cli.tour
+	@$(RUN)/python -m omnigraph.cli demo
 
 test: setup check  ## everything that must hold, in minutes
 	@$(RUN)/python -m pytest -n 2 --dist loadgroup

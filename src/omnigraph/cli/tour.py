@@ -117,6 +117,29 @@ def _tour(root: Path, crowd: Crowd) -> None:
     _race(graph)
 
     _heading("A process is killed in the middle of a write")
+    graph = _killed(graph, root)
+
+    _heading("A branch is one small record, and merging it is one more")
+    _branch_and_merge(graph)
+
+    _heading("Where both changed one thing, a person decides")
+    _disagree(graph)
+
+    _heading("Any past state can be read again, and everything says where it comes from")
+    assert first.commit is not None
+    _look_back(graph, first.commit)
+
+    _heading("And all of it is there")
+    report, took = _timed(lambda: graph.verify(deep=True))
+    checked = report.to_dict()["checked"]
+    _say(
+        f"{checked['commits']} commits, {checked['files']} files, {checked['bytes'] / 1e6:.0f} MB, every value read "
+        f"and held against the schema: {'whole' if report.is_whole else 'damaged'}, {took / 1000:.1f} s"
+    )
+
+
+def _killed(graph: Graph, root: Path) -> Graph:
+    """A process dies with a write under way; whoever opens the graph next has it finished."""
     died = subprocess.run([sys.executable, "-m", "omnigraph.cli.tour", _DIE, str(root)], check=False)
     _say(f"it had staged its tables and got {signal.Signals(-died.returncode).name} before it could publish")
     _say(f"readers meanwhile: still {graph.count('Person'):,} people, nothing half done")
@@ -128,8 +151,11 @@ def _tour(root: Path, crowd: Crowd) -> None:
     _say(
         f"and the log says so: {healed.kind} by {healed.actor}, {healed.recovery.kind} for {healed.recovery.for_actor}"
     )
+    return graph
 
-    _heading("A branch is one small record, and merging it is one more")
+
+def _branch_and_merge(graph: Graph) -> None:
+    """Two lines go their own ways, on other rows, and come together."""
     fork = graph.snapshot()
     _, took = _timed(lambda: graph.branches.create("review", actor="you"))
     rows = sum(graph.count(each) for each in ("Person", "City", "Knows", "LivesIn"))
@@ -150,24 +176,14 @@ def _tour(root: Path, crowd: Crowd) -> None:
     people = f"  {'main':<8} {graph.count('Person'):,} people"
     _say(f"{people}; person-1 is {theirs} as on 'review', person-2 {ours} as on 'main'")
 
-    _heading("Where both changed one thing, a person decides")
-    _disagree(graph)
 
-    _heading("Any past state can be read again, and everything says where it comes from")
-    assert first.commit is not None
-    with graph.snapshot(commit=first.commit) as then:
+def _look_back(graph: Graph, commit: str) -> None:
+    """An early state, and who has set what since."""
+    with graph.snapshot(commit=commit) as then:
         names = then.query("query all() { match { $p: Person } return { $p.name as name } order { name } }")
         _say(f"at commit {then.commit} there were: {', '.join(row['name'] for row in names)}")
     for name, entry in sorted(graph.blame("Person", "Ada").properties.items()):
         _say(f"  Ada's {name:<4} was set by {entry.actor or 'nobody named'}, in commit {entry.commit}")
-
-    _heading("And all of it is there")
-    report, took = _timed(lambda: graph.verify(deep=True))
-    checked = report.to_dict()["checked"]
-    _say(
-        f"{checked['commits']} commits, {checked['files']} files, {checked['bytes'] / 1e6:.0f} MB, every value read "
-        f"and held against the schema: {'whole' if report.is_whole else 'damaged'}, {took / 1000:.1f} s"
-    )
 
 
 def _disagree(graph: Graph) -> None:
