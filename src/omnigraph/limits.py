@@ -22,6 +22,8 @@ HINT_EVERY_ENTRIES = 32
 NAMES_REMEMBERED_MAX = 4_096
 # Maps of tables whose spelling is remembered, for branches that begin with one of them.
 MAPS_REMEMBERED_MAX = 4
+# Smaller ones are spelled out each time: that is quicker than to look for them.
+MAPS_SPELLED_OUT_TYPES_MAX = 16
 NAME_SEGMENT_BYTES_MAX = 200  # file systems take 255, and a temporary name adds a few
 WHOLE_MAP_TYPES_MAX = 200
 WHOLE_MAP_EVERY_ENTRIES = 32
@@ -346,6 +348,8 @@ HTML_ROWS_MAX = 50
 # A policy, its tests or a cluster's configuration: characters of the file, and how deep its values lie in each other.
 YAML_CHARACTERS_MAX = 4 * 1024**2
 YAML_DEPTH_MAX = 32
+# Decisions of a policy that are remembered.
+POLICY_DECISIONS_KEPT = 4_096
 # Tries to read or put one of a cluster's own documents while others change them.
 CLUSTER_PUT_ATTEMPTS_MAX = 5
 # How often whoever holds a cluster's lock shows that it lives, and after how long without that the next one takes it;

@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.errors import InternalError, InvalidRequestError
 from omnigraph.execution.mutate_find import matching_rows
 from omnigraph.execution.mutate_scope import Execution
-from omnigraph.execution.mutate_values import assigned_column
+from omnigraph.execution.mutate_values import assigned_column, one_text
 from omnigraph.ids import IdSource
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import STRING, End, Expression, Parameter
@@ -156,7 +156,7 @@ class _Statements:
     def _insert_node(self, step: steps.InsertNode) -> None:
         node = self._node(step.type_name)
         columns = self._assigned(step.assignments, key=frozenset(each.name for each in node.key))
-        new = derived_ids(node, columns) if node.is_keyed else pa.array([self.ids.new()], pa.string())
+        new = derived_ids(node, columns) if node.is_keyed else one_text(self.ids.new())
         self._wait(node, {ID: new} | columns)
         self.nodes += 1
 
@@ -164,7 +164,7 @@ class _Statements:
         edge = self._edge(step.type_name)
         ends = {SRC: self._end(edge, End.FROM, step.source), DST: self._end(edge, End.TO, step.target)}
         columns = ends | self._assigned(step.assignments, key=frozenset(edge.key_names) - ends.keys())
-        new = derived_ids(edge, columns) if edge.is_keyed else pa.array([self.ids.new()], pa.string())
+        new = derived_ids(edge, columns) if edge.is_keyed else one_text(self.ids.new())
         self._wait(edge, {ID: new} | columns)
         self.edges += 1
 

@@ -1,6 +1,7 @@
 """Values that statements assign, as columns of the table."""
 
 import math
+import struct
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ def plain_column(value: Value, of: PropertyType) -> "pa.Array[Any] | None":
         return None
     match of.scalar, value:
         case Scalar.STRING, str():
-            pass
+            return one_text(value)
         case Scalar.BOOL, bool():
             pass
         case Scalar.F64, float() if math.isfinite(value):
@@ -34,9 +35,33 @@ def plain_column(value: Value, of: PropertyType) -> "pa.Array[Any] | None":
                 return None
         case _:
             return None
-    make: Any = pa.array
-    column: pa.Array[Any] = make([value], arrow_type(of))
-    return column
+    return _one_number(value, of)
+
+
+def one_text(text: str) -> "pa.Array[Any]":
+    """A column of one text; a tenth of the time of Arrow's own call, which looks into a list of anything."""
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        return pa.array([text], pa.string())  # half of a surrogate pair: Arrow says what is wrong
+    ends = pa.py_buffer(_TEXT_ENDS.pack(0, len(raw)))
+    return pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(raw)])
+
+
+def _one_number(value: float, of: PropertyType) -> "pa.Array[Any]":
+    return pa.Array.from_buffers(arrow_type(of), 1, [None, pa.py_buffer(_PACKED[of.scalar].pack(value))])
+
+
+_TEXT_ENDS = struct.Struct("=ii")
+# Eight bytes each, as much as Arrow reads at once.
+_PACKED = {
+    Scalar.BOOL: struct.Struct("=?7x"),
+    Scalar.I32: struct.Struct("=i4x"),
+    Scalar.U32: struct.Struct("=I4x"),
+    Scalar.I64: struct.Struct("=q"),
+    Scalar.U64: struct.Struct("=Q"),
+    Scalar.F64: struct.Struct("=d"),
+}
 
 
 def assigned_column(values: Values, of: PropertyType, name: str, blobs: BlobIngress | None = None) -> "pa.Array[Any]":

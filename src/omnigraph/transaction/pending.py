@@ -35,8 +35,11 @@ class Pending:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many rows are pending, and their bytes."""
-        return (self._put.num_rows, self._put.nbytes) if self._put is not None and self.has_rows else (0, 0)
+        """How many rows are pending, and their bytes; of few, the bytes they lie in, which may be more."""
+        if self._put is None or not self._put.num_rows:
+            return 0, 0
+        held = self._put.get_total_buffer_size()
+        return self._put.num_rows, held if held <= limits.SMALL_FILE_BYTES_MAX else self._put.nbytes
 
     @property
     def replaces(self) -> bool:

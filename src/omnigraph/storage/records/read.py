@@ -47,7 +47,7 @@ class Stamp:
 
 def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
     """A log entry as it is put; with `since`, its table map counts from that entry's map."""
-    if since is not None or not record.tables:
+    if since is not None or len(record.tables) <= limits.MAPS_SPELLED_OUT_TYPES_MAX:
         return _dumped(commit_v1.document(record, since=since))
     rest = _dumped(commit_v1.document(replace(record, tables={})))
     return b'%s,"tables":%s}' % (rest[:-1], _map_bytes(record.tables))
