@@ -43,9 +43,9 @@ _PLAIN: dict[pa.DataType, pa.DataType] = {
 }
 
 
-def no_values(size: int, type_: Any) -> Values:  # noqa: ANN401  (an Arrow type of any kind)
+def no_values(size: int, type_: pa.DataType) -> Values:
     """So many nulls of a type."""
-    return pa.nulls(size, type_)  # type: ignore[no-any-return]  # Arrow's kernels have no types
+    return pa.nulls(size, type_)  # type: ignore[no-any-return, call-overload]  # the stubs name every type apart
 
 
 def nulls_of(values: Values) -> Mask | None:
@@ -140,7 +140,7 @@ def joined(pieces: "list[Values]") -> Values:
 _PLAIN_BYTES_MAX = 2**31 - 1
 
 
-def _wide(type_: Any) -> Any:  # noqa: ANN401  (a type of any kind)
+def _wide(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_string(type_):
         return pa.large_string()
     if pa.types.is_list(type_):

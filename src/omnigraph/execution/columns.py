@@ -407,7 +407,7 @@ class Versions:
             self._spent_s[pin.table, field] = spent
             return False
 
-    def _bytes_for(self, type_: Any) -> float:  # noqa: ANN401  (a type of any kind)
+    def _bytes_for(self, type_: pa.DataType) -> float:
         """How large a column of a type may be that is read without need."""
         return self._cache.bytes_max * (limits.VECTOR_COLUMN_SHARE_MAX if pa.types.is_fixed_size_list(type_) else 1.0)
 
@@ -436,7 +436,7 @@ class Versions:
         return self._cache.get((kind, pin.table, pin.version, field), from_last)
 
 
-def _width(type_: Any) -> int:  # noqa: ANN401  (a type of any kind)
+def _width(type_: pa.DataType) -> int:
     """Roughly how many bytes a value takes."""
     if pa.types.is_fixed_size_list(type_):
         return int(type_.list_size) * _width(type_.value_type)

@@ -85,7 +85,7 @@ def _per_row(datum: Datum, size: int) -> Values:
     return pa.repeat(datum, size) if size else pa.nulls(0, datum.type)
 
 
-def _in_list(item: Values, values: Any) -> Values:  # noqa: ANN401  (the array inside a list)
+def _in_list(item: Values, values: Values) -> Values:
     if not len(values) or pa.types.is_null(values.type):
         found: Any = pa.array(np.zeros(len(item), dtype=np.bool_))
     elif _signs_differ(item.type, values.type):
@@ -115,7 +115,7 @@ def _in_lists(item: Datum, items: Values) -> Values:
     return arrow(found, nulls=nulls)
 
 
-def _fits(scalar: Any, type_: Any) -> bool:  # noqa: ANN401  (an Arrow scalar and type of any kind)
+def _fits(scalar: "pa.Scalar[Any]", type_: pa.DataType) -> bool:
     """Whether a value for all rows can take their type without becoming another value."""
     if pa.types.is_integer(type_):
         if not pa.types.is_integer(scalar.type):
@@ -127,7 +127,7 @@ def _fits(scalar: Any, type_: Any) -> bool:  # noqa: ANN401  (an Arrow scalar an
     return pa.types.is_large_string(type_) or pa.types.is_string(type_)
 
 
-def _as_type(scalar: Any, type_: Any) -> Any:  # noqa: ANN401  (an Arrow scalar and type of any kind)
+def _as_type(scalar: "pa.Scalar[Any]", type_: pa.DataType) -> "pa.Scalar[Any]":
     """A value that fits as one of a type; for whole numbers without Arrow's cast, which takes longer than comparing."""
     if pa.types.is_integer(type_):
         return _whole(scalar.as_py(), type_)
@@ -135,16 +135,16 @@ def _as_type(scalar: Any, type_: Any) -> Any:  # noqa: ANN401  (an Arrow scalar 
 
 
 @lru_cache(maxsize=limits.NAMES_REMEMBERED_MAX)
-def _whole(value: int | None, type_: Any) -> Any:  # noqa: ANN401  (an Arrow scalar and type of any kind)
+def _whole(value: int | None, type_: pa.DataType) -> "pa.Scalar[Any]":
     return pa.scalar(value, type_)
 
 
-def _bounds(type_: Any) -> tuple[int, int]:  # noqa: ANN401  (an Arrow type of any kind)
+def _bounds(type_: pa.DataType) -> tuple[int, int]:
     width = int(type_.bit_width)
     return (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if pa.types.is_signed_integer(type_) else (0, 2**width - 1)
 
 
-def _common(left: Any, right: Any) -> Any:  # noqa: ANN401  (Arrow types of any kind)
+def _common(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(left) or pa.types.is_large_string(right):
         return pa.large_string()
     if pa.types.is_floating(left) or pa.types.is_floating(right):
@@ -154,7 +154,7 @@ def _common(left: Any, right: Any) -> Any:  # noqa: ANN401  (Arrow types of any 
     return pa.int64()
 
 
-def _signs_differ(left: Any, right: Any) -> bool:  # noqa: ANN401  (Arrow types of any kind)
+def _signs_differ(left: pa.DataType, right: pa.DataType) -> bool:
     """Whether one is an unsigned number of 64 bits and the other a signed one: no plain type holds both."""
     return (pa.types.is_uint64(left) and pa.types.is_signed_integer(right)) or (
         pa.types.is_uint64(right) and pa.types.is_signed_integer(left)

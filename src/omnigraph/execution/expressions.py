@@ -37,7 +37,7 @@ def result_type(of: ValueType) -> pa.DataType:
             return pa.string()
 
 
-def as_scalar(value: Value, of: ValueType) -> Any:  # noqa: ANN401  (an Arrow scalar)
+def as_scalar(value: Value, of: ValueType) -> "pa.Scalar[Any]":
     """A Python value as one value for all rows."""
     if isinstance(of, PropertyType) and of.scalar is Scalar.DATETIME:
         moment: Any = [_ms(each) for each in value] if isinstance(value, tuple) else _ms(value)
@@ -61,7 +61,7 @@ def _literal_type(value: Value, of: ValueType) -> pa.DataType:
     return type_
 
 
-def _element(type_: Any) -> Any:  # noqa: ANN401  (an Arrow type of any kind)
+def _element(type_: pa.DataType) -> pa.DataType:
     return type_.value_type if pa.types.is_list(type_) else type_
 
 

@@ -129,7 +129,7 @@ def tally_for(aggregation: Aggregation) -> Tally | NodeTally:
             return _DistinctTally(aggregation) if aggregation.distinct else _Collected(aggregation)
 
 
-def _grown(array: Numbers, size: int, fill: Any = 0) -> Numbers:  # noqa: ANN401  (a number of the array's type)
+def _grown(array: Numbers, size: int, fill: float = 0) -> Numbers:
     """The array, at least so long."""
     if len(array) >= size:
         return array
@@ -228,7 +228,7 @@ class _Extreme(Tally):
         return self._there.nbytes + (0 if self._values is None else self._values.nbytes)
 
 
-def _worst(dtype: Any, *, least: bool) -> Any:  # noqa: ANN401  (a number of the type)
+def _worst(dtype: np.dtype[Any], *, least: bool) -> float:
     if np.issubdtype(dtype, np.floating):
         return np.inf if least else -np.inf
     bounds = np.iinfo(dtype)
