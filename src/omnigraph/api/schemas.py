@@ -73,9 +73,14 @@ class Schemas:
         """The text of a schema, as it was accepted.
 
         Raises:
-            FormatError: it is not there.
+            FormatError: it is not there, or damaged.
         """
-        return self._read(paths.schema_text(digest.removeprefix(_ALGORITHM))).decode()
+        path = paths.schema_text(digest.removeprefix(_ALGORITHM))
+        try:
+            return self._read(path).decode()
+        except UnicodeDecodeError as fault:
+            where = paths.absolute(self._parts.store, path)
+            raise FormatError(f"the text of the schema {where} is damaged: {fault}", code="schema_damaged") from fault
 
     def at_head(self, branch: str) -> Accepted:
         """The schema at the head of a branch.

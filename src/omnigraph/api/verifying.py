@@ -1,11 +1,13 @@
 """Verifying a graph: what `Graph.verify` reports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.branch.tag_checks import check_tags, put_damaged_tags_aside
 from omnigraph.errors import GraphError
+from omnigraph.execution.adjacency_files import AdjacencyFiles
+from omnigraph.execution.search.word_files import WordFiles
 from omnigraph.model.commit import MAIN
 from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
@@ -155,10 +157,21 @@ def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | Non
     tags = check_tags(parts, branch=branch)
     found = verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
     found = _with(found, tags.findings)
+    if branch is None:
+        found = _with(found, _derived_findings(parts, deep=deep))
     done: tuple[str, ...] = ()
     if quarantine and not found.is_whole:
         done = (*put_aside(parts, found), *put_damaged_tags_aside(parts, tags.findings))
     return _report(parts, replace(found, quarantined=done), deep=deep, branch=branch if branch is not None else MAIN)
+
+
+def _derived_findings(parts: Parts, *, deep: bool) -> Iterator[Finding]:
+    """Files beside the graph that are not what was written. Nobody believes those, so nothing is lost."""
+    found = list(AdjacencyFiles(parts.store, read_only=True).damaged(deep=deep))
+    found += WordFiles(parts.store, read_only=True).damaged() if deep else ()
+    for path in dict.fromkeys(found):
+        problem = "it is not what was written; what it holds is made again from the graph when it is needed"
+        yield Finding(FindingKind.DERIVED, path, problem, Loss.NOTHING)
 
 
 def _with(found: Verified, more: Iterable[Finding]) -> Verified:

@@ -7,6 +7,7 @@ The head is put last: without it, or where a file has not the size and digest th
 Whatever goes wrong here, adjacency is made from the edges instead.
 """
 
+import contextlib
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ from omnigraph.execution.arrays import NONE, Ordinals, Positions
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.csr import Csr, Triples
 from omnigraph.execution.numbering import Numbering
-from omnigraph.storage.derived import adjacency_folder, adjacency_of, sealed, unsealed
-from omnigraph.storage.object_store import ObjectStore, StoreError
+from omnigraph.storage.derived import ADJACENCY, adjacency_folder, adjacency_of, is_of_another_release, sealed, unsealed
+from omnigraph.storage.object_store import ObjectNotFound, ObjectStore, StoreError
 from omnigraph.storage.tables.effect import FragmentKey
 
 _FORMAT = 2
@@ -211,6 +212,32 @@ class AdjacencyFiles:
     def loaded(self, head: Head) -> None:
         """Note that these files are there, so that they are not written again soon."""
         self._written[head.edges.table] = head.count
+
+    def damaged(self, *, deep: bool) -> Iterator[str]:
+        """The files that are not what was written; nobody believes them.
+
+        Args:
+            deep (bool): compare their digests, too.
+
+        Yields:
+            str: the path of each, and of the head that names it: without a head, nothing is there.
+        """
+        sizes = {listed.path: listed.size for listed in self._store.list(ADJACENCY)}
+        for path in sizes:
+            if not path.endswith(f"/{_HEAD}"):
+                continue
+            head = self._head(path.removesuffix(_HEAD))
+            if head is None:
+                with contextlib.suppress(ObjectNotFound):  # a sweep took it away meanwhile
+                    if not is_of_another_release(self._store.get(path), _FORMAT):
+                        yield path
+                continue
+            for chunk in (*head.outgoing, *head.incoming):
+                file = f"{head.folder}{chunk.name}"
+                if sizes.get(file) != chunk.size or (deep and self.rows(head, chunk) is None):
+                    yield path
+                    if file in sizes:
+                        yield file
 
     def _head(self, folder: str) -> Head | None:
         try:

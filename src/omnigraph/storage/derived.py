@@ -76,5 +76,13 @@ def unsealed(body: bytes) -> dict[str, Any]:
     return document
 
 
+def is_of_another_release(head: bytes, known: int) -> bool:
+    """Whether a head that cannot be used is none that this release writes: then nothing is wrong with it."""
+    try:
+        return bool(json.loads(head)["format"] != known)
+    except (ValueError, LookupError, TypeError):
+        return False
+
+
 def _dumped(document: Mapping[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()

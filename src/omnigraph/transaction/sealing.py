@@ -32,6 +32,15 @@ def read_digests(parts: Parts, table: str) -> dict[str, str]:
     return {path: digest for path, digest in files.items() if isinstance(digest, str)}
 
 
+def has_digests(parts: Parts, table: str) -> bool:
+    """Whether checksums of a table's files were noted, readable or not."""
+    try:
+        parts.store.get(paths.digests(table))
+    except StoreError:
+        return False
+    return True
+
+
 def seal(parts: Parts, table: str, files: Iterable[str]) -> int:
     """Note the checksums of files that have none yet, and forget those of files that are gone.
 

@@ -6,6 +6,7 @@ The head says for which fragments the index was made, and what the arrays should
 whatever goes wrong here, the index is made from the texts instead.
 """
 
+import contextlib
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +22,8 @@ from omnigraph.execution.id_index import index_ids
 from omnigraph.execution.numbering import Numbering
 from omnigraph.execution.search.text_index import Part, TextIndex
 from omnigraph.model.commit import Pin
-from omnigraph.storage.derived import sealed, unsealed, words_file, words_of
-from omnigraph.storage.object_store import ObjectStore, StoreError
+from omnigraph.storage.derived import WORDS, is_of_another_release, sealed, unsealed, words_file, words_of
+from omnigraph.storage.object_store import ObjectNotFound, ObjectStore, StoreError
 
 _FORMAT = 2
 _FILES_TRIED_MAX = 2
@@ -109,6 +110,14 @@ class WordFiles:
             return False
         return True
 
+    def damaged(self) -> Iterator[str]:
+        """The paths of files that are not what was written; nobody believes them."""
+        for listed in list(self._store.list(WORDS)):
+            if self._read(listed.path) is None:
+                with contextlib.suppress(ObjectNotFound):  # a sweep took it away meanwhile
+                    if not is_of_another_release(_head_of(self._store.get(listed.path)), _FORMAT):
+                        yield listed.path
+
     def _paths(self, pin: Pin, column: int) -> Iterator[str]:
         """The file of this version, then those of others, the last written first; few."""
         own = words_file(pin.table, pin.version, column)
@@ -171,13 +180,14 @@ def from_bytes(file: bytes) -> TextIndex:
     Raises:
         ValueError: it is not what was written.
     """
-    start = _SIZE.size
-    size = _SIZE.unpack(file[:start])[0]
-    head: Mapping[str, Any] = unsealed(file[start : start + size])
+    said = _head_of(file)
+    head: Mapping[str, Any] = unsealed(said)
     if head["format"] != _FORMAT:
         raise ValueError("an index over words of another release")
     sizes: Sequence[int] = head["arrays"]
-    body: bytes = pa.decompress(file[start + size :], decompressed_size=sum(sizes), codec=_CODEC, asbytes=True)
+    body: bytes = pa.decompress(
+        file[_SIZE.size + len(said) :], decompressed_size=sum(sizes), codec=_CODEC, asbytes=True
+    )
     if zlib.crc32(body) != head["body"]:
         raise ValueError("a damaged index over words")
     arrays = _split(body, sizes)
@@ -200,6 +210,11 @@ def from_bytes(file: bytes) -> TextIndex:
         )
     firsts = {tuple(str(each) for each in key): int(first) for key, first in head["firsts"]}
     return TextIndex(tuple(parts), lengths, has_text, firsts)
+
+
+def _head_of(file: bytes) -> bytes:
+    start = _SIZE.size
+    return file[start : start + _SIZE.unpack(file[:start].ljust(start, b"\0"))[0]]
 
 
 def _bytes(numbers: "npt.NDArray[Any]") -> bytes:

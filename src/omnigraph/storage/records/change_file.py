@@ -57,8 +57,13 @@ def read_change_file(body: bytes, *, path: str) -> dict[str, TypeChange]:
     """The changes in the file, ids and all."""
     try:
         table = pa.ipc.open_file(pa.BufferReader(body)).read_all()
-    except pa.ArrowInvalid as fault:
+        table.validate(full=True)
+        return _changes(table)
+    except (pa.ArrowException, OSError, ValueError, LookupError, MemoryError) as fault:
         raise FormatError(f"the change file {path} is damaged: {fault}", path=path) from fault
+
+
+def _changes(table: pa.Table) -> dict[str, TypeChange]:
     found: dict[str, TypeChange] = {}
     keys: Any = table["type_key"].cast(pa.string())
     operations: Any = table["op"].cast(pa.string())

@@ -37,12 +37,15 @@ def confirmed(parts: Parts, found: Iterable[Finding], held: Mapping[str, Contain
             return True
         return at.number in held.get(at.branch, ()) and not _is_cut(parts, at)
 
-    left = []
+    left: dict[tuple[FindingKind, str, str], Finding] = {}
     for each in found:
         affected = tuple(at for at in each.affected if holds(each.kind, at))
         if affected or not each.affected:
-            left.append(replace(each, affected=affected))
-    return tuple(sorted(left, key=lambda each: each.path))
+            # Several branches may need one object, a schema say: it is damaged once.
+            known = left.get((each.kind, each.path, each.problem))
+            more = affected if known is None else (*known.affected, *affected)
+            left[each.kind, each.path, each.problem] = replace(known or each, affected=more)
+    return tuple(sorted(left.values(), key=lambda each: each.path))
 
 
 def _is_cut(parts: Parts, at: Affected) -> bool:

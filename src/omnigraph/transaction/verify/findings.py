@@ -21,6 +21,8 @@ class FindingKind(StrEnum):
     DATA = "data file"
     DELETIONS = "deletion vector"
     INDEX = "index"
+    CHECKSUMS = "checksums"
+    DERIVED = "derived file"
     ROWS = "rows"
 
 

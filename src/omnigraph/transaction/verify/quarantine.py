@@ -1,8 +1,9 @@
 """Quarantine: what cannot be read is put aside, and heads that need it get a commit that does without.
 
     records   the damaged object is copied to `__quarantine/`; an entry of a log comes back from its checkpoint, or is
-              replaced by one that says it is lost and shows the state before it
-    notes     a note of an interrupted write that nobody can read is moved there
+              replaced by one that says it is lost and shows the state before it, or after it where none is before
+    notes     what nobody can read of interrupted writes, leases, hints and checkpoints is moved there, and so are files
+              that can be made again
     tables    every branch whose head needs damaged files gets one commit: the same rows without those in the files, or,
               where the version itself cannot be read, the last version of the table that can
 
@@ -29,6 +30,15 @@ from omnigraph.transaction.verify.records import CheckedLog, read_log
 from omnigraph.transaction.write import Operation, WriteOptions, write
 
 _PARTS = {FindingKind.DATA: Part.DATA, FindingKind.DELETIONS: Part.DELETIONS, FindingKind.INDEX: Part.INDEX}
+_NEEDLESS = frozenset(
+    {
+        FindingKind.CHECKPOINT,  # the entries are the truth; the next upkeep folds them again
+        FindingKind.HINT,  # what it has seen is lost, and now told
+        FindingKind.LEASE,
+        FindingKind.CHECKSUMS,
+        FindingKind.DERIVED,
+    }
+)
 _NOTHING = ChangedIds((), (), ())
 
 
@@ -53,13 +63,14 @@ def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
         if finding.kind is FindingKind.INTENT:
             done.append(_moved(parts, finding.path, aside))
             parts.intents.clear(finding.path.rsplit("/", 1)[1].partition(".")[0])
+    for finding in certain:
+        # None of these is needed for a right answer, and each can be made again, or has nothing to say any more.
+        if finding.kind in _NEEDLESS:
+            done.append(_moved(parts, finding.path, aside))
+            parts.store.delete(finding.path)
     branches = {each.branch for one in certain if one.kind is FindingKind.ENTRY for each in one.affected}
     for branch in sorted(branches):
         done += _mend_log(parts, branch, aside)
-    for finding in certain:
-        if finding.kind is FindingKind.CHECKPOINT:
-            done.append(_moved(parts, finding.path, aside))
-            parts.store.delete(finding.path)  # the entries are the truth; the next upkeep folds them again
     damaged = {each.path: _PARTS[each.kind] for each in certain if each.kind in _PARTS}
     versions = {each.path for each in certain if each.kind is FindingKind.VERSION}
     for branch in found.heads:
@@ -81,7 +92,7 @@ def _mend_log(parts: Parts, branch: str, aside: str) -> Iterable[str]:
         folded = parts.log.folded_entry(branch, number)
         mended = folded if folded is not None else _in_its_place(parts, log, number)
         if mended is None:
-            yield f"entry {number} of branch '{branch}' cannot be replaced: no entry before it can be read"
+            yield f"entry {number} of branch '{branch}' cannot be replaced: no entry beside it can be read"
             continue
         kept = parts.log.restore(mended, aside=aside)
         log.entries[number] = mended
@@ -93,24 +104,30 @@ def _in_its_place(parts: Parts, log: CheckedLog, number: int) -> Record | None:
     """An entry for the place of one that is lost: it shows the state before, and says that there was another."""
     before = log.entries.get(number - 1)
     after = next((log.entries[each] for each in sorted(log.entries) if each > number), None)
-    if before is None:
-        return None
     # The entry after it names it as its parent: under the same id the line of commits stays whole.
     commit = after.parent if after is not None and after.parent is not None and after.number == number + 1 else None
+    if before is None and (after is None or commit is None):
+        return None
+    like = before if before is not None else after
+    assert like is not None
+    if before is not None and (commit is None or commit <= before.commit):
+        commit = ids.after(before.commit, parts.ids.new())
+    assert commit is not None
     return replace(
-        before,
-        commit=commit if commit is not None and commit > before.commit else ids.after(before.commit, parts.ids.new()),
+        like,
+        commit=commit,
         number=number,
         kind=CommitKind.RECOVER,
-        parent=before.head_commit,
+        parent=None if before is None else before.head_commit,
         merged_parent=None,
         actor=RECOVERY_ACTOR,
-        message=f"entry {number} could not be read and was quarantined; this is the state before it",
+        message=f"entry {number} could not be read and was quarantined; this is the state "
+        + ("before it" if before is not None else "after it"),
         intent=None,
         idempotency_key=None,
         changes=NO_CHANGES,
         # What the lost one wrote is not known: whoever compares with it has to suppose everything.
-        footprint=Footprint({key: TypeFootprint(writes_whole=True) for key in before.tables}),
+        footprint=Footprint({key: TypeFootprint(writes_whole=True) for key in like.tables}),
         aborted=(),
         recovery=None,
         fork_of=None,

@@ -1,6 +1,6 @@
 """Checking what lies beside the tables: logs, checkpoints, schemas, change files, footprints, intents."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.errors import FormatError, GraphError, UnavailableError
@@ -100,7 +100,8 @@ def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
     if not numbers:
         return log
     # A sweep cuts entries away and says so first; what is gone below is not missed.
-    read_entries(parts, log, range(numbers[0], numbers[-1] + 1), floor=parts.log.floors.highest(branch))
+    floor = parts.log.floors.highest(branch)
+    read_entries(parts, log, range(min(floor, numbers[0]), numbers[-1] + 1), floor=floor)
     return log
 
 
@@ -137,7 +138,7 @@ def unreadable_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
         whole = parts.log.folded_entry(log.branch, number)
         yield Finding(
             FindingKind.ENTRY,
-            f"{paths.log_folder(log.branch)}{number}",
+            paths.entry(log.branch, number),
             f"entry {number} of branch '{log.branch}' cannot be read: {fault.message}"
             + ("; a checkpoint holds it" if whole is not None else ""),
             Loss.NOTHING if whole is not None else Loss.CONTENT,
@@ -207,6 +208,7 @@ def entry_findings(parts: Parts, log: CheckedLog, schema_of: SchemaOf) -> Iterat
                     certain=not isinstance(fault, UnavailableError),
                 )
     for digest, entries in schemas.items():
+        yield from _text_findings(parts, digest, entries)
         try:
             schema_of(digest)
         except (FormatError, UnavailableError) as fault:
@@ -218,6 +220,21 @@ def entry_findings(parts: Parts, log: CheckedLog, schema_of: SchemaOf) -> Iterat
                 tuple(entries),
                 certain=not isinstance(fault, UnavailableError),
             )
+
+
+def _text_findings(parts: Parts, digest: str, entries: Sequence[Affected]) -> Iterator[Finding]:
+    path = paths.schema_text(digest.partition(":")[2] or digest)
+    try:
+        parts.store.get(path).decode()
+    except (ObjectNotFound, UnavailableError, UnicodeDecodeError) as fault:
+        yield Finding(
+            FindingKind.SCHEMA,
+            path,
+            f"the text of the schema {digest} cannot be read, only what it means: {fault}",
+            Loss.HISTORY,
+            tuple(entries),
+            certain=not isinstance(fault, UnavailableError),
+        )
 
 
 def intent_findings(parts: Parts) -> Iterator[Finding]:

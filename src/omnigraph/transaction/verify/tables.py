@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from omnigraph import limits
 from omnigraph.errors import FormatError, GraphError, UnavailableError
 from omnigraph.model.commit import UNKNOWN, Pin
+from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, StoreError
 from omnigraph.storage.tables.examine import Examined, Examiner, ExpectedFile, Part
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.sealing import digest_of, read_digests
+from omnigraph.transaction.sealing import digest_of, has_digests, read_digests
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
 from omnigraph.transaction.verify.records import CheckedLog
 
@@ -59,6 +60,13 @@ class TableCheck:
         if not self.listings:
             self._list()
             self._digests = read_digests(self.parts, self.table) if self.deep else {}
+            if self.deep and not self._digests and has_digests(self.parts, self.table):
+                self._findings[paths.digests(self.table)] = Finding(
+                    FindingKind.CHECKSUMS,
+                    paths.digests(self.table),
+                    "the checksums of this table cannot be read; `optimize` notes them again",
+                    Loss.NOTHING,
+                )
         for pin, affected in pins.items():
             self.versions += 1
             self._version(pin, affected)
