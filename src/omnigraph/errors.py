@@ -33,12 +33,12 @@ class GraphError(Exception):
 
     code = "error"
 
-    def __init__(self, message: str, *, code: str | None = None, **details: Any) -> None:  # noqa: ANN401  (values of any kind)
+    def __init__(self, message: str, *, code: str | None = None, **details: object) -> None:
         super().__init__(message)
         self.message = message
         if code is not None:
             self.code = code
-        self.details = details
+        self.details: dict[str, Any] = details
 
 
 class InvalidRequestError(GraphError, ValueError):
