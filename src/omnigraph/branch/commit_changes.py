@@ -7,7 +7,7 @@ it was or moved by a compaction, is none.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -205,9 +205,11 @@ class CommitChanges:
             yield from touched.told(self._difference(touched), self.wanted, offset)
             return
         ids, ops = self._stored_ids(touched.type_key)
+        read = self._by_ids(touched)
         while offset < len(ids):
             some = slice(offset, offset + max(room.changes, 1))
-            rows = self._by_ids(touched, ids[some], ops[some])
+            new, gone = (ids[some][ops[some] != _OPS.index(op)].tolist() for op in (Op.DELETE, Op.INSERT))
+            rows = read(new, gone)
             places = {each: offset + place for place, each in enumerate(ids[some].tolist())}
             for _, change in touched.told(rows, self.wanted):
                 yield places[change.id], change
@@ -221,12 +223,15 @@ class CommitChanges:
         found = tables.difference(touched.older, touched.newer)
         return row_changes(found.removed, found.added)
 
-    def _by_ids(self, touched: _Touched, ids: "np.typing.NDArray[Any]", ops: "np.typing.NDArray[Any]") -> RowChanges:
-        new = self.parts.tables.open(touched.newer).rows_with_ids(ids[ops != _OPS.index(Op.DELETE)].tolist())
-        gone = ids[ops != _OPS.index(Op.INSERT)].tolist()
+    def _by_ids(self, touched: _Touched) -> Callable[[list[str], list[str]], RowChanges]:
+        """What tells the changes with some ids: of rows that are there now, and of rows that are not as they were."""
         if touched.older is None:
-            return row_changes(new.slice(0, 0), new)
-        return row_changes(self.parts.tables.open(touched.older).rows_with_ids(gone), new)
+            table = self.parts.tables.open(touched.newer)
+            nothing = table.schema.empty_table()
+            return lambda new, _gone: row_changes(nothing, table.rows_with_ids(new))
+        # Only where the versions differ: what else the table holds does not count.
+        apart = self.parts.tables.apart(touched.older, touched.newer)
+        return lambda new, gone: row_changes(apart.removed_with(gone), apart.added_with(new))
 
     def _stored_ids(self, type_key: str) -> "tuple[np.typing.NDArray[Any], np.typing.NDArray[Any]]":
         """The stored ids of one type that are wanted, in order, and what happened to each."""

@@ -13,7 +13,7 @@ from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, as_addre
 from omnigraph.storage.tables.effect import Effect, effect_between, key_of, keyed
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.handles import Handle
-from omnigraph.storage.tables.table import ADDRESS, Table
+from omnigraph.storage.tables.table import ADDRESS, ID, Table, quoted
 
 Mask = npt.NDArray[np.bool_]
 
@@ -71,6 +71,15 @@ class Apart:
             ).to_table()
         returned, _ = rows_lying_at(self.newer, self.effect.returned, columns)
         return pa.concat_tables([fresh, returned])
+
+    def added_with(self, ids: Sequence[str]) -> pa.Table:
+        """Of the rows that only the newer version has, those with these ids; nothing else of it is searched."""
+        returned = (number for number, _ in by_fragment(self.effect.returned))
+        return _with_ids(self.newer, [*(each.id for each in self.effect.added), *returned], ids)
+
+    def removed_with(self, ids: Sequence[str]) -> pa.Table:
+        """Of the rows that only the older version has, those with these ids; only where some are gone is searched."""
+        return _with_ids(self.older, [number for number, _ in by_fragment(self.effect.removed)], ids)
 
     def taken(self, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
         """Some rows of the older version, in the order of their addresses."""
@@ -159,6 +168,20 @@ def rows_lying_at(handle: Handle, addresses: Addresses, columns: Sequence[str] |
         found.append(scanned.select(found[0].column_names).filter(pa.array(wanted)))
         places.append(lie_at[wanted])
     return pa.concat_tables(found), np.concatenate(places)
+
+
+def _with_ids(handle: Handle, fragments: Sequence[int], ids: Sequence[str]) -> pa.Table:
+    """The rows of some fragments with these ids."""
+    found = [_table(handle).schema.empty_table()]
+    opened = [each for each in map(handle.dataset.get_fragment, fragments) if each is not None]
+    if not opened:
+        return found[0]
+    with mapped(handle.table, handle.version):
+        for first in range(0, len(ids), limits.ID_FILTER_IDS_MAX):
+            listed = ",".join(map(quoted, ids[first : first + limits.ID_FILTER_IDS_MAX]))
+            scanner = handle.dataset.scanner(fragments=opened, filter=f"{ID} IN ({listed})", blob_handling="all_binary")
+            found.append(scanner.to_table())
+    return pa.concat_tables(found)
 
 
 def _table(handle: Handle) -> Table:
