@@ -1,8 +1,10 @@
 """The judge: a request in, a decision out."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
+from omnigraph import limits
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.cedar import CedarJudge, Request
 from omnigraph.policy.read import read_rules
@@ -35,6 +37,8 @@ class Policy:
         self.rules = rules
         self._actors = frozenset(rules.actors)
         self._judge = CedarJudge(rules)
+        # The same question has the same answer for as long as the rules are these.
+        self._decided = lru_cache(limits.POLICY_DECISIONS_KEPT)(self._decide)
 
     @classmethod
     def parse(cls, text: str, *, kind: Kind | None = None) -> Self:
@@ -89,7 +93,11 @@ class Policy:
             InvalidRequestError: there is no such action, or a name is no text that can be written down.
             InternalError: Cedar could not judge.
         """
-        wanted = action_named(action)
+        return self._decided(actor, action_named(action), branch, target_branch, graph)
+
+    def _decide(
+        self, actor: str, wanted: Action, branch: str | None, target_branch: str | None, graph: str
+    ) -> Decision:
         for name in (actor, branch, target_branch, graph):
             _refuse_unwritable(name)
         if not self.knows(actor):

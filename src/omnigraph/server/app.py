@@ -92,10 +92,13 @@ def application(settings: ServerSettings, graphs: Graphs) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
+        # What is told of requests, to whom, is decided here, and not by what else is installed.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.server = state
     for router in (*ROUTERS, explorer.router, files.router):
-        app.include_router(router)
+        # As they are: included, each request would be looked for router by router.
+        app.router.routes.extend(router.routes)
     app.openapi = cache(lambda: api_document(app, has_tokens=bool(settings.tokens)))  # type: ignore[method-assign]  # as FastAPI says to
     app.add_exception_handler(GraphError, _graph_error)
     app.add_exception_handler(Refusal, _refused)

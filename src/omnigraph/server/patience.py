@@ -7,6 +7,49 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from omnigraph import limits
 
+_HEAD_BYTES_MAX = 4_096
+
+
+class JoiningTransport:
+    """A transport that sends the head of an answer together with what follows it: one packet and one call, not two.
+
+    Sending lets go of the interpreter, which on a busy server comes back late.
+    """
+
+    def __init__(self, inner: asyncio.Transport) -> None:
+        self._inner = inner
+        self._kept = b""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (whatever the other has)
+        return getattr(self._inner, name)
+
+    def write(self, data: bytes) -> None:
+        """Send something, what was kept before it; the first small piece is kept until the loop comes round."""
+        if self._kept:
+            kept, self._kept = self._kept, b""
+            self._inner.write(kept + data)
+        elif not data:
+            return
+        elif len(data) <= _HEAD_BYTES_MAX:
+            self._kept = data
+            asyncio.get_running_loop().call_soon(self._send)
+        else:
+            self._inner.write(data)
+
+    def close(self) -> None:
+        """End the connection when everything was sent."""
+        self._send()
+        self._inner.close()
+
+    def get_write_buffer_size(self) -> int:
+        """How much is not sent yet."""
+        return self._inner.get_write_buffer_size() + len(self._kept)
+
+    def _send(self) -> None:
+        if self._kept:
+            kept, self._kept = self._kept, b""
+            self._inner.write(kept)
+
 
 class PatientProtocol(H11Protocol):
     """A connection that is ended when the head of a request does not come in good time, or nobody reads the answer.
@@ -26,6 +69,7 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base
         """Somebody is there."""
         super().connection_made(transport)
+        self.transport = JoiningTransport(transport)  # type: ignore[assignment]  # it has all that the other has
         self._look()
 
     def data_received(self, data: bytes) -> None:

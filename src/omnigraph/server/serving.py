@@ -127,6 +127,7 @@ def _config(app: object, settings: ServerSettings) -> uvicorn.Config:
         factory=settings.workers > 1,
         workers=settings.workers,
         http=protocol,  # type: ignore[arg-type]  # called like a class
+        proxy_headers=False,  # nobody here asks where a request came from
         ws="none",  # whatever is installed: such a connection would know no patience
         log_config=None,
         access_log=False,
