@@ -79,6 +79,7 @@ def test_a_graph_that_is_too_damaged_to_tell_who_reads_it_can_be_deleted(applied
     assert applied_cluster.approve("graph.people").is_ok
     (people(applied_cluster) / "__format.json").write_text("{")
     assert applied_cluster.apply().document["converged"]
+    assert [each for each in people(applied_cluster).rglob("*") if each.is_file()] == []
 
 
 def test_a_graph_of_which_something_stays_is_said_to_be_left(applied_cluster: Cluster) -> None:
