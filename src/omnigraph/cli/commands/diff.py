@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser
 from dataclasses import asdict
-from typing import Any
 
 from omnigraph.cli.arguments import add_changes_filter, add_json, add_uri, add_where
 from omnigraph.cli.call import Call
@@ -24,21 +23,17 @@ def _run(call: Call) -> int:
     args = call.args
     with call.graph() as graph:
         found = graph.diff(args.older, args.newer, kinds=args.kind, types=args.type, ops=args.op, engine=args.engine)
-        stats = {key: asdict(each) for key, each in found.stats.items()}
-        document: dict[str, Any] = {
-            "from_commit_id": found.from_commit,
-            "to_commit_id": found.to_commit,
-            "stats": stats,
-        }
-        if args.json:
-            if not args.stat:
-                document["changes"] = found.to_pylist()
-            call.show_json(document)
-            return 0
-        if not args.stat:
+        # The changes first: whoever has read them can count them, and the other way they would be read twice.
+        changes = {"changes": found.to_pylist()} if args.json and not args.stat else {}
+        if not args.json and not args.stat:
             for change in found:
                 for line in change_lines(change.to_dict()):
                     call.say(line)
+        stats = {key: asdict(each) for key, each in found.stats.items()}
+        if args.json:
+            commits = {"from_commit_id": found.from_commit, "to_commit_id": found.to_commit}
+            call.show_json({**commits, "stats": stats, **changes})
+            return 0
     for key, each in stats.items():
         call.say(f"{key}: {each['inserted']} inserted, {each['updated']} updated, {each['deleted']} deleted")
     if not stats:

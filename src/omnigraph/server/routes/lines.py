@@ -57,10 +57,12 @@ def diff(
     found = call.graph.diff(older, newer, kinds=kind or (), types=type or (), ops=op or (), engine="local")
     for each in (found.older, found.newer):
         call.reads(each.branch)
+    # The changes first: whoever has read them can count them, and the other way they would be read twice.
+    changes = [] if stat else [each.to_dict() for each in islice(found, offset, offset + limit)]
     stats = {key: asdict(counts) for key, counts in found.stats.items()}
     document: dict[str, Any] = {"from_commit_id": found.from_commit, "to_commit_id": found.to_commit, "stats": stats}
     if not stat:
-        document["changes"] = [each.to_dict() for each in islice(found, offset, offset + limit)]
+        document["changes"] = changes
         document["is_cut"] = offset + limit < sum(sum(counts.values()) for counts in stats.values())
     return answered(document)
 
