@@ -73,8 +73,8 @@ BUGS = [
     Bug(
         "a rebase forgets the rows it deletes",
         "storage/tables/rebase.py",
-        "deletion = Deletion() if staging.replaces else delete_at(onto.dataset, removed)",
-        "deletion = Deletion()",
+        "removed = _addresses_in(onto, base, effect.removed)",
+        "removed = NO_ADDRESSES",
         (MATRIX, INTERLEAVED),
     ),
     Bug(

@@ -38,6 +38,7 @@ from omnigraph.storage.tables.handles import Handle, bytes_of
 from omnigraph.storage.tables.indexes import SegmentChange, segment_files, with_segments
 from omnigraph.storage.tables.rewriting import CATCHES_UP, Rewriting, rewriting_of
 from omnigraph.storage.tables.rewriting import moved as relocated
+from omnigraph.storage.tables.small_versions import manifest_of, small_version
 from omnigraph.storage.tables.stage import as_ids, flat, make_version, replace_content
 from omnigraph.storage.tables.staged import StagedTable
 from omnigraph.storage.tables.staging import Staging, as_staged
@@ -111,7 +112,7 @@ def rebase(staging: Staging, base: Handle, onto: Pin, handle: Handle) -> Staging
     if staging.rewriting is not None:
         return _relaid(staging, staging.rewriting, base, onto, handle)
     with mapped(onto.table, onto.version):
-        carried = _carried(staging, base.fragments(), handle.fragments(), handle)
+        carried = _carried(staging, base.fragments(), handle.fragments(), handle) if staging.segments else []
         moved: _Moved | None = _Moved(handle, Effect(), set())
         if staging.replaces or staging.effect.changes_rows:
             moved = _moved_rows(staging, base, handle, intermediate=bool(carried))
@@ -184,14 +185,17 @@ def _moved_rows(staging: Staging, base: Handle, onto: Handle, *, intermediate: b
     removed = _addresses_in(onto, base, effect.removed)
     if removed is None or (staging.replaces and not same_content(base, onto)):
         return None
-    deletion = Deletion() if staging.replaces else delete_at(onto.dataset, removed)
-    if deletion is None:
-        return None
     # A fragment as it was when written: the next version gives it a free number. Its deletion vector, if a later step
     # of the same write gave it one, is filed under the old number and has to be written again.
     added = tuple(replace(fragment, id=0, deletion_file=None) for fragment in effect.added)
     shortened = tuple(fragment for fragment in effect.added if fragment.deletion_file is not None)
     on_the_way = intermediate or bool(shortened)
+    small = None if staging.replaces or on_the_way else small_version(onto, added, removed)
+    if small is not None:
+        return _Moved(small[0], replace(effect, removed=removed), fragment_files(added) | small[1])
+    deletion = Deletion() if staging.replaces else delete_at(onto.dataset, removed)
+    if deletion is None:
+        return None
     if staging.replaces:
         made = replace_content(onto, added, intermediate=on_the_way)
     else:
@@ -206,6 +210,9 @@ def _moved_rows(staging: Staging, base: Handle, onto: Handle, *, intermediate: b
 
 def _same_columns(one: Handle, other: Handle) -> bool:
     """Whether columns have the same names, types and numbers: a column dropped and added again is another one."""
+    here, there = manifest_of(one), manifest_of(other)
+    if here is not None and there is not None and here.stays == there.stays:
+        return True
     return read_columns(one.dataset.lance_schema) == read_columns(other.dataset.lance_schema)
 
 

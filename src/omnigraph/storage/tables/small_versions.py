@@ -28,6 +28,7 @@ from omnigraph import limits
 from omnigraph.clock import SystemClock
 from omnigraph.storage.tables.addresses import Addresses, by_fragment
 from omnigraph.storage.tables.effect import name_of
+from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import manifest_file
 from omnigraph.storage.tables.handles import Handle, bytes_of
 from omnigraph.storage.tables.manifests import NOT_FOR_US, Fragment, Manifest, Vector, read_manifest
@@ -109,10 +110,10 @@ def small_version(
         tuple[Handle, set[str]] | None: the new version and the deletion vectors written for it, under the table's
             folder; None where Lance has to make it: nothing it needs was written then.
     """
-    if not handle.is_local or len(added) > 1 or len(removed) > limits.SMALL_DELETION_ROWS_MAX:
+    if len(added) > 1 or len(removed) > limits.SMALL_DELETION_ROWS_MAX:
         return None
     fresh = _message_of(added[0]) if added else None
-    base = _manifest(handle) if fresh is not None or not added else None
+    base = manifest_of(handle) if fresh is not None or not added else None
     if base is None:
         return None
     folder = handle.folder
@@ -138,12 +139,22 @@ def small_version(
     return successor, files
 
 
-def _manifest(handle: Handle) -> Manifest | None:
-    """The manifest of an open version; None where it is not for us to change."""
+def manifest_of(handle: Handle) -> Manifest | None:
+    """The manifest of a version.
+
+    Args:
+        handle (Handle): the version.
+
+    Returns:
+        Manifest | None: None where it is not for us to change, or not on local disk.
+    """
+    if not handle.is_local:
+        return None
     found = handle.manifest
     if found is None:
-        body = Path(handle.folder, manifest_file(handle.version)).read_bytes()
-        handle.manifest = found = read_manifest(body) or NOT_FOR_US
+        with mapped(handle.table, handle.version):
+            body = Path(handle.folder, manifest_file(handle.version)).read_bytes()
+            handle.manifest = found = read_manifest(body) or NOT_FOR_US
     return None if found is NOT_FOR_US or len(found.fragments) > limits.SMALL_VERSION_FRAGMENTS_MAX else found
 
 

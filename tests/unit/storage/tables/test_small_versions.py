@@ -197,6 +197,21 @@ def test_a_vector_that_lance_wrote_is_read_and_grows(root: Path, tables: Tables,
     assert names(elsewhere, pin) == everyone[rows:-1]
 
 
+def test_what_was_staged_moves_onto_another_version_as_a_small_one(root: Path, tables: Tables) -> None:
+    three = tables.stage_rows(tables.create(TABLE, SCHEMA), RowsToStage(appends=people("ada", "bob", "cy"))).pin
+    ours = tables.stage_rows(three, RowsToStage(deleted_ids=("bob",), appends=people("dan")))
+    theirs = tables.stage_rows(three, RowsToStage(deleted_ids=("ada",), appends=people("eve")))
+
+    moved = tables.rebase(three, ours.pin, theirs.pin)
+
+    assert moved is not None
+    assert names(tables, moved.pin) == ["cy", "dan", "eve"]
+    assert handle_of(tables, moved.pin).manifest is not None
+    assert not any((root / TABLE / "_transactions").glob(f"{theirs.pin.version}-*"))
+    again = tables.stage_rows(three, RowsToStage(deleted_ids=("ada",)))
+    assert tables.rebase(three, again.pin, moved.pin) is None  # somebody has deleted it
+
+
 def test_a_fragment_that_loses_its_last_row_leaves_the_version(tables: Tables, three: Pin) -> None:
     pin = tables.stage_rows(three, RowsToStage(deleted_ids=("cy",))).pin
 
