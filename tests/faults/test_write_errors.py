@@ -78,7 +78,9 @@ def check_errors(
     before_next, after_next = went_on(untouched), went_on(done)
     doing = Doing(kind, settings)
     cuts = 0
-    for cut in at_every_request(copies, fault, doing, times=times, kind=request):
+    # What only moves names has nothing to make durable.
+    or_none = request is RequestKind.MAKE_DURABLE
+    for cut in at_every_request(copies, fault, doing, times=times, kind=request, or_none=or_none):
         parts = doing.handle(cut.store)
         seen = observed(parts)
         if cut.raised is None:

@@ -91,6 +91,7 @@ def at_every_request(
     kind: RequestKind | None = None,
     path_part: str = "",
     times: int = 1,
+    or_none: bool = False,
 ) -> Iterator[Cut]:
     """Do the work once for each of its requests, with a fault at that one.
 
@@ -101,6 +102,8 @@ def at_every_request(
         kind (RequestKind | None): count only these requests; None for all that change something.
         path_part (str): count only requests about paths that contain this.
         times (int): to how many requests in a row the fault happens.
+        or_none (bool): whether the work may do without any such request; a test that means to cut something must not
+            pass because there was nothing to cut.
 
     Yields:
         Cut: each run, while its graph is still there.
@@ -118,7 +121,7 @@ def at_every_request(
             copies.throw_away(store)
             if raised is not None:
                 raise raised
-            assert at > 1, "the work makes no such request: nothing was tried"
+            assert at > 1 or or_none, "the work makes no such request: nothing was tried"
             return
         yield Cut(f"{fault} at request {at}", store, raised)
         copies.throw_away(store)
