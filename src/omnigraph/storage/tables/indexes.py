@@ -26,7 +26,6 @@ class IndexKind(StrEnum):
     BITMAP = "BITMAP"  # equality on few different values
     LABEL_LIST = "LABEL_LIST"  # membership in lists
     NGRAM = "NGRAM"  # substrings
-    INVERTED = "INVERTED"  # words
     IVF_FLAT = "IVF_FLAT"  # near vectors, exact within the cells looked into
     IVF_PQ = "IVF_PQ"  # near vectors, compressed
     IVF_HNSW_SQ = "IVF_HNSW_SQ"  # near vectors, by graph
@@ -51,7 +50,7 @@ class IndexSpec:
         name: the index's own name, unique in its table.
         column: the column it is on.
         kind: which sort.
-        options: further settings in Lance's words, like `metric`, `num_sub_vectors`, `language`, `with_position`.
+        options: further settings in Lance's words, like `metric`, `num_sub_vectors`.
     """
 
     name: str
@@ -297,8 +296,7 @@ def _build(handle: Handle, spec: IndexSpec, fragments: list[int]) -> Index | Non
         if rows < limits.VECTOR_INDEX_ROWS_MIN:
             return None
         options = {**_vector_options(handle, spec, rows), **options}
-    apart = _apart(handle)
-    built = apart.create_index_uncommitted(
+    built = _apart(handle).create_index_uncommitted(
         spec.column,
         spec.kind.value,
         name=spec.name,
@@ -306,9 +304,6 @@ def _build(handle: Handle, spec: IndexSpec, fragments: list[int]) -> Index | Non
         replace=True,
         **options,  # type: ignore[arg-type]  # each kind takes others
     )
-    if spec.kind is IndexKind.INVERTED:
-        # What is built lies in parts that only this step puts in their place.
-        built = apart.merge_existing_index_segments([_committed(built)])
     return _committed(built)
 
 

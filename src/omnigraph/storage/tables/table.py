@@ -20,7 +20,6 @@ from omnigraph.storage.tables.handles import Handle
 ID = "id"
 ADDRESS = "_rowaddr"
 DISTANCE = "_distance"
-SCORE = "_score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,40 +318,6 @@ class Table:
                 nearest=query,
                 prefilter=True,
                 with_row_address=with_addresses,
-                blob_handling="all_binary",
-            ).to_table()
-
-    def matching(
-        self,
-        column: str,
-        words: str,
-        *,
-        columns: Sequence[str] | None = None,
-        filter: str | None = None,
-        limit: int | None = None,
-    ) -> pa.Table:
-        """The rows whose text has one of the words, rows without a place in the index included.
-
-        Args:
-            column (str): a column with an index of kind INVERTED.
-            words (str): what to look for.
-            columns (Sequence[str] | None): which columns; all by default.
-            filter (str | None): an SQL condition; only rows that satisfy it are ranked.
-            limit (int | None): at most this many rows.
-
-        Returns:
-            pa.Table: the rows, best first, with the column `_score`.
-
-        Raises:
-            InvalidRequestError: the column has no such index.
-        """
-        with mapped(self._pin.table, self._pin.version):
-            return self._handle.dataset.scanner(
-                columns=[*(self.schema.names if columns is None else columns), SCORE],
-                filter=filter,
-                limit=limit,
-                full_text_query={"query": words, "columns": [column]},
-                prefilter=True,
                 blob_handling="all_binary",
             ).to_table()
 

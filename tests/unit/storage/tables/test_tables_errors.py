@@ -160,7 +160,11 @@ def test_damaged_files_are_told_or_harmless(root: Path, tables: Tables, how: str
     content = {"id": [f"k{n}" for n in range(400)], "number": list(range(400)), "text": ["some words"] * 400}
     pin = tables.create("nodes/01X", SCHEMA)
     pin = tables.stage_rows(pin, RowsToStage(appends=pa.table(content, schema=SCHEMA))).pin
-    specs = [IndexSpec("by_id", "id", IndexKind.BTREE), IndexSpec("by_word", "text", IndexKind.INVERTED)]
+    specs = [
+        IndexSpec("by_id", "id", IndexKind.BTREE),
+        IndexSpec("by_part", "text", IndexKind.NGRAM),
+        IndexSpec("by_number", "number", IndexKind.BTREE),
+    ]
     pin = tables.stage_index(pin, *specs).pin
     pin = tables.stage_rows(pin, RowsToStage(deleted_ids=("k1", "k2"))).pin
     named = tables.files(pin) - tables.files(tables.create("nodes/01OTHER", SCHEMA))
@@ -182,7 +186,7 @@ def test_damaged_files_are_told_or_harmless(root: Path, tables: Tables, how: str
         shared_session.cache_clear()
         try:
             table = Tables(str(root)).open(pin)
-            answers = table.count("id = 'k7'"), table.scan().num_rows, table.matching("text", "words").num_rows
+            answers = table.count("id = 'k7'"), table.scan().num_rows, table.count("contains(text, 'words')")
             assert answers == (1, 398, 398)
         except GraphError as error:
             met.append(error)

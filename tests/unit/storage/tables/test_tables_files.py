@@ -21,7 +21,7 @@ TABLE = "edges/01KNOWS"
 SPECS = (
     IndexSpec("by_id", "id", IndexKind.BTREE),
     IndexSpec("by_age", "age", IndexKind.BITMAP),
-    IndexSpec("by_word", "text", IndexKind.INVERTED),
+    IndexSpec("by_part", "text", IndexKind.NGRAM),
 )
 
 
@@ -46,7 +46,7 @@ def ages(root: Path, pin: Pin) -> dict[str, int]:
     assert table.count("id = 'ada'") == ("ada" in found)
     assert table.count("age = 2") == list(found.values()).count(2)
     if table.indexes():
-        assert table.matching("text", "words", columns=["id"]).num_rows == len(found)
+        assert table.count("contains(text, 'words')") == len(found)
     return found
 
 
@@ -107,7 +107,7 @@ def test_what_is_discarded_is_what_was_written(root: Path, tables: Tables, rich:
         case "index":
             staged = tables.stage_index(rich, *SPECS)
         case "delta":
-            staged = tables.stage_index_delta(rich, *SPECS, IndexSpec("by_part", "text", IndexKind.NGRAM))
+            staged = tables.stage_index_delta(rich, *SPECS, IndexSpec("by_text", "text", IndexKind.BTREE))
         case _:
             staged = tables.stage_compaction(rich, SPECS)
     written = all_files(root) - before

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph import limits
-from omnigraph.errors import InternalError, InvalidRequestError
+from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedTable, Tables
 
@@ -29,7 +29,6 @@ SCALAR = (
     IndexSpec("by_number", "number", IndexKind.BTREE),
     IndexSpec("by_color", "color", IndexKind.BITMAP),
     IndexSpec("by_part", "text", IndexKind.NGRAM),
-    IndexSpec("by_word", "text", IndexKind.INVERTED),
     IndexSpec("by_tag", "tags", IndexKind.LABEL_LIST),
 )
 VECTOR = tuple(IndexSpec("by_vector", "vector", kind, {"metric": "l2"}) for kind in IndexKind if kind.is_vector)
@@ -64,10 +63,7 @@ def answers(tables: Tables, pin: Pin) -> dict[str, list[str]]:
         "contains(text, 'anan')",
         "array_has(tags, 't1')",
     ]
-    found = {one: sorted(map(str, table.scan(columns=["id"], filter=one)["id"].to_pylist())) for one in conditions}
-    for word in WORDS if any(index.name == "by_word" for index in table.indexes()) else ():
-        found[word] = sorted(map(str, table.matching("text", word, columns=["id"])["id"].to_pylist()))
-    return found
+    return {one: sorted(map(str, table.scan(columns=["id"], filter=one)["id"].to_pylist())) for one in conditions}
 
 
 def expected_answers(tables: Tables, pin: Pin) -> dict[str, list[str]]:
@@ -86,7 +82,6 @@ def expected_answers(tables: Tables, pin: Pin) -> dict[str, list[str]]:
         "color = 'new'": ids([row for row in content if row["color"] == "new"]),
         "contains(text, 'anan')": ids([row for row in content if "anan" in row["text"]]),
         "array_has(tags, 't1')": ids([row for row in content if "t1" in row["tags"]]),
-        **{word: ids([row for row in content if word in row["text"]]) for word in WORDS},
     }
 
 
@@ -187,9 +182,9 @@ def test_building_again_leaves_one_segment(tables: Tables, base: Pin) -> None:
 
 def test_an_index_is_dropped_by_its_name(tables: Tables, base: Pin) -> None:
     pin = tables.stage_index(base, *SCALAR).pin
-    staged = tables.stage_index_drop(pin, "by_color", "by_word", "nothing of that name")
+    staged = tables.stage_index_drop(pin, "by_color", "by_part", "nothing of that name")
     assert {index.name for index in tables.open(staged.pin).indexes()} == {
-        spec.name for spec in SCALAR if spec.name not in {"by_color", "by_word"}
+        spec.name for spec in SCALAR if spec.name not in {"by_color", "by_part"}
     }
     assert tables.stage_index_drop(base, "by_color").is_unchanged
 
@@ -266,17 +261,9 @@ def test_a_vector_index_needs_vectors(tables: Tables, base: Pin) -> None:
 
 
 def test_ranking_applies_to_the_rows_that_satisfy_the_condition(tables: Tables, base: Pin) -> None:
-    pin = tables.stage_index(base, SCALAR[4], VECTOR[0]).pin
+    pin = tables.stage_index(base, SCALAR[2], VECTOR[0]).pin
     table = tables.open(pin)
     target = rows(range(300)).to_pylist()[0]["vector"]
     near = table.nearest("vector", target, count=10, columns=["id", "color"], filter="color = 'blue'", cells=10)
     assert near.num_rows == 10
     assert set(near.column("color").to_pylist()) == {"blue"}
-    words = table.matching("text", "apple", columns=["id"], filter="number < 30", limit=5)
-    assert words.num_rows == 5
-    assert words.column_names == ["id", "_score"]
-
-
-def test_words_are_not_found_where_no_index_of_words_is(tables: Tables, base: Pin) -> None:
-    with pytest.raises(InvalidRequestError):
-        tables.open(base).matching("number", "apple")
