@@ -11,10 +11,14 @@ import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.errors import LimitError
 from omnigraph.execution.search.word_files import WordFiles, to_bytes
+from omnigraph.failpoints import Crash
 from omnigraph.storage.derived import version_of
-from omnigraph.storage.object_stores.local import LocalStore
+from omnigraph.storage.object_stores.forwarding import RequestKind
+from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.faults import Fault
+from omnigraph.testing.faulty_store import FaultyStore
 
 WORDS = (
     'search($d.body, "word7 word300")',
@@ -150,3 +154,38 @@ def test_an_index_over_words_goes_with_the_version_it_was_made_for(searched: Pat
         graph.prune(keep=1, now=True)
         graph.sweep(older_than=0)
         assert files(searched) == []
+
+
+@pytest.mark.parametrize("fault", [Fault.FAIL_BEFORE, Fault.LOSE_ANSWER, Fault.NO_SPACE])
+@pytest.mark.parametrize("kind", [RequestKind.PUT, RequestKind.LIST])
+def test_upkeep_is_done_where_the_index_over_words_cannot_be_kept(fault: Fault, kind: RequestKind) -> None:
+    store = FaultyStore(MemoryStore())
+    rows = [{"slug": f"d{each:04}", "body": f"word{each % 9} word7"} for each in range(200)]
+    with (
+        patch.object(limits, "WORDS_FILE_TEXTS_MIN", 100),
+        omnigraph.init(store, "node Doc { slug: String @key  body: String? @index }") as graph,
+    ):
+        graph.write({"Doc": rows})
+        store.arm(fault, times=99, kind=kind, path_part="__derived/words")
+        assert graph.optimize().commit is not None
+        found = counts(graph)
+        store.disarm()
+        assert found[0] == 200
+        assert counts(graph) == found
+        assert graph.optimize().commit is None
+
+
+def test_a_death_after_upkeep_and_before_the_index_over_words_costs_nothing_but_time(tmp_path: Path) -> None:
+    store = FaultyStore(LocalStore(tmp_path / "graph", durability=Durability.PROCESS))
+    rows = [{"slug": f"d{each:04}", "body": f"word{each % 9} word7"} for each in range(200)]
+    with patch.object(limits, "WORDS_FILE_TEXTS_MIN", 100):
+        graph = omnigraph.init(store, "node Doc { slug: String @key  body: String? @index }")
+        graph.write({"Doc": rows})
+        store.arm(Fault.CRASH_BEFORE, kind=RequestKind.PUT, path_part="__derived/words")
+        with pytest.raises(Crash):
+            graph.optimize()
+        with omnigraph.open(tmp_path / "graph") as after:
+            assert after.commits.list()[0].kind == "index"
+            (docs,) = after.optimize().tables
+            assert docs.indexes == ("body_words",), "the next pass sees to it"
+            assert counts(after)[0] == 200
