@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omnigraph.client.wire import Ask, Wire
+from omnigraph.client.failures import foreign
+from omnigraph.client.wire import SNAPSHOT, Ask, Wire
 from omnigraph.errors import InvalidRequestError
 from omnigraph.transaction.said import text, whole_number, whole_number_or_nothing
 
@@ -125,6 +126,8 @@ def blob_of(
         if refused.code != "blob_range":
             raise
         headers = wire.whole(replace(ask, method="HEAD", headers=None)).headers  # there is no first byte
+    if SNAPSHOT not in headers:
+        raise foreign(200, b"")
     uri = headers.get("Location")
     size = None if uri is not None else _size(headers.get("Content-Range"), headers.get("Content-Length"))
     return RemoteBlob(
@@ -133,7 +136,7 @@ def blob_of(
         id=id,
         property=property,
         kind="managed" if uri is None else "external",
-        commit=headers["Omnigraph-Snapshot-Id"],
+        commit=headers[SNAPSHOT],
         branch=None if commit is not None else branch or "main",
         size=size,
         etag=headers.get("ETag"),

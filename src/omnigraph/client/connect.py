@@ -1,13 +1,14 @@
 """From the address of a server to a graph on it."""
 
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from omnigraph import limits
 from omnigraph.client.graph import RemoteGraph
-from omnigraph.client.wire import Wire, http_client, segment
+from omnigraph.client.wire import Wire, http_client, seconds, segment
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, PermissionDeniedError
 from omnigraph.ids import IdSource, UlidSource
+from omnigraph.transaction.said import text, text_or_nothing
 
 _GRAPHS = "/graphs"
 
@@ -44,6 +45,8 @@ def connect(
     """
     clock = clock or SystemClock()
     server, named = server_and_graph(url)
+    text_or_nothing(graph, "the graph")
+    seconds(patience_s, "patience_s")
     if graph is not None and named is not None and graph != named:
         raise InvalidRequestError(f"the address names the graph '{named}', and `graph` says '{graph}'")
     wire = Wire(
@@ -68,13 +71,37 @@ def server_and_graph(url: str) -> tuple[str, str | None]:
     Raises:
         InvalidRequestError: it is no address of a server.
     """
-    parts = urlsplit(url)
+    parts = _split(url)
+    if "@" in parts.netloc:
+        # Not repeated: what stands before the host is a secret more often than not, and errors go into logs.
+        raise InvalidRequestError(
+            f"the address of the server at {parts.netloc.rpartition('@')[2]} holds a name or a password: leave it out, "
+            "and say who asks with a token"
+        )
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
-        raise InvalidRequestError(f"'{url}' is no address of a server: it is like https://host:8080")
+        shown = url.partition("?")[0].partition("#")[0]
+        raise InvalidRequestError(f"'{shown}' is no address of a server: it is like https://host:8080")
     server, found, rest = url.rstrip("/").rpartition(f"{_GRAPHS}/")
     if found and rest and "/" not in rest:
         return server, unquote(rest)
     return url.rstrip("/"), None
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of an address.
+
+    Raises:
+        InvalidRequestError: it has none: it is no text, or nobody could be asked for it.
+    """
+    try:
+        parts = urlsplit(text(url, "the address of a server"))
+        is_written = url.isprintable() and " " not in url and parts.port != 0
+    except ValueError:  # an address within brackets, or a port, that is none
+        is_written = False
+    if not is_written:
+        shown = repr(url).rpartition("@")[2]  # what stands before may be a secret
+        raise InvalidRequestError(f"{shown} is no address of a server: it is like https://host:8080")
+    return parts
 
 
 def graphs_at(
@@ -91,9 +118,11 @@ def graphs_at(
         list[dict[str, str]]: of each its `graph_id` and its `uri`, in order.
 
     Raises:
+        InvalidRequestError: the address is none.
         PermissionDeniedError: whoever asks may not see them.
     """
     clock = SystemClock()
+    server_and_graph(url)
     client = http_client(token, timeout_s=limits.CLIENT_ANSWER_S_MAX)
     with Wire(client, url.rstrip("/"), clock=clock, ids=UlidSource(clock), patience_s=patience_s) as wire:
         return _listed(wire)

@@ -55,7 +55,7 @@ def failure(status: int, content: bytes) -> errors.GraphError:
         body = json.loads(content)
         message = str(body["error"])
     except (ValueError, TypeError, KeyError):
-        return _unreadable(status, content)
+        return foreign(status, content)
     named = getattr(errors, str(body.get("kind")), None)
     if not (isinstance(named, type) and issubclass(named, errors.GraphError)):
         return _refusal(status, message, body)
@@ -153,8 +153,16 @@ def _refusal(status: int, message: str, body: Body) -> errors.GraphError:
     return kind(message, code=code, **_details(body))
 
 
-def _unreadable(status: int, content: bytes) -> errors.GraphError:
-    """An answer that is none of ours: of a proxy, or of something else that listens there."""
+def foreign(status: int, content: bytes) -> errors.GraphError:
+    """An answer that is none of ours: of a proxy, or of something else that listens there.
+
+    Args:
+        status (int): of the answer.
+        content (bytes): its body, or the beginning of it.
+
+    Returns:
+        errors.GraphError: to be raised.
+    """
     said = content[:200].decode("utf-8", "replace").strip()
     message = f"the answer has status {status} and is none of an omnigraph server{f': {said}' if said else ''}"
     if status in (502, 503, 504):

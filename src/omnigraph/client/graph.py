@@ -25,7 +25,7 @@ from omnigraph.client.names import RemoteBranches, RemoteTags
 from omnigraph.client.queries import RemoteQueries
 from omnigraph.client.snapshot import RemoteSnapshot
 from omnigraph.client.stored import RemoteStoredQueries
-from omnigraph.client.wire import Ask, present
+from omnigraph.client.wire import NDJSON, Ask, present
 from omnigraph.client.writes import RemoteWrites
 from omnigraph.errors import InvalidRequestError
 from omnigraph.limits import NEIGHBOURHOOD_NODES
@@ -213,7 +213,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
             Iterator[pa.Buffer]: bytes; all of them, or an error at the end.
         """
         where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
-        return self._exported(Ask("POST", "export", json=present({"type_names": types, **where})))
+        return self._exported(Ask("POST", "export", json=present({"type_names": types, **where}), media=NDJSON))
 
     def _exported(self, ask: Ask) -> Iterator[pa.Buffer]:
         with self._open().streamed(ask) as answer:

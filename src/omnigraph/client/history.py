@@ -15,7 +15,7 @@ from omnigraph.branch.told import CommitChangesPage, FeedPage, whole_commits
 from omnigraph.client import values
 from omnigraph.client.snapshot import RemoteSnapshot
 from omnigraph.client.values import instant
-from omnigraph.client.wire import Ask, Wire, segment
+from omnigraph.client.wire import NDJSON, Ask, Wire, segment
 from omnigraph.errors import InvalidRequestError, UnavailableError
 from omnigraph.model.commit import MAIN as MAIN_BRANCH
 
@@ -293,7 +293,7 @@ class RemoteChangeFeed:
         # Kept apart until the last line says that it is whole; a file of its own where it is large.
         kept: IO[bytes] = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  (closed with the baseline)
         try:
-            with self._wire.streamed(Ask("POST", "changes/baseline", json=body)) as answer:
+            with self._wire.streamed(Ask("POST", "changes/baseline", json=body, media=NDJSON)) as answer:
                 for piece in answer.iter_bytes():
                     kept.write(piece)
             end = _last_line(kept)

@@ -65,7 +65,7 @@ class RemoteBranches:
             OutcomeUnknownError: the answer was lost; list the branches to see.
         """
         refuse_actor(actor, self._wire)
-        self._wire.act("DELETE", f"branches/{_segment(name, 'branch')}", params={"if_commit": if_commit})
+        _ = self._wire.act("DELETE", f"branches/{_segment(name, 'branch')}", params={"if_commit": if_commit})["name"]
 
     @checked
     def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
@@ -88,8 +88,12 @@ class RemoteBranches:
         if not isinstance(name, str):
             return False
         try:
-            self._wire.get("snapshot", branch=name)
-        except (NotFoundError, InvalidRequestError):
+            _ = self._wire.get("snapshot", branch=name)["datasets"]
+        except NotFoundError:
+            return False
+        except InvalidRequestError as wrong:
+            if wrong.code == "no_server":
+                raise
             return False
         return True
 

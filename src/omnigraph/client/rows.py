@@ -68,7 +68,7 @@ def _batches(wire: Wire, body: dict[str, object]) -> Iterator[pa.Schema | pa.Rec
 
 
 def _ask(body: dict[str, object]) -> Ask:
-    return Ask("POST", "query", json=body, headers={"Accept": ARROW})
+    return Ask("POST", "query", json=body, headers={"Accept": ARROW}, media=ARROW)
 
 
 def _about(schema: pa.Schema) -> About:

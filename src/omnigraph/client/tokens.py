@@ -12,5 +12,5 @@ def check_token(token: str) -> None:
     Raises:
         InvalidRequestError: it is not one word of printable ASCII. The token itself is not told.
     """
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
+    if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable() or " " in token:
         raise InvalidRequestError("a token is one word of printable ASCII; this one is not")

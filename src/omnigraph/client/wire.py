@@ -4,6 +4,8 @@ Reads are sent again. So are writes that carry an idempotency key: done twice, t
 again only where it surely did not arrive; if an answer is lost then, nobody knows, and the caller is told so.
 """
 
+import math
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,16 +16,18 @@ from urllib.parse import quote, unquote
 import httpx
 
 from omnigraph import limits
-from omnigraph.client.failures import failure
+from omnigraph.client.failures import failure, foreign
 from omnigraph.client.tokens import check_token
 from omnigraph.clock import Clock, backoff_s
-from omnigraph.errors import GraphError, OutcomeUnknownError, UnavailableError
+from omnigraph.errors import GraphError, InvalidRequestError, OutcomeUnknownError, UnavailableError
 from omnigraph.ids import IdSource
 from omnigraph.version import VERSION
 
 Params = Mapping[str, str | int | bool | Sequence[str] | None]
 KEY = "Idempotency-Key"
 ACTOR = "Omnigraph-Actor"
+SNAPSHOT = "Omnigraph-Snapshot-Id"
+NDJSON = "application/x-ndjson"
 # The request did not leave: whatever it asks for, it may be sent again.
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _PASSING = frozenset({502, 503, 504})
@@ -50,6 +54,7 @@ class Ask:
         headers: besides those of every request.
         again: when it may be sent again.
         is_stream: the body of the answer is read as it comes, and what is lost of it is not asked for again.
+        media: what the answer is: its media type; None for any.
     """
 
     method: str
@@ -60,6 +65,21 @@ class Ask:
     headers: Mapping[str, str] | None = None
     again: Again = Again.SAFELY
     is_stream: bool = False
+    media: str | None = None
+
+
+class _Document(dict[str, Any]):
+    """A document of a server; what it lacks, the server that sent it is none of ours."""
+
+    def __missing__(self, name: str) -> object:
+        """Refuse it.
+
+        Raises:
+            InvalidRequestError: always.
+        """
+        raise InvalidRequestError(
+            f"the answer has no '{name}' and is none of an omnigraph server of this release", code="no_server"
+        )
 
 
 class Wire:
@@ -110,9 +130,12 @@ class Wire:
         """
         answer = self.whole(ask)
         try:
-            return answer.json()
+            found = answer.json()
         except ValueError:
-            raise failure(answer.status_code, answer.content) from None
+            found = None
+        if not isinstance(found, dict):
+            raise foreign(answer.status_code, answer.content)
+        return _Document(found)
 
     def whole(self, ask: Ask) -> httpx.Response:
         """An answer with all of its body.
@@ -155,15 +178,19 @@ class Wire:
             answer = self._client.send(self._request(ask), stream=True)
             said = answer.headers.get(ACTOR)
             self.actor = None if said is None else unquote(said)
-            if answer.status_code < 400 and ask.is_stream:
+            if _is_ours(answer, ask) and ask.is_stream:
                 return answer, None
             content = answer.read()
         except _UNSENT as down:
+            if isinstance(wrong := _root_of(down), ssl.SSLError):
+                return _untrusted(self.base, wrong), None
             return UnavailableError(f"there is no answer at {self.base}: {down}", code="no_answer"), pause_s
         except httpx.TransportError as lost:
             return self._lost(ask, lost), pause_s if ask.again is Again.SAFELY else None
-        if answer.status_code < 400:
+        if _is_ours(answer, ask):
             return answer, None
+        if answer.status_code < 400:
+            return foreign(answer.status_code, content), None
         refused = failure(answer.status_code, content)
         if answer.status_code == _TOO_MANY:
             later = answer.headers.get("Retry-After", "")
@@ -202,6 +229,32 @@ class Wire:
         self.close()
 
 
+def _is_ours(answer: httpx.Response, ask: Ask) -> bool:
+    """Whether it is an answer to what was asked: done, and in the form that was asked for."""
+    if answer.has_redirect_location:
+        return SNAPSHOT in answer.headers  # a blob that lies elsewhere; nobody else of ours sends anybody on
+    media = answer.headers.get("Content-Type", "").partition(";")[0].strip()
+    return answer.is_success and ask.media in (None, media)
+
+
+def _root_of(fault: BaseException) -> BaseException:
+    """What a fault of a library began with."""
+    while fault.__cause__ is not None or fault.__context__ is not None:
+        fault = fault.__cause__ or fault.__context__ or fault
+    return fault
+
+
+def _untrusted(base: str, fault: ssl.SSLError) -> UnavailableError:
+    """That two cannot speak in private: asking again would not help."""
+    if isinstance(fault, ssl.SSLCertVerificationError):
+        advice = "trust its authority by naming the authority's certificate in SSL_CERT_FILE"
+        return UnavailableError(
+            f"the certificate of {base} is not trusted: {fault.verify_message}; {advice}", code="tls"
+        )
+    reason = (fault.reason or str(fault)).replace("_", " ").lower()
+    return UnavailableError(f"{base} does not speak TLS as we do ({reason}): is it http:// there?", code="tls")
+
+
 def http_client(token: str | None, *, timeout_s: float) -> httpx.Client:
     """Connections to a server.
 
@@ -210,8 +263,9 @@ def http_client(token: str | None, *, timeout_s: float) -> httpx.Client:
         timeout_s (float): how long a server may be silent within one answer.
 
     Raises:
-        InvalidRequestError: no request can carry the token.
+        InvalidRequestError: no request can carry the token, or nobody can be silent for so long.
     """
+    seconds(timeout_s, "timeout_s")
     headers = {"User-Agent": f"omnigraph/{VERSION}"}
     if token is not None:
         check_token(token)
@@ -222,6 +276,17 @@ def http_client(token: str | None, *, timeout_s: float) -> httpx.Client:
         # Given up before servers usually do: a request must not meet a connection that is just being closed.
         limits=httpx.Limits(keepalive_expiry=limits.CLIENT_KEEPALIVE_S),
     )
+
+
+def seconds(value: float, what: str) -> float:
+    """A time that somebody may take.
+
+    Raises:
+        InvalidRequestError: it is no number, or below nothing.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise InvalidRequestError(f"{what} must be a number of seconds, not {value!r}")
+    return value
 
 
 def present(body: Mapping[str, object]) -> dict[str, object]:

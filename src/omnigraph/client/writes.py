@@ -10,7 +10,7 @@ from omnigraph.api.receipts import LoadResult, MutationResult, SchemaApplied, Wr
 from omnigraph.client.base import RemoteBase, refuse_actor
 from omnigraph.client.bodies import lines_of_files, lines_of_rows
 from omnigraph.client.values import load_result, mutation_result
-from omnigraph.client.wire import KEY, Ask, Wire
+from omnigraph.client.wire import KEY, NDJSON, Ask, Wire
 from omnigraph.errors import InvalidRequestError
 from omnigraph.language.schema import plan
 from omnigraph.model.commit import MAIN as MAIN_BRANCH
@@ -22,7 +22,6 @@ from omnigraph.pipeline.load.how_far import LoadProgress
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.said import check_expected_versions, schema_request
 
-NDJSON = "application/x-ndjson"
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
 _NO_ROWS: Mapping[str, object] = {}
 

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph import errors
 from omnigraph.client.graph import RemoteGraph
-from omnigraph.client.wire import KEY, Ask, Wire
+from omnigraph.client.wire import KEY, NDJSON, Ask, Wire
 from omnigraph.ids import UlidSource
 from omnigraph.testing.manual_clock import ManualClock
 
@@ -142,14 +142,15 @@ def test_a_stream_that_breaks_off_is_an_error() -> None:
             yield b'{"type":"A"}\n'
             raise httpx.ReadError("reset")
 
-    graph = RemoteGraph(wire_to(Script(httpx.Response(200, stream=Torn()))))
+    graph = RemoteGraph(wire_to(Script(httpx.Response(200, stream=Torn(), headers={"Content-Type": NDJSON}))))
 
     with graph, pytest.raises(errors.UnavailableError, match="was lost"):
         list(graph.export_lines())
 
 
 def test_names_cannot_leave_their_place_in_a_path() -> None:
-    script = Script(DONE, DONE, DONE)
+    gone = httpx.Response(200, json={"name": "x"})
+    script = Script(gone, gone, gone)
     with RemoteGraph(wire_to(script)) as graph:
         for name in ("..", "a/../../../other", "x?y#z %"):
             graph.branches.delete(name)
