@@ -210,7 +210,7 @@ class Call:
     def echo_target(self) -> None:
         """Say what is about to be written to."""
         if not self.args.global_quiet:
-            self.note(f"omnigraph {self.entry.name} → {self.scope.address} ({self.scope.how})")
+            self.note(f"omnigraph {self.entry.name} → {self.scope.shown} ({self.scope.how})")
 
     def consent(self) -> None:
         """Make sure that destructive work away from this machine is meant.
@@ -220,7 +220,7 @@ class Call:
         """
         if self.scope.is_local or self.args.global_yes:
             return
-        verb, address = self.entry.name, self.scope.address
+        verb, address = self.entry.name, self.scope.shown
         if self.is_interactive:
             self._err.write(f"{verb} {address} destroys data there. Go on? [y/N] ")
             self._err.flush()

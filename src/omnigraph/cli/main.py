@@ -83,7 +83,7 @@ def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
 def _where(call: "object") -> str | None:
     """The graph an error is about, if one was addressed."""
     scope = getattr(call, "__dict__", {}).get("scope")
-    return None if scope is None else str(scope.address)
+    return None if scope is None else str(scope.shown)
 
 
 def run() -> None:

@@ -46,6 +46,11 @@ class Scope:
         return self.kind == "store" and urlsplit(self.address).scheme in ("", "file", "memory")
 
     @property
+    def shown(self) -> str:
+        """Its address as people may see it."""
+        return without_secrets(self.address) if self.kind == "server" else self.address
+
+    @property
     def how(self) -> str:
         """How it is reached, for the line that says what is written to."""
         if self.kind == "server":
@@ -141,6 +146,14 @@ def _stored(address: str) -> Scope:
     return Scope("store", address)
 
 
+def without_secrets(address: str) -> str:
+    """The address of a server as it may be shown: without a name and a password, and without what follows the path."""
+    plain = address.partition("?")[0].partition("#")[0]
+    scheme, found, rest = plain.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}" if found else plain.rpartition("@")[2]
+
+
 def served_at(name: str, graph: str | None, config: Config) -> Scope:
     """A graph of a server that is named by the configuration, or by its address.
 
@@ -152,6 +165,7 @@ def served_at(name: str, graph: str | None, config: Config) -> Scope:
     url = config.servers.get(name)
     if url is None:
         raise InvalidRequestError(
-            f"unknown server '{name}' (not defined under `servers:` in {config.path}, and no http(s) address)"
+            f"unknown server '{without_secrets(name)}' (not defined under `servers:` in {config.path}, and no http(s) "
+            "address)"
         )
     return Scope("server", url, graph)
