@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import cast
 
 from omnigraph import limits
-from omnigraph.errors import GraphError, LimitError
+from omnigraph.errors import FormatError, GraphError, LimitError
 from omnigraph.execution.adjacency import Adjacency, extend, make
 from omnigraph.execution.adjacency_files import AdjacencyFiles, Chunk, Head
 from omnigraph.execution.cache import ByteCache
@@ -212,7 +212,7 @@ class Adjacencies:
         with self._lock:
             last = self._last.get(edges.pin.table)
         before = None if last is None else self._cache.peek(last)
-        made = extend(before, edges, sources, targets) if isinstance(before, Adjacency) else None
+        made = _extended(before, edges, sources, targets) if isinstance(before, Adjacency) else None
         if made is not None:
             self._count("extended")
         else:
@@ -246,7 +246,7 @@ class Adjacencies:
             if stored is None:
                 continue
             same = all(one.pin.version == other.pin.version for one, other in zip(then, now, strict=True))
-            found = stored if same else extend(stored, edges, sources, targets)
+            found = stored if same else _extended(stored, edges, sources, targets)
             if found is not None:
                 self._files.loaded(head)
                 self._count("loaded")
@@ -287,3 +287,11 @@ def _key(edges: Columns, sources: Columns, targets: Columns) -> tuple[object, ..
 
 def _undirected_key(edges: Columns, sources: Columns, targets: Columns) -> tuple[object, ...]:
     return ("undirected", edges.key, sources.key, targets.key)
+
+
+def _extended(before: Adjacency, edges: Columns, sources: Columns, targets: Columns) -> Adjacency | None:
+    """Adjacency grown from that of an earlier version; None where that version was swept before its ids were read."""
+    try:
+        return extend(before, edges, sources, targets)
+    except FormatError:
+        return None  # if it is these versions that are damaged, making it anew tells
