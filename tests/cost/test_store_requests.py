@@ -107,7 +107,7 @@ def test_a_write_with_an_intent_adds_its_two_documents_and_their_deletion(tmp_pa
 
     write(graph, MAIN, replace(upsert("node:T0", {"a": 1}), noted=True))
 
-    assert _asked(counted) == _ONE_WRITE | {_CREATE: 2, _PUT: 1, RequestKind.DELETE: 3}
+    assert _asked(counted) == _ONE_WRITE | {_CREATE: 2, _PUT: 1, RequestKind.DELETE: 2}
 
 
 def _asked(counted: CountingStore) -> dict[RequestKind, int]:

@@ -10,7 +10,7 @@ Nothing needs an intent to be correct. They exist so that expensive work is not 
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from omnigraph.clock import Clock
@@ -25,7 +25,8 @@ from omnigraph.transaction.settle import settled
 
 _MAIN_SUFFIX = ".json"
 _NOW_SUFFIX = ".now"
-_PARTS = (".beat", ".staged", _MAIN_SUFFIX)  # the order of deletion: the note itself goes last
+_BEAT_SUFFIX, _STAGED_SUFFIX = ".beat", ".staged"
+_PARTS = (_BEAT_SUFFIX, _STAGED_SUFFIX, _MAIN_SUFFIX)  # the order of deletion: the note itself goes last
 
 # The intents of writers at work in this process, whichever handle they use: nobody here may take them for dead.
 _live: set[str] = set()
@@ -53,6 +54,8 @@ class NotedWrite:
     def __init__(self, store: ObjectStore, intent_id: str, heartbeat_s: float) -> None:
         self._store = store
         self._intent_id = intent_id
+        # What of it may be on the store: of most writes the note alone, because they end before their first heartbeat.
+        self._put = {_MAIN_SUFFIX}
         self._heart = Heartbeat(self._beat, every_s=heartbeat_s, name="intent-heartbeat")
 
     def begin(self) -> None:
@@ -61,24 +64,27 @@ class NotedWrite:
 
     def complete(self, completed: Completed) -> None:
         """Put the second document: from here on the write can be finished by anybody."""
+        self._put.add(_STAGED_SUFFIX)
         self._store.put(paths.intent_completed(self._intent_id), completed_bytes(completed))
 
     def clear(self) -> None:
         """Delete the intent; its writer counts as alive meanwhile, so nobody takes what is left for interrupted."""
         self.fall_silent()
-        _clear(self._store, self._intent_id)
+        _clear(self._store, self._intent_id, self._put)
 
     def fall_silent(self) -> None:
         """Stop showing life."""
         self._heart.fall_silent()
 
     def _beat(self) -> None:
+        self._put.add(_BEAT_SUFFIX)
         self._store.put(paths.intent_heartbeat(self._intent_id), b"")
 
 
-def _clear(store: ObjectStore, intent_id: str) -> None:
+def _clear(store: ObjectStore, intent_id: str, parts: Collection[str]) -> None:
     for suffix in _PARTS:
-        store.delete(f"{paths.RECOVERY}{intent_id}{suffix}")
+        if suffix in parts:
+            store.delete(f"{paths.RECOVERY}{intent_id}{suffix}")
 
 
 class Intents:
@@ -114,14 +120,14 @@ class Intents:
         except StoreError as fault:
             # It may be there all the same. If it stays, whoever finds it undoes a write that did nothing.
             with contextlib.suppress(StoreError):
-                _clear(self._store, intent.id)
+                _clear(self._store, intent.id, (_MAIN_SUFFIX,))
             if isinstance(fault, OutcomeUnknown):
                 raise UnavailableError(f"the write could not be noted, so nothing was done: {fault}") from fault
             raise
 
     def clear(self, intent_id: str) -> None:
         """Delete an intent and what belongs to it, the note itself last."""
-        _clear(self._store, intent_id)
+        _clear(self._store, intent_id, _PARTS)
 
     # -- the healer's side --------------------------------------------------------------------------------------------
 
