@@ -1,7 +1,9 @@
 """What one request, one actor and one stream may take; more is refused at once, in words."""
 
 import asyncio
+import gzip
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -88,6 +90,41 @@ def test_a_body_of_another_media_type_is_refused(shelf: TestClient, content_type
     answer = shelf.post("query", content=json.dumps({"query": QUERY}), headers={"content-type": content_type})
 
     refused(answer, 415, "Content-Type: application/json")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "gzip, gzip", "GZIP", "x-unheard-of"])
+def test_a_compressed_body_is_refused_before_it_is_read(shelf: TestClient, encoding: str) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    assert len(bomb) < limits.SERVER_BODY_BYTES_MAX
+    compressed = {"content-encoding": encoding}
+
+    for route, media in (("query", JSON), ("mutate", JSON), ("load", JSON), ("load/ndjson", LINES)):
+        answer = shelf.post(route, content=bomb, headers={**media, **compressed})
+        refused(answer, 415, "not compressed")
+    plain = shelf.post("query", json={"query": QUERY}, headers={"content-encoding": "identity"})
+    assert plain.status_code == 200
+
+
+def test_a_body_of_pieces_without_a_length_is_bounded_too(shelf: TestClient) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b'{"query": "'
+        for _ in range(1_100):
+            yield b"x" * 1_000
+
+    refused(shelf.post("query", content=pieces(), headers=JSON), 413, "request_body_bytes")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"query": "q", "params": ' + b'{"a":' * 70 + b"1" + b"}" * 70 + b"}",
+        b'{"query": "q", "params": {"x": ' + b"[" * 70 + b"]" * 70 + b"}}",
+        b'{"query": {"query": "q"}}',
+        b'{"query": "q", "params": {"x": 1e999}}',
+    ],
+)
+def test_values_that_are_too_deep_or_of_no_meaning_are_refused(shelf: TestClient, body: bytes) -> None:
+    assert shelf.post("query", content=body, headers=JSON).status_code == 400
 
 
 def test_an_actor_with_too_much_under_way_waits_and_others_do_not(serve: InProcess) -> None:

@@ -133,6 +133,13 @@ def test_what_is_logged_is_json_with_request_ids_and_never_a_token(
 ) -> None:
     caller.post("query", json={"query": ALL_BOOKS}, headers={"X-Request-Id": "mine-1"})
     caller.get("nothing", params={"token": TOKEN})
+    caller.get(f"queries/{TOKEN}")
+    caller.get(f"{guarded.url}/graphs/{TOKEN}/schema")
+    caller.post("query", json={"query": TOKEN, "branch": TOKEN, "params": {TOKEN: TOKEN}})
+    caller.get("schema", headers={"X-Request-Id": TOKEN})
+    caller.get("schema", headers={"X-Request-Id": f"{TOKEN} {TOKEN}", "Cookie": TOKEN, "Proxy-Authorization": TOKEN})
+    for variant in (f"bearer   {TOKEN}", f"Token {TOKEN}", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}, Bearer {TOKEN}"):
+        assert caller.get("schema", headers={"Authorization": variant}).status_code in (200, 401)
     with guarded.client(WRONG_TOKEN) as stranger:
         assert stranger.get("/graphs/library/schema").status_code == 401
         assert stranger.post("/graphs/library/query", json={"query": WRONG_TOKEN}).status_code == 401

@@ -272,6 +272,12 @@ def test_a_token_that_is_none_is_refused(serve: InProcess, header: str | None, m
     assert client.get("schema", headers={"Authorization": "bearer alpha"}).status_code == 200
 
 
+def test_tokens_in_places_where_none_belongs_are_not_written_down() -> None:
+    assert TOKENS.hidden("/graphs/alpha/schema") == "/graphs/***/schema"
+    assert TOKENS.hidden("/graphs/alphabet") == "/graphs/alphabet"
+    assert Tokens({}).hidden("/graphs/alpha") == "/graphs/alpha"
+
+
 def test_only_digests_of_tokens_are_kept() -> None:
     assert "alpha" not in repr(TOKENS)
     assert all(len(digest) == 32 for digest in TOKENS.actors.values())

@@ -79,9 +79,9 @@ class Gate:
         except Refusal as refused:
             await answered(refused.body(), status=refused.status, headers=refused.headers)(scope, receive, watched)
         except ClientDisconnect:
-            log("client left", request_id=request_id, path=scope["path"])
+            log("client left", request_id=request_id, path=self._path(scope))
         except Exception as fault:  # noqa: BLE001  (the last place that can answer)
-            log("fault", level=logging.ERROR, error=fault, request_id=request_id, path=scope["path"])
+            log("fault", level=logging.ERROR, error=fault, request_id=request_id, path=self._path(scope))
             if not sent.status:
                 body = {"error": f"internal error (request {request_id})", "code": "internal"}
                 await answered(body, status=500)(scope, receive, watched)
@@ -109,12 +109,16 @@ class Gate:
         return actor
 
     def _request_id(self, given: str) -> str:
-        if given and _REQUEST_ID.fullmatch(given):
+        if given and _REQUEST_ID.fullmatch(given) and self._state.settings.tokens.hidden(given) == given:
             return given
         # Counted on from one that nobody else has: to ask the system for chance each time would let go of the
         # interpreter, and on a busy server it comes back late.
         self._last_id += 1
         return encode(self._last_id)
+
+    def _path(self, scope: Scope) -> str:
+        """What was asked for, as it may be written down: who is refused may have put a token there by mistake."""
+        return self._state.settings.tokens.hidden(scope["path"].encode(errors="replace").decode())
 
     def _done(self, scope: Scope, sent: _Sent, actor: str | None, request_id: str, seconds: float) -> None:
         # By the route's pattern and known methods: what callers make up would make endless series.
@@ -127,7 +131,7 @@ class Gate:
             "request",
             request_id=request_id,
             method=scope["method"],
-            path=scope["path"],
+            path=scope["path"] if sent.status < 400 else self._path(scope),
             route=route,
             status=sent.status,
             bytes=sent.size,

@@ -47,14 +47,31 @@ class Tokens:
         if scheme.lower() != "bearer" or not token:
             raise _unauthorized("missing bearer token")
         # Headers come as Latin-1; what was typed is UTF-8.
-        digest = _digest_of(token.encode("latin-1", "replace"))
+        found = self._whose(token.encode("latin-1", "replace"))
+        if found is None:
+            raise _unauthorized("invalid bearer token")
+        return found
+
+    def hidden(self, text: str) -> str:
+        """A text of slashes and words, without those words that are tokens: for what is written down.
+
+        Args:
+            text: what a caller sent where no token belongs.
+
+        Returns:
+            The text; stars in the place of a token.
+        """
+        if not self.actors:
+            return text
+        return "/".join("***" if self._whose(each.encode()) is not None else each for each in text.split("/"))
+
+    def _whose(self, token: bytes) -> str | None:
+        digest = _digest_of(token)
         found = None
         for actor, expected in self.actors.items():
             # All of them, whichever it is: how long it takes tells nothing.
             if hmac.compare_digest(digest, expected):
                 found = actor
-        if found is None:
-            raise _unauthorized("invalid bearer token")
         return found
 
     def known(self, authorization: str | None) -> str | None:
