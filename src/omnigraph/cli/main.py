@@ -7,6 +7,7 @@ interrupted.
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 from omnigraph.cli.words import HelpAsked, UsageError, understood
@@ -26,7 +27,8 @@ def main(words: Sequence[str] | None = None, *, out: TextIO | None = None, err: 
         The exit code.
     """
     words = sys.argv[1:] if words is None else words
-    out, err = out or sys.stdout, err or sys.stderr
+    # A process that was started with its streams closed has none.
+    out, err = out or sys.stdout or _nowhere(), err or sys.stderr or _nowhere()
     try:
         return _run(words, out, err)
     except KeyboardInterrupt:
@@ -36,6 +38,10 @@ def main(words: Sequence[str] | None = None, *, out: TextIO | None = None, err: 
         # Whoever read the answer has seen enough. What is left in the buffer must not fail at exit a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:

@@ -1,5 +1,8 @@
 """What is typed, and how it is understood."""
 
+import subprocess
+import sys
+
 import pytest
 
 from omnigraph.cli.table import COMMANDS, Entry
@@ -107,3 +110,11 @@ def test_a_file_to_write_that_is_no_file_is_refused_by_name(run: Run, library: s
     ended = run("viz", "schema", library, f"--out={out}")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"error: the page cannot be written to {out or '.'}: that names no file\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_program_whose_streams_are_closed_does_its_work(closed: str) -> None:
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m omnigraph.cli version {closed}"], capture_output=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -151,7 +151,12 @@ def _read(file: IO[bytes], size: int, source: Source) -> bytes:
     except (OSError, EOFError, zlib.error, pa.ArrowException) as fault:
         if source.packing is Packing.NONE:
             raise
-        raise InvalidRequestError(f"{source.name} is not {source.packing}, or is cut off: {fault}") from fault
+        raise wrongly_packed(source, fault) from fault
+
+
+def wrongly_packed(source: Source, fault: Exception) -> InvalidRequestError:
+    """What an error from reading a packed file means: it is not as it says."""
+    return InvalidRequestError(f"{source.name} is not {source.packing}, or is cut off: {fault}")
 
 
 @contextmanager

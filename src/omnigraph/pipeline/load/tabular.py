@@ -1,6 +1,7 @@
 """Files with columns, CSV and Parquet: all their rows are of one type, which the caller names."""
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +17,8 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import DST, SRC, EdgeType, EntityType
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_SCALARS, PropertyType, Scalar
 from omnigraph.pipeline.load.batches import Batch
-from omnigraph.pipeline.load.blocks import Piece, unpacked
-from omnigraph.pipeline.load.sources import OPTION, Format
+from omnigraph.pipeline.load.blocks import Piece, unpacked, wrongly_packed
+from omnigraph.pipeline.load.sources import OPTION, Format, Packing
 from omnigraph.storage.layout import arrow_type
 
 # The stubs know what a kernel takes only where the Arrow type is known.
@@ -64,6 +65,10 @@ def tabular_records(piece: Piece, columns: Columns) -> Iterator[Batch]:
                 number += len(table)
     except (pa.ArrowException, UnicodeDecodeError) as fault:
         raise InvalidRequestError(f"{source.name} cannot be read after row {number}: {fault}") from fault
+    except (OSError, EOFError, zlib.error) as fault:
+        if source.packing is Packing.NONE:
+            raise
+        raise wrongly_packed(source, fault) from fault
 
 
 def _parquet(file: Any) -> Iterator[pa.Table]:  # noqa: ANN401  (any open file)
