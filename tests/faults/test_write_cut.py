@@ -101,4 +101,4 @@ def test_a_write_that_dies_anywhere_is_there_whole_or_not_at_all(
     # What only moves names has nothing to make durable.
     syncs = at_every_request(copies, Fault.CRASH_BEFORE, work, kind=RequestKind.MAKE_DURABLE, or_none=True)
     check_after_death(syncs, before, after)
-    check_after_death(at_every_failpoint(copies, work), before, after)
+    check_after_death(at_every_failpoint(copies, work, or_none=kind.name.startswith("tag_")), before, after)

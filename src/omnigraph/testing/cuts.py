@@ -129,7 +129,11 @@ def at_every_request(
 
 
 def at_every_failpoint(
-    copies: Copies, work: Callable[[FaultyStore], object], places: Iterable[Failpoint] = Failpoint
+    copies: Copies,
+    work: Callable[[FaultyStore], object],
+    places: Iterable[Failpoint] = Failpoint,
+    *,
+    or_none: bool = False,
 ) -> Iterator[Cut]:
     """Do the work once for each named place it comes through, dying there.
 
@@ -137,11 +141,12 @@ def at_every_failpoint(
         copies (Copies): what it is done on.
         work (Callable[[FaultyStore], object]): the work.
         places (Iterable[Failpoint]): which places to try.
+        or_none (bool): whether the work may come through none of them.
 
     Yields:
         Cut: each run, while its graph is still there.
     """
-    tried = False
+    tried = or_none
     for place in places:
         store = copies.fresh()
         with armed(place, _die), suppress(Crash):
