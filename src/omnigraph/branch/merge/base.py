@@ -97,6 +97,8 @@ def best_common(source: str, target: str, parents: Callable[[str], tuple[str, ..
             if _Seen.BELOW_COMMON not in here.seen:
                 best.append(commit)
             handed_on |= _Seen.BELOW_COMMON
+            if all(_Seen.BELOW_COMMON in found[each].seen for _, each in waiting):
+                break  # what is below it would only be told so, and would have to be read for that
         for parent in parents(commit):
             if parent not in found:
                 found[parent] = _Found()
