@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
@@ -16,6 +17,7 @@ from omnigraph.errors import FormatError, GraphError, NotFoundError
 from omnigraph.model.commit import CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.tables.fragments import stored_fragments
+from omnigraph.testing.where import Where
 from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
@@ -88,8 +90,8 @@ def flip(path: Path, *, at: int = 8) -> None:
     path.write_bytes(bytes(body))
 
 
-def ages(graph: Graph, **where: object) -> dict[str, int]:
-    return {row["name"]: row["age"] for row in graph.query(AGES, **where)}  # type: ignore[arg-type]  # passed on as they are
+def ages(graph: Graph, **where: Unpack[Where]) -> dict[str, int]:
+    return {row["name"]: row["age"] for row in graph.query(AGES, **where)}
 
 
 EVERYONE = {"ada": 10, "bob": 2, "cy": 3}

@@ -3,6 +3,7 @@
 import io
 import json
 from datetime import UTC, datetime, timedelta
+from typing import Unpack
 
 import pytest
 
@@ -11,6 +12,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidRequestError, NotFoundError, ParseError
 from omnigraph.ids import UlidSource
 from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.where import Where
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -41,8 +43,8 @@ def add(graph: Graph, name: str, *, branch: str = "main", actor: str | None = No
     return commit
 
 
-def names(graph: Graph, **where: object) -> list[str]:
-    return [row["name"] for row in graph.query(NAMES, **where)]  # type: ignore[arg-type]  # passed on as they are
+def names(graph: Graph, **where: Unpack[Where]) -> list[str]:
+    return [row["name"] for row in graph.query(NAMES, **where)]
 
 
 def test_every_read_can_be_made_at_a_commit_a_tag_or_a_time(graph: Graph, clock: ManualClock) -> None:

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
@@ -17,6 +18,7 @@ from omnigraph.storage.tables.fragments import stored_fragments
 from omnigraph.storage.tables.table import Layout
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.races import once
+from omnigraph.testing.where import Where
 
 SCHEMA = """
 node Person { name: String @key  age: I32? @index }
@@ -41,8 +43,8 @@ def add(graph: Graph, first: int, last: int, branch: str = "main") -> None:
         graph.write({"Person": [{"name": f"p{number:03d}", "age": number}]}, branch=branch)
 
 
-def ages(graph: Graph, **where: str) -> dict[str, int]:
-    return {row["name"]: row["age"] for row in graph.query(AGES, **where)}  # type: ignore[arg-type]  # passed on as they are
+def ages(graph: Graph, **where: Unpack[Where]) -> dict[str, int]:
+    return {row["name"]: row["age"] for row in graph.query(AGES, **where)}
 
 
 def layout(graph: Graph, type_key: str = "node:Person") -> Layout:

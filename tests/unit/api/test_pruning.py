@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
@@ -20,6 +21,7 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.races import once
+from omnigraph.testing.where import Where
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -48,8 +50,8 @@ def set_age(graph: Graph, age: int, *, prune_previous: bool = False, branch: str
     return done.commit
 
 
-def age(graph: Graph, **where: object) -> int:
-    [row] = graph.query(AGES, **where).to_pylist()  # type: ignore[arg-type]  # passed on as they are
+def age(graph: Graph, **where: Unpack[Where]) -> int:
+    [row] = graph.query(AGES, **where).to_pylist()
     return int(row["age"])
 
 

@@ -1,5 +1,7 @@
 """Undoing commits: what they did goes back, whatever came later stays, and what is in the way is listed whole."""
 
+from typing import Unpack
+
 import pytest
 
 import omnigraph
@@ -7,6 +9,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidRequestError, NotFoundError, PermissionDeniedError, RevertConflictError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.ids import UlidSource
+from omnigraph.testing.where import Where
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique }
@@ -38,10 +41,10 @@ def do(graph: Graph, *statements: str, branch: str = "main") -> str:
     return commit
 
 
-def state(graph: Graph, **where: object) -> dict[str, list[dict[str, object]]]:
+def state(graph: Graph, **where: Unpack[Where]) -> dict[str, list[dict[str, object]]]:
     """Everything there is, in order."""
     return {
-        name: sorted(graph.export_arrow(name, **where).read_all().to_pylist(), key=lambda row: str(row["id"]))  # type: ignore[arg-type]  # passed on as they are
+        name: sorted(graph.export_arrow(name, **where).read_all().to_pylist(), key=lambda row: str(row["id"]))
         for name in ("Person", "Place", "Knows", "LivesIn")
     }
 
