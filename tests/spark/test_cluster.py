@@ -19,30 +19,48 @@ from omnigraph.pipeline.java import find_java, home_for_workers
 from omnigraph.storage.object_stores import S3Store
 
 ON_A_CLUSTER = """
-import json, sys
+import json, os, signal, sys
+from pathlib import Path
 import omnigraph
 from omnigraph.pipeline.settings import SparkSettings
 
-root, data, master = sys.argv[1:]
+root, data, master, also = sys.argv[1:]
 graph = omnigraph.open(root)
 # Nothing begins before both executors are there.
 conf = (("spark.scheduler.minRegisteredResourcesRatio", "1.0"), ("spark.cores.max", "2"),
         ("spark.scheduler.maxRegisteredResourcesWaitingTime", "120s"), ("spark.driver.host", "127.0.0.1"))
 # What the workers' own environment says of object stores is wrong: they have what comes along with their work.
-conf = () if master.startswith("local") else conf
 wrong = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "none"}
 conf += tuple((f"spark.executorEnv.{name}", value) for name, value in wrong.items())
 spark = graph.spark.session(SparkSettings(master=master, driver_memory="512m", conf=conf))
 for name in wrong:  # of executors only: what plans a data source is at home in the driver
     del spark.sparkContext.environment[name]
-done = graph.load(data, mode="append", spark=spark)
+driver = "CoarseGrainedScheduler@127.0.0.1:" + spark.conf.get("spark.driver.port")
+killed, executors = [], set()
+
+def text(file):
+    try:
+        return file.read_text(errors="replace")
+    except OSError:  # of a process that has just ended
+        return ""
+
+def kill_an_executor(now):  # while it reads; every call comes in time for that but the last, which comes right after
+    if now.stage != "reading" or killed:
+        return
+    executors.update(each.parent for each in Path("/proc").glob("[0-9]*/cmdline") if driver in text(each))
+    at_work = [each for each in executors if any(text(task) for task in each.glob("task/*/children"))]
+    if len(executors) == 2 and at_work:
+        os.kill(int(at_work[0].name), signal.SIGKILL)
+        killed.append(at_work[0])
+
+done = graph.load(data, mode="append", spark=spark, progress=kill_an_executor)
 frame = graph.spark.read("Person", where="age < 50")
-executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
 written = graph.spark.write({"Person": frame.selectExpr("name", "age + 1 as age")}, mode="merge")
-one = spark.createDataFrame([("last", 1)], "name string, age int")
-one.write.format("omnigraph").options(graph=root, type="Person").mode("append").save()
-told = {"nodes": dict(done.nodes), "edges": dict(done.edges), "young": frame.count(), "executors": executors,
-        "written": dict(written.nodes)}
+if also == "format":
+    one = spark.createDataFrame([("last", 1)], "name string, age int")
+    one.write.format("omnigraph").options(graph=root, type="Person").mode("append").save()
+told = {"nodes": dict(done.nodes), "edges": dict(done.edges), "young": frame.count(), "executors": len(executors),
+        "written": dict(written.nodes), "killed": len(killed)}
 print(json.dumps(told))
 """
 SCHEMA = "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person"
@@ -93,14 +111,14 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
         yield address
 
 
-def run_on_a_cluster(graph: Graph, data: str, master: str) -> None:
+def run_on_a_cluster(graph: Graph, data: str, master: str, also: str = "format") -> None:
     done = subprocess.run(
-        [sys.executable, "-c", ON_A_CLUSTER, graph.uri, data, master],
+        [sys.executable, "-c", ON_A_CLUSTER, graph.uri, data, master, also],
         env={name: value for name, value in os.environ.items() if name != "JAVA_HOME"},
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
@@ -109,8 +127,9 @@ def run_on_a_cluster(graph: Graph, data: str, master: str) -> None:
         "young": 50,
         "executors": 2,
         "written": {"Person": 50},
+        "killed": 1,
     }
-    assert graph.count("Person") == 201
+    assert (graph.count("Person"), graph.count("Knows")) == (201 if also == "format" else 200, 199)
 
 
 @pytest.mark.parametrize("kind", ["local-cluster", "standalone"])
@@ -128,8 +147,11 @@ def test_a_cluster_loads_reads_and_writes_like_one_process(tmp_path: Path, kind:
 
 @pytest.mark.s3
 @pytest.mark.usefixtures("s3_environment")
-def test_a_cluster_does_so_on_a_graph_in_an_object_store_with_nothing_but_this_package(s3_store: S3Store) -> None:
+@pytest.mark.parametrize("also", ["nothing", pytest.param("format", marks=pytest.mark.torture)])
+def test_a_cluster_does_so_in_an_object_store_with_nothing_but_this_package_though_an_executor_dies(
+    s3_store: S3Store, also: str
+) -> None:
     graph = omnigraph.init(f"{s3_store.uri}/graph", SCHEMA)
     s3_store.put("data.jsonl", LINES.encode())
-    run_on_a_cluster(graph, f"{s3_store.uri}/data.jsonl", LOCAL_CLUSTER)
+    run_on_a_cluster(graph, f"{s3_store.uri}/data.jsonl", LOCAL_CLUSTER, also)
     assert not list(s3_store.list("graph/__spill/"))
