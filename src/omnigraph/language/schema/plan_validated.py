@@ -4,7 +4,16 @@ The strict rules plan none of them. The looking rules plan them as steps that ha
 written.
 """
 
-from omnigraph.model.schema import AnyType, Constraint, EdgeType, EntityType, Key, Property, PropertyConstraint
+from omnigraph.model.schema import (
+    AnyType,
+    Constraint,
+    EdgeType,
+    EntityType,
+    InterfaceType,
+    Key,
+    Property,
+    PropertyConstraint,
+)
 from omnigraph.model.schema_change import (
     AddConstraint,
     ChangeCardinality,
@@ -67,7 +76,7 @@ class LookingRules(Rules):
 
     def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:
         """To a type that holds every value of the old one, or to an enum that may hold every one there is."""
-        if not _holds(was.type, now.type):
+        if not _holds(was.type, now.type) or (_is_key(now, owner) and not _is_written_alike(was.type, now.type)):
             return None
         return ChangePropertyType(owner.kind, owner.name, now.name, was.type, now.type)
 
@@ -92,3 +101,15 @@ def _holds(was: PropertyType, now: PropertyType) -> bool:
         # An enum becomes any text; which texts an enum leaves out is for the data to say.
         return True
     return was.scalar is now.scalar or now.scalar in _WIDER.get(was.scalar, set())
+
+
+def _is_key(each: Property, owner: AnyType) -> bool:
+    """Whether ids are made from a property."""
+    if isinstance(owner, InterfaceType):
+        return PropertyConstraint.KEY in each.constraints
+    return any(isinstance(rule, Key) and each.name in rule.properties for rule in owner.constraints)
+
+
+def _is_written_alike(was: PropertyType, now: PropertyType) -> bool:
+    """Whether every value has the same text in both types: 0.1 in 32 bits is another number than in 64."""
+    return was.scalar is not Scalar.F32 or now.scalar is Scalar.F32
