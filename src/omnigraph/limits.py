@@ -70,6 +70,8 @@ SMALL_VERSION_FRAGMENTS_MAX = 4_096
 VECTORS_KEPT_MAX = 64
 # Addresses that are put into groups one by one; more in one pass over an array.
 GROUPED_ONE_BY_ONE_MAX = 128
+# Rows of one text that are looked at one by one; more in passes over arrays.
+FOUND_ONE_BY_ONE_MAX = 64
 # Rows that a write looks up one by one, with whoever keeps track of them; more are found by a pass over the table.
 FOUND_ROWS_MAX = 256
 # A large fragment is rewritten once this share of its rows is deleted.

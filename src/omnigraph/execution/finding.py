@@ -8,7 +8,7 @@ asks only once makes nobody read whole columns.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.errors import GraphError
-from omnigraph.execution.arrays import NO_ORDINALS, Ordinals, Values, taken
+from omnigraph.execution.arrays import Ordinals, Values, taken
 from omnigraph.execution.columns import Columns, Versions
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, ID, SRC
@@ -28,6 +28,7 @@ from omnigraph.transaction.finding import FoundEdge
 _Answer = TypeVar("_Answer")
 
 _ENDS = (SRC, DST)
+_OTHER_END = {SRC: DST, DST: SRC}
 # A text of usual length, where it begins, its hash and its place in the order of hashes.
 _BYTES_PER_TEXT = 40
 
@@ -209,30 +210,62 @@ class RowFinder:
         return not anchor.table.is_indexed(column) or self._versions.is_worth_reading(anchor, column, 1)
 
     def _places_in(self, anchor: Columns, ids: Sequence[str]) -> dict[str, int]:
-        found = {each: ordinals[0] for each in ids if len(ordinals := self._rows_with(anchor, ID, each))}
-        places = anchor.numbering.addresses(np.fromiter(found.values(), np.int32, len(found)))
-        return dict(zip(found, places.tolist(), strict=True))
+        found = {}
+        for each in ids:
+            few = self._few_with(anchor, ID, each)
+            ordinals = self._rows_with(anchor, ID, each).tolist() if few is None else few
+            if ordinals:
+                found[each] = anchor.numbering.address(ordinals[0])
+        return found
 
     def _edges_in(self, anchor: Columns, column: str, nodes: Sequence[str]) -> list[FoundEdge]:
-        ordinals = np.concatenate([NO_ORDINALS, *(self._rows_with(anchor, column, node) for node in nodes)])
-        if not len(ordinals):
-            return []
-        texts = {name: self._taken(anchor, name, ordinals).to_pylist() for name in (ID, *_ENDS) if name != column}
-        if len(nodes) == 1:
-            texts[column] = [*nodes] * len(ordinals)
-        else:
-            texts[column] = self._taken(anchor, column, ordinals).to_pylist()
-        places = anchor.numbering.addresses(ordinals).tolist()
-        return [
-            FoundEdge(str(edge), str(source), str(target), place)
-            for edge, source, target, place in zip(texts[ID], texts[SRC], texts[DST], places, strict=True)
-        ]
+        found: list[FoundEdge] = []
+        for node in nodes:
+            few = self._few_with(anchor, column, node)
+            found += self._many_at(anchor, column, node) if few is None else self._few_at(anchor, column, node, few)
+        return found
+
+    def _few_at(self, anchor: Columns, column: str, node: str, ordinals: list[int]) -> Iterator[FoundEdge]:
+        """The edges of these numbers, all with this node at this end; one by one."""
+        if not ordinals:
+            return
+        there = _OTHER_END[column]
+        if not (self._is_worth_reading(anchor, ID) and self._is_worth_reading(anchor, there)):
+            yield from self._at(anchor, column, node, np.array(ordinals, np.int32))
+            return
+        ids, others, numbering = anchor.column(ID).array, anchor.column(there).array, anchor.numbering
+        for each in ordinals:
+            edge, other = str(ids[each].as_py()), str(others[each].as_py())
+            source, target = (node, other) if column == SRC else (other, node)
+            yield FoundEdge(edge, source, target, numbering.address(each))
+
+    def _many_at(self, anchor: Columns, column: str, node: str) -> Iterator[FoundEdge]:
+        return self._at(anchor, column, node, self._rows_with(anchor, column, node))
+
+    def _at(self, anchor: Columns, column: str, node: str, ordinals: Ordinals) -> Iterator[FoundEdge]:
+        ids, others = (self._taken(anchor, name, ordinals).to_pylist() for name in (ID, _OTHER_END[column]))
+        for edge, other, place in zip(ids, others, anchor.numbering.addresses(ordinals).tolist(), strict=True):
+            source, target = (node, str(other)) if column == SRC else (str(other), node)
+            yield FoundEdge(str(edge), source, target, place)
 
     def _taken(self, anchor: Columns, name: str, ordinals: Ordinals) -> Values:
         # As the ends are read whole, the ids are: looking them up costs more than all else of a small delete.
         if self._is_worth_reading(anchor, name):
             return taken(anchor.column(name).array, ordinals)
         return anchor.take(name, ordinals)
+
+    def _few_with(self, anchor: Columns, column: str, text: str) -> list[int] | None:
+        """The rows of an anchor that have a text in a column, in numbers of Python; None if there may be many."""
+        found = self._versions.text_index(anchor, column).index.few(text, limits.FOUND_ONE_BY_ONE_MAX)
+        if not found:
+            return found
+        numbering, texts = anchor.numbering, anchor.column(column).array
+        # As below.
+        return [
+            each
+            for each in found
+            if each < numbering.size and not numbering.is_dead(each) and texts[each].as_py() == text
+        ]
 
     def _rows_with(self, anchor: Columns, column: str, text: str) -> Ordinals:
         """The rows of an anchor that have a text in a column."""

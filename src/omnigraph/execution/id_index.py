@@ -91,6 +91,10 @@ class IdIndex:
 
     def candidates(self, text: str) -> list[int]:
         """The ordinals of ids with the hash of this one; the last rows first."""
+        return self.few(text, self.size) or []
+
+    def few(self, text: str, most: int) -> list[int] | None:
+        """The same; None if there are more than so many."""
         hashed = hash_of(text)
         wanted = np.uint64(hashed)
         found: list[int] = []
@@ -99,6 +103,8 @@ class IdIndex:
             place = int(hashes.searchsorted(wanted))
             # As Python's own numbers: numpy's take longer to compare than to find.
             while place < len(hashes) and hashes.item(place) == hashed:
+                if len(found) == most:
+                    return None
                 found.append(part.ordinals.item(place))
                 place += 1
         return found

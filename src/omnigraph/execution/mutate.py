@@ -11,7 +11,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from omnigraph.errors import InternalError, InvalidRequestError
-from omnigraph.execution.mutate_find import matching_rows
+from omnigraph.execution.mutate_find import matching_ids, matching_rows
 from omnigraph.execution.mutate_scope import Execution
 from omnigraph.execution.mutate_values import assigned_column, one_text
 from omnigraph.ids import IdSource
@@ -185,7 +185,7 @@ class _Statements:
     def _delete_nodes(self, step: steps.DeleteNodes) -> None:
         self.flush()
         node = self._node(step.type_name)
-        gone = _ids(matching_rows(self.staging, node, step.condition, self.execution, whole=False))
+        gone = matching_ids(self.staging, node, step.condition, self.execution)
         self.cascaded.add(node.type_key)
         if not gone:
             return
@@ -200,7 +200,7 @@ class _Statements:
     def _delete_edges(self, step: steps.DeleteEdges) -> None:
         self.flush()
         edge = self._edge(step.type_name)
-        gone = _ids(matching_rows(self.staging, edge, step.condition, self.execution, whole=False))
+        gone = matching_ids(self.staging, edge, step.condition, self.execution)
         self._delete_found(edge.type_key, gone)
         self.edges += len(gone)
 
@@ -265,7 +265,3 @@ def _given(assignment: steps.Assign) -> Expression:
     if isinstance(value, Parameter) and value.type.is_blob:
         return Parameter(value.name, STRING)
     return value
-
-
-def _ids(rows: pa.Table) -> list[str]:
-    return [str(each) for each in rows.column(ID).to_pylist()]

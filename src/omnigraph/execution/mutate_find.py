@@ -58,6 +58,26 @@ def matching_rows(
     return staging.rows(entity.type_key, [str(each) for each in found.column(ID).to_pylist()]) if whole else found
 
 
+def matching_ids(staging: Staging, entity: EntityType, condition: Expression, execution: Execution) -> list[str]:
+    """The ids of the rows of a type that satisfy a condition, committed or pending.
+
+    Args:
+        staging: the write; what the answer rests on enters its footprint.
+        entity: the type.
+        condition: about one row.
+        execution: the values of this execution.
+
+    Returns:
+        The ids.
+    """
+    if isinstance(entity, NodeType):
+        named = _by_key(entity, condition, execution)
+        if named is not None and named.left is None:
+            return staging.there(entity.type_key, named.ids)
+    rows = matching_rows(staging, entity, condition, execution, whole=False)
+    return [str(each) for each in rows.column(ID).to_pylist()]
+
+
 @dataclass(frozen=True, slots=True)
 class _Named:
     """The nodes a condition can be true of, where it fixes the whole key.

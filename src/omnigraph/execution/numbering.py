@@ -5,6 +5,7 @@ runs of the fragments it shares with the one before and adds new runs behind, so
 have to grow. Rows that are gone leave holes; when holes become many, numbering starts over.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -90,6 +91,19 @@ class Numbering:
         places = np.searchsorted(self._firsts, ordinals, side="right") - 1
         offsets = (ordinals - self._firsts[places]).astype(np.uint64)
         return self._numbers[places] << _OFFSET_BITS | offsets
+
+    def address(self, ordinal: int) -> int:
+        """Where one row lies; in numbers of Python, because for one the others take longer."""
+        place = bisect_right(self._starts, ordinal) - 1
+        return self.runs[place].fragment.number << 32 | (ordinal - self._starts[place])
+
+    def is_dead(self, ordinal: int) -> bool:
+        """Whether a number stands for no row."""
+        return self.dead is not None and bool(self.dead.item(ordinal))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [run.first for run in self.runs]
 
     def agrees(self, other: "Numbering") -> bool:
         """Whether numbers that both have mean the same rows."""

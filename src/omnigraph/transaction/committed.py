@@ -72,6 +72,25 @@ class CommittedRows:
             sighted.note(unseen, found)
         return _read(table, {each: sighted.places[each] for each in texts if each in sighted.places}, columns, sighted)
 
+    def there(self, table: Table, ids: Sequence[str]) -> list[str]:
+        """Those of few ids that rows have.
+
+        Args:
+            table (Table): the version to look in.
+            ids (Sequence[str]): the ids, each once.
+
+        Returns:
+            list[str]: in the same order.
+        """
+        sighted = self._of(table.pin)
+        unseen = [each for each in ids if each not in sighted.places and each not in sighted.absent]
+        found = None if self._finder is None or not unseen else self._finder.places(table.pin, unseen)
+        if found is not None:
+            sighted.note(unseen, found)
+        elif unseen:
+            self._searched(table, unseen, [ID], sighted)
+        return [each for each in ids if each in sighted.places]
+
     def rows_where(self, table: Table, column: str, values: "pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
         """The rows that have one of these values in a column; null is no value.
 

@@ -118,6 +118,13 @@ class Staging:
             )
         return committed if columns is None else committed.select(list(columns))
 
+    def there(self, type_key: str, ids: Sequence[str]) -> list[str]:
+        """Those of few ids, each named once, that there are, committed or pending; as in `rows`, all are noted."""
+        if type_key in self._pending or type_key in self._added:
+            return [str(each) for each in self.rows(type_key, ids, columns=[ID])[ID].to_pylist()]
+        self._touch(type_key).reads |= tokens(TokenKind.ID, ids)
+        return self._committed.there(self._table(type_key), ids)
+
     def missing(self, type_key: str, ids: Sequence[str]) -> list[str]:
         """Which of these ids are nowhere, committed or pending; that they exist or not enters the footprint."""
         wanted = list(dict.fromkeys(ids))

@@ -244,3 +244,29 @@ def test_a_graph_with_many_small_writes_and_deletes_holds_what_a_dictionary_hold
         rows = graph.export_arrow("Knows", columns=["src", "dst"]).read_all().to_pylist()
         assert sorted((row["src"], row["dst"]) for row in rows) == sorted(left)
         assert graph.count("Person") == 5
+
+
+@pytest.mark.parametrize("one_by_one", [0, 3, 64], ids=["in passes", "some of both", "one by one"])
+def test_the_answer_is_the_same_however_many_rows_are_looked_at_one_by_one(
+    tracked: Tracked, one_by_one: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "FOUND_ONE_BY_ONE_MAX", one_by_one)
+    edges = [(f"e{number}", f"n{number % 3}", f"n{number % 2}") for number in range(20)]
+    pin = tracked.known(tracked.write(tracked.first, edges[:12], told=False))
+    tracked.agrees(pin, ["e0", "e11", "nobody"])
+    # Rows that are gone when the columns are read, and rows in several fragments.
+    other = tracked.write(pin, edges[12:], gone=["e1", "e2"], told=False)
+    tracked.agrees(tracked.known(other), ["e1", "e3", "e19"])
+
+
+def test_ids_that_are_asked_for_are_found_whoever_knows_of_them(tmp_path: Path) -> None:
+    graph = omnigraph.init(tmp_path / "graph", "node N { name: String @key }", options=OpenOptions())
+    graph.mutate('query q() { insert N { name: "a" } insert N { name: "b" } insert N { name: "c" } }')
+    delete = "query d($k: String) { delete N where name = $k }"
+    # The first is searched for, the others are told; the last is not there any more.
+    assert [graph.mutate(delete, {"k": each}).affected_nodes for each in ("a", "b", "c", "c")] == [1, 1, 1, 0]
+    # Of what the same mutation has put or deleted before, nobody else knows.
+    both = 'query q() @ordered { insert N { name: "d" } delete N where name = "d" delete N where name = "d" }'
+    assert graph.mutate(both).affected_nodes == 2
+    assert graph.count("N") == 0
+    graph.close()
