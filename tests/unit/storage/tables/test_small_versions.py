@@ -309,3 +309,14 @@ def test_a_version_made_here_is_opened_when_it_is_read_and_not_before(tables: Ta
     assert isinstance(handle.dataset, LanceDataset)
     assert handle.dataset.version == handle.version
     assert set(handle.fragment_numbers) == handle.dataset.fragment_ids()
+
+
+@pytest.mark.parametrize("folder", ["with space", "50%25", "日本 é", "a#b?c", "a+b&c=[d]"])
+def test_a_folder_may_have_any_name(tmp_path: Path, folder: str) -> None:
+    tables = Tables(str(tmp_path / folder))
+    first = tables.stage_rows(tables.create(TABLE, SCHEMA), RowsToStage(appends=people("ada", "bob"))).pin
+    staged = tables.stage_rows(first, RowsToStage(deleted_ids=("bob",), appends=people("cy")))
+
+    assert handle_of(tables, staged.pin).manifest is not None
+    assert all((tmp_path / folder / file).is_file() for file in staged.files)
+    assert names(Tables(str(tmp_path / folder)), staged.pin) == ["ada", "cy"]
