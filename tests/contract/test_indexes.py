@@ -173,6 +173,17 @@ def test_an_index_that_is_no_longer_declared_is_left_out(graph: Graph) -> None:
     assert graph.optimize().commit is None
 
 
+def test_indexes_follow_the_type_that_a_property_becomes(graph: Graph) -> None:
+    graph.write({"Book": [book(number) for number in range(5)]})
+    graph.optimize()
+    wider = SCHEMA.replace("pages: I32?", "pages: I64?").replace("genre: enum(fiction, science)", "genre: String")
+    graph.schema_apply(wider, validated=True)
+    (books,) = [each for each in graph.optimize().tables if each.type_key == "node:Book"]
+    assert set(books.indexes) == {"pages_btree", "genre_btree", "genre_ngram"}
+    assert "genre_bitmap" not in built(graph)
+    assert built(graph)["pages_btree"].rows_missing == 0
+
+
 def test_indexes_are_built_on_any_branch_and_stay_there(graph: Graph) -> None:
     graph.write({"Book": [book(1)]})
     graph.branches.create("side")
