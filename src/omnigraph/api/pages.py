@@ -1,6 +1,6 @@
 """Lists that are given a page at a time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from omnigraph.branch.cursor import Carried, decode, encode
@@ -22,11 +22,11 @@ class Page(list[T]):
         self.next_page_token = next_page_token
 
 
-def page_of_names(names: list[str], *, limit: int | None, page_token: str | None) -> Page[str]:
+def page_of_names(names: Sequence[str], *, limit: int | None, page_token: str | None) -> Page[str]:
     """The names after those of the page before, in order.
 
     Args:
-        names (list[str]): all of them, in order.
+        names (Sequence[str]): all of them, in order.
         limit (int | None): at most so many; all by default.
         page_token (str | None): of the page before.
 

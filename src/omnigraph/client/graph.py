@@ -104,7 +104,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
                 edge=tuple(edges),
                 depth=depth,
                 limit=limit,
-                **values.state(branch=branch, commit=commit, number=number, tag=tag, at=at),
+                **values.state(Point(branch=branch, commit=commit, number=number, tag=tag, at=at)),
             )
         )
 
@@ -212,7 +212,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         Returns:
             Iterator[pa.Buffer]: bytes; all of them, or an error at the end.
         """
-        where = values.state(branch=branch, commit=commit, number=number, tag=tag, at=at)
+        where = values.state(Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
         return self._exported(Ask("POST", "export", json=present({"type_names": types, **where}), media=NDJSON))
 
     def _exported(self, ask: Ask) -> Iterator[pa.Buffer]:

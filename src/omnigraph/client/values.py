@@ -24,16 +24,20 @@ def instant(at: Instant | None) -> str | None:
     return aware.astimezone(UTC).isoformat()
 
 
-def state(
-    *, branch: str | None, commit: str | None, number: int | None, tag: str | None, at: Instant | None
-) -> dict[str, str | int | None]:
+def state(point: Point) -> dict[str, str | int | None]:
     """The members of a request that name a state, whatever it asks for.
 
     Raises:
         InvalidRequestError: they name none, as an open graph finds it.
     """
-    check_point(Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
-    return {"branch": branch, "snapshot": commit, "number": number, "tag": tag, "at": instant(at)}
+    check_point(point)
+    return {
+        "branch": point.branch,
+        "snapshot": point.commit,
+        "number": point.number,
+        "tag": point.tag,
+        "at": instant(point.at),
+    }
 
 
 # -- commits ----------------------------------------------------------------------------------------------------------
