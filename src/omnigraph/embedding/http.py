@@ -11,6 +11,7 @@ from typing import Any
 
 from omnigraph.clock import Clock
 from omnigraph.errors import InvalidRequestError, UnavailableError
+from omnigraph.web import opened
 
 _ANSWER_BYTES_MAX = 32 * 1024 * 1024
 _TRY_AGAIN = frozenset({408, 429, 500, 502, 503, 504, 529})
@@ -40,13 +41,6 @@ class _Passing(Exception):  # noqa: N818  (never leaves this module)
     def __init__(self, why: str, wait_s: float = 0.0) -> None:
         super().__init__(why)
         self.wait_s = wait_s
-
-
-class _StayingHere(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: the key is for the place it was given for, and for no other."""
-
-    def redirect_request(self, *_: object) -> None:
-        """Whatever it is, it is told as the answer."""
 
 
 def post(
@@ -95,8 +89,7 @@ def _once(url: str, headers: Mapping[str, str], body: Mapping[str, Any], *, time
         method="POST",
     )
     try:
-        # Through a proxy, if the environment names one by now.
-        with urllib.request.build_opener(_StayingHere).open(request, timeout=timeout_s) as answer:
+        with opened(request, timeout_s=timeout_s) as answer:
             text = answer.read(_ANSWER_BYTES_MAX + 1)
             if answer.length and len(text) <= _ANSWER_BYTES_MAX:
                 raise _Passing(f"it broke off, {answer.length} bytes before the end of its answer")

@@ -21,6 +21,7 @@ from omnigraph import limits
 from omnigraph.errors import BlobSourceError, UnavailableError
 from omnigraph.storage.input_files import is_remote, local_path, object_at
 from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
+from omnigraph.web import opened
 
 _WEB = ("http://", "https://")
 _PARTIAL, _GONE = 206, frozenset({404, 410})
@@ -150,13 +151,6 @@ class _StoredObject(BlobSource):
             yield piece
 
 
-class _StayingHere(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect."""
-
-    def redirect_request(self, *_: object) -> None:
-        """Whatever it is, it is told as the answer."""
-
-
 class _WebPage(BlobSource):
     def __init__(self, uri: str) -> None:
         with self._answer(uri, "HEAD", {}) as answer:
@@ -188,7 +182,7 @@ class _WebPage(BlobSource):
     def _answer(uri: str, method: str, headers: dict[str, str]) -> Any:  # noqa: ANN401  (an answer has no type of its own)
         request = urllib.request.Request(uri, headers=headers, method=method)
         try:
-            return urllib.request.build_opener(_StayingHere).open(request, timeout=limits.BLOB_SOURCE_TIMEOUT_S)
+            return opened(request, timeout_s=limits.BLOB_SOURCE_TIMEOUT_S)
         except urllib.error.HTTPError as refused:
             with refused:
                 elsewhere = refused.headers.get("Location")
