@@ -422,6 +422,10 @@ class Log:
         """The entries of the checkpoint that ends with `last`; None where there is none that can be read."""
         return self._from_checkpoint(branch, last)
 
+    def place_of(self, branch: str, number: int) -> str:
+        """Where an entry lies, for those who tell of it."""
+        return paths.entry(branch, number)
+
     def folded_entry(self, branch: str, number: int) -> Record | None:
         """An entry as a checkpoint holds it; None where none does."""
         block = limits.CHECKPOINT_ENTRIES

@@ -138,7 +138,7 @@ def unreadable_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
         whole = parts.log.folded_entry(log.branch, number)
         yield Finding(
             FindingKind.ENTRY,
-            paths.entry(log.branch, number),
+            parts.log.place_of(log.branch, number),
             f"entry {number} of branch '{log.branch}' cannot be read: {fault.message}"
             + ("; a checkpoint holds it" if whole is not None else ""),
             Loss.NOTHING if whole is not None else Loss.CONTENT,
