@@ -124,6 +124,25 @@ def test_what_cannot_be_written_is_told_before_anything_runs(spark: SparkSession
         graph.spark.stream(frame, stream_id="s", checkpoint="x")
     with pytest.raises(InvalidRequestError, match="unknown mode 'mrege'"):
         graph.spark.write({"Person": frame}, mode="mrege")
+    with pytest.raises(InvalidRequestError, match="a condition is a text in SQL, like 'age > 40', not 5"):
+        graph.spark.read("Person", where=5)  # type: ignore[arg-type]  # what is wrong with it
+    with pytest.raises(InvalidRequestError, match="'my-' is no such beginning"):
+        graph.spark.views(prefix="my-")
+    with pytest.raises(InvalidRequestError, match=r"made with SparkSettings, like .*, not with 'local\[2\]'"):
+        graph.spark.session("local[2]")
+    assert graph.spark.read("Person", columns="name").columns == ["name"]
+
+
+def test_a_session_that_was_stopped_is_told(spark: SparkSession, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as stopped:
+        stopped.setattr(spark.sparkContext, "_jsc", None)
+        with pytest.raises(InvalidRequestError, match="the Spark session given was stopped"):
+            graph.load(b"", mode="append", spark=spark)
+    with pytest.raises(
+        InvalidRequestError, match="a Spark session, or on one made with SparkSettings; a str is neither"
+    ):
+        graph.load(b"", mode="append", spark="local[2]")
+    assert graph.snapshot().number == 1
 
 
 def test_streams_that_make_no_sense_are_told_before_they_start(

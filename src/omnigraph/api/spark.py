@@ -114,14 +114,15 @@ class GraphSpark:
             dict[str, str]: names of views by type keys. An edge type named like a node type gets the ending `_edge`.
 
         Raises:
+            InvalidRequestError: no name begins like that.
             NotFoundError: there is no such branch, commit or tag.
         """
         record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
-        names = _module("frames").view_names(self._schemas.of(record.schema).schema)
+        names: dict[str, str] = _module("frames").view_names(self._schemas.of(record.schema).schema, prefix)
         read = self._reader(record)
         for key, name in names.items():
-            read(key, None, None).createOrReplaceTempView(f"{prefix}{name}")
-        return {key: f"{prefix}{name}" for key, name in names.items()}
+            read(key, None, None).createOrReplaceTempView(name)
+        return names
 
     def sql(
         self,

@@ -60,7 +60,10 @@ def read_frame(
     """
     pinned = PinnedTable(place, record.tables[type_key])
     table = pinned.open()
+    columns = [columns] if isinstance(columns, str) else columns
     check_columns(type_key, table.schema.names, columns or ())
+    if where is not None and not isinstance(where, str):
+        raise InvalidRequestError(f"a condition is a text in SQL, like 'age > 40', not {where!r}")
     if where is not None:
         check_filter(table, where)
     return _frame(spark, pinned, spark_schema(table.schema, columns), where)
@@ -134,20 +137,26 @@ def _frame(spark: SparkSession, pinned: PinnedTable, wanted: StructType, where: 
     return spark.range(0, len(groups), 1, len(groups)).mapInArrow(read, wanted)
 
 
-def view_names(schema: Schema) -> dict[str, str]:
+def view_names(schema: Schema, prefix: str = "") -> dict[str, str]:
     """What the views of a graph's types are called: their names; an edge type named like a node type gets an ending.
 
     Args:
         schema (Schema): the types there are.
+        prefix (str): goes before the names.
 
     Returns:
         dict[str, str]: by type key.
+
+    Raises:
+        InvalidRequestError: with the prefix they would be no names.
     """
+    if not isinstance(prefix, str) or not f"{prefix}x".isidentifier() or not prefix.isascii():
+        raise InvalidRequestError(f"names begin with letters, digits and _, and {prefix!r} is no such beginning")
     taken = {node.name.lower() for node in schema.nodes}
     return {
-        entity.type_key: f"{entity.name}_edge"
+        entity.type_key: f"{prefix}{entity.name}_edge"
         if isinstance(entity, EdgeType) and entity.name.lower() in taken
-        else entity.name
+        else f"{prefix}{entity.name}"
         for entity in schema.entities
     }
 

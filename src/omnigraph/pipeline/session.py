@@ -60,7 +60,11 @@ def spark_session(settings: SparkSettings | None = None) -> SparkSession:
         LimitError: the memory asked for is too little for Spark or too much for this machine (`spark_memory`).
         UnavailableError: there is no fitting Java (`no_java`), or Spark does not start (`spark_not_started`).
     """
-    settings = settings or SparkSettings()
+    settings = SparkSettings() if settings is None else settings
+    if not isinstance(settings, SparkSettings):
+        raise InvalidRequestError(
+            f"a session is made with SparkSettings, like SparkSettings(master='local[2]'), not with {settings!r}"
+        )
     with _lock:
         there = active_session()
         if there is not None:

@@ -124,6 +124,8 @@ def spark_load(
 
 def _session(spark: object) -> SparkSession:
     if isinstance(spark, SparkSession):
+        if spark.sparkContext._jsc is None:
+            raise InvalidRequestError("the Spark session given was stopped: give one that runs, or none", code=OPTION)
         return spark
     if spark is not None and not isinstance(spark, SparkSettings):
         raise InvalidRequestError(
