@@ -235,6 +235,17 @@ def test_a_flipped_bit_is_found_by_its_checksum(root: Path, graph: Graph) -> Non
     assert finding.rows == 3
 
 
+def test_an_index_of_which_one_file_is_gone_is_missed_without_reading_any(root: Path, graph: Graph) -> None:
+    graph.optimize()
+    folder = root / graph.snapshot().record.tables["node:Person"].table / "_indices"
+    gone = next(folder.rglob("page_lookup.lance"))
+    assert len(list(gone.parent.iterdir())) > 1
+    gone.unlink()
+    (finding,) = graph.verify().findings
+    assert (finding.kind, finding.path) == (FindingKind.INDEX, f"{gone.parent.relative_to(root).as_posix()}/")
+    assert finding.problem.endswith(f"is missing, {gone.name} of it")
+
+
 def test_a_cut_index_loses_nothing_and_is_left_out_by_quarantine(root: Path, graph: Graph) -> None:
     graph.optimize()
     folder = root / graph.snapshot().record.tables["node:Person"].table / "_indices"

@@ -59,7 +59,7 @@ class TableCheck:
         self._is_fresh = False
         if not self.listings:
             self._list()
-            self._digests = read_digests(self.parts, self.table) if self.deep else {}
+            self._digests = read_digests(self.parts, self.table)
             if self.deep and not self._digests and has_digests(self.parts, self.table):
                 self._findings[paths.digests(self.table)] = Finding(
                     FindingKind.CHECKSUMS,
@@ -125,8 +125,11 @@ class TableCheck:
             if not inside and not self._is_fresh:
                 self._list()
                 inside = self._inside(file.path)
-            if not inside:
-                return f"the index {file.name} is missing", True
+            known = {path for path in self._digests if path.startswith(file.path)}
+            missing = sorted(known - {listed.path for listed in inside})
+            if not inside or missing:
+                what = f", {missing[0].rpartition('/')[2]} of it" if inside else ""
+                return f"the index {file.name} is missing{what}", True
             for listed in inside:
                 self.files[listed.path] = listed.size
                 wrong = self._compared(listed.path)
@@ -158,7 +161,7 @@ class TableCheck:
 
     def _compared(self, path: str) -> tuple[str, bool] | None:
         noted = self._digests.get(path)
-        if noted is None:
+        if noted is None or not self.deep:
             return None
         try:
             found = digest_of(self.parts.table_files.get(path))
