@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from omnigraph import limits
+from omnigraph.api.following import Followed, PageWanted
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.snapshot import Reading, Snapshot
 from omnigraph.branch.arguments import checked
-from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.entity_change import ChangeFilter, EntityKind, change_filter
 from omnigraph.branch.feed import Feed, PageBounds
-from omnigraph.branch.points import of_commit
-from omnigraph.branch.told import CommitChangesPage, FeedPage, whole_commits
+from omnigraph.branch.told import FeedPage
 from omnigraph.model.schema import NodeType
 from omnigraph.pipeline.export.formats import chosen_entities
 from omnigraph.pipeline.export.run import stream_lines
@@ -73,86 +72,12 @@ class Baseline:
             stream.write(line)
 
 
-class ChangeFeed:
+class ChangeFeed(Followed):
     """What happened on a branch, commit by commit. Whoever keeps the cursor misses nothing and sees nothing twice."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._parts = reading.parts
-
-    @checked
-    def poll(
-        self,
-        branch: str = MAIN_BRANCH,
-        *,
-        cursor: str | None = None,
-        start: str | None = None,
-        page_token: str | None = None,
-        limit: int | None = None,
-        max_bytes: int | None = None,
-        max_commits: int | None = None,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-    ) -> FeedPage:
-        """What came after a place in the history of a branch.
-
-        Args:
-            branch (str): whose feed.
-            cursor (str | None): of an earlier poll.
-            start (str | None): without a cursor: `now` (by default), `beginning` or `after:<commit>`.
-            page_token (str | None): of a page that ended inside a commit's changes.
-            limit (int | None): at most so many changes; 1000 by default.
-            max_bytes (int | None): and so many bytes of JSON, but for a single change that is larger.
-            max_commits (int | None): of at most so many commits; 128 by default.
-            kinds (Iterable[str]): only `node` or `edge`.
-            types (Iterable[str]): only types of these names.
-            ops (Iterable[str]): only `insert`, `update` or `delete`.
-
-        Returns:
-            FeedPage: one block for each commit, oldest first, and the cursor or page token to go on with.
-
-        Raises:
-            InvalidRequestError: a cursor is none of this feed and these filters, or an argument is none.
-            NotFoundError: there is no such branch or commit.
-            ChangeGapError: the next commit was pruned: begin anew from a baseline.
-            ChangeRefusedError: the next commit changed the schema in a way no change of entities can tell: likewise.
-            LimitError: the page would be larger than pages may be.
-        """
-        feed = Feed(self._parts, paths.branch_name(branch), change_filter(kinds, types, ops))
-        bounds = page_bounds(limit, max_bytes, max_commits)
-        return feed.poll(cursor=cursor, start=start, page_token=page_token, bounds=bounds)
-
-    @checked
-    def drain(
-        self,
-        branch: str = MAIN_BRANCH,
-        *,
-        cursor: str | None = None,
-        start: str | None = None,
-        limit: int | None = None,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-    ) -> FeedPage:
-        """Like `poll`, with as many pages as it takes to end after a commit; a commit's changes are put together.
-
-        Args:
-            branch (str): whose feed.
-            cursor (str | None): of an earlier poll.
-            start (str | None): without a cursor: `now` (by default), `beginning` or `after:<commit>`.
-            limit (int | None): at most so many changes in a page.
-            kinds (Iterable[str]): only `node` or `edge`.
-            types (Iterable[str]): only types of these names.
-            ops (Iterable[str]): only `insert`, `update` or `delete`.
-
-        Returns:
-            FeedPage: with a cursor.
-        """
-        feed = Feed(self._parts, paths.branch_name(branch), change_filter(kinds, types, ops))
-        bounds = page_bounds(limit, None, None)
-        first = feed.poll(cursor=cursor, start=start, bounds=bounds)
-        return whole_commits(first, lambda token: feed.poll(page_token=token, bounds=bounds))
 
     @checked
     def baseline(
@@ -183,19 +108,18 @@ class ChangeFeed:
         cursor = Feed(self._parts, name, wanted).cursor_at(head)
         return Baseline(Snapshot(self._reading, head, head_of=name), cursor, self._parts, wanted)
 
-
-def commit_changes(
-    parts: Parts,
-    commit: str,
-    *,
-    limit: int | None,
-    max_bytes: int | None,
-    page_token: str | None,
-    wanted: ChangeFilter,
-) -> CommitChangesPage:
-    """A page of the changes of one commit; see `Commits.changes`."""
-    bounds = page_bounds(limit, max_bytes, None)
-    return commit_page(parts, of_commit(parts, commit), wanted, page_token=page_token, bounds=bounds)
+    def _poll(
+        self,
+        branch: str,
+        wanted: ChangeFilter,
+        page: PageWanted,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+    ) -> FeedPage:
+        bounds = page_bounds(page.changes, page.bytes, page.commits)
+        feed = Feed(self._parts, paths.branch_name(branch), wanted)
+        return feed.poll(cursor=cursor, start=start, page_token=page.token, bounds=bounds)
 
 
 def page_bounds(changes: int | None, size: int | None, commits: int | None) -> PageBounds:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from omnigraph.api.commit import Commit
+from omnigraph.api.following import CommitsWanted, Followed, PageWanted, Past
 from omnigraph.api.pages import Page
 from omnigraph.branch.arguments import checked
-from omnigraph.branch.point import Instant
-from omnigraph.branch.told import CommitChangesPage, FeedPage, whole_commits
+from omnigraph.branch.entity_change import ChangeFilter
+from omnigraph.branch.told import CommitChangesPage, FeedPage
 from omnigraph.client import values
 from omnigraph.client.snapshot import RemoteSnapshot
 from omnigraph.client.values import instant
@@ -23,49 +24,22 @@ from omnigraph.model.commit import MAIN as MAIN_BRANCH
 _SPOOLED_BYTES = 4 * 1024**2
 
 
-class RemoteCommits:
+class RemoteCommits(Past):
     """The states a graph went through; see `omnigraph.Graph.commits`."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
-    @checked
-    def list(
-        self,
-        branch: str = MAIN_BRANCH,
-        *,
-        actor: str | None = None,
-        kind: str | None = None,
-        since: Instant | None = None,
-        until: Instant | None = None,
-        limit: int | None = None,
-        page_token: str | None = None,
-    ) -> Page[Commit]:
-        """The commits of a branch, newest first: its own, then those it inherited.
-
-        Args:
-            branch (str): which branch.
-            actor (str | None): only those made by this actor.
-            kind (str | None): only those of this kind.
-            since (datetime | str | None): only those made at this time or later.
-            until (datetime | str | None): only those made at this time or earlier.
-            limit (int | None): at most so many; all by default.
-            page_token (str | None): of the page before; the other arguments must be the same.
-
-        Returns:
-            Page[Commit]: a list, with a token for the next page where there is one.
-        """
-        if limit is not None and limit < 1:
-            raise InvalidRequestError("page limit must be greater than zero")
+    def _list(self, wanted: CommitsWanted, limit: int | None, page_token: str | None) -> Page[Commit]:
         found: list[Commit] = []
         while True:
             document = self._wire.get(
                 "commits",
-                branch=branch,
-                actor=actor,
-                kind=kind,
-                since=instant(since),
-                until=instant(until),
+                branch=wanted.branch,
+                actor=wanted.actor,
+                kind=wanted.kind,
+                since=instant(wanted.since),
+                until=instant(wanted.until),
                 limit=None if limit is None else limit - len(found),
                 page_token=page_token,
             )
@@ -75,54 +49,12 @@ class RemoteCommits:
             if page_token is None or len(found) == limit:
                 return Page(found, page_token)
 
-    @checked
-    def show(self, commit: str) -> Commit:
-        """One commit, on whichever branch it was made.
-
-        Args:
-            commit (str): its id.
-
-        Returns:
-            Commit: with who, when and why.
-        """
+    def _show(self, commit: str) -> Commit:
         return Commit(values.record_of(self._wire.get(f"commits/{segment(commit)}")))
 
-    @checked
-    def changes(
-        self,
-        commit: str,
-        *,
-        limit: int | None = None,
-        max_bytes: int | None = None,
-        page_token: str | None = None,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-    ) -> CommitChangesPage:
-        """What a commit did to entities, against its first parent; see `omnigraph.Graph.commits`.
-
-        Args:
-            commit (str): its id.
-            limit (int | None): at most so many changes; 1000 by default.
-            max_bytes (int | None): not to be named: the server bounds its pages.
-            page_token (str | None): of the page before.
-            kinds (Iterable[str]): only `node` or `edge`.
-            types (Iterable[str]): only types of these names.
-            ops (Iterable[str]): only `insert`, `update` or `delete`.
-
-        Returns:
-            CommitChangesPage: the changes, and a token for the rest.
-        """
-        _refuse_bounds(max_bytes=max_bytes)
+    def _changes(self, commit: str, wanted: ChangeFilter, page: PageWanted) -> CommitChangesPage:
         return values.commit_changes(
-            self._wire.get(
-                f"commits/{segment(commit)}/changes",
-                limit=limit,
-                page_token=page_token,
-                kind=tuple(kinds),
-                type=tuple(types),
-                op=tuple(ops),
-            )
+            self._wire.get(f"commits/{segment(commit)}/changes", **_bounded(page), **_chosen(wanted))
         )
 
 
@@ -170,101 +102,11 @@ class RemoteBaseline:
             stream.write(line)
 
 
-class RemoteChangeFeed:
+class RemoteChangeFeed(Followed):
     """What happened on a branch, commit by commit; see `omnigraph.Graph.changes`."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-
-    @checked
-    def poll(
-        self,
-        branch: str = MAIN_BRANCH,
-        *,
-        cursor: str | None = None,
-        start: str | None = None,
-        page_token: str | None = None,
-        limit: int | None = None,
-        max_bytes: int | None = None,
-        max_commits: int | None = None,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-    ) -> FeedPage:
-        """What came after a place in the history of a branch.
-
-        Args:
-            branch (str): whose feed.
-            cursor (str | None): of an earlier poll.
-            start (str | None): without a cursor: `now` (by default), `beginning` or `after:<commit>`.
-            page_token (str | None): of a page that ended inside a commit's changes.
-            limit (int | None): at most so many changes; 1000 by default.
-            max_bytes (int | None): not to be named: the server bounds its pages.
-            max_commits (int | None): likewise.
-            kinds (Iterable[str]): only `node` or `edge`.
-            types (Iterable[str]): only types of these names.
-            ops (Iterable[str]): only `insert`, `update` or `delete`.
-
-        Returns:
-            FeedPage: one block for each commit, oldest first, and the cursor or page token to go on with.
-        """
-        _refuse_bounds(max_bytes=max_bytes, max_commits=max_commits)
-        return values.feed_page(
-            self._wire.get(
-                "changes",
-                branch=branch,
-                cursor=cursor,
-                start=start,
-                page_token=page_token,
-                limit=limit,
-                kind=tuple(kinds),
-                type=tuple(types),
-                op=tuple(ops),
-            )
-        )
-
-    @checked
-    def drain(
-        self,
-        branch: str = MAIN_BRANCH,
-        *,
-        cursor: str | None = None,
-        start: str | None = None,
-        limit: int | None = None,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-    ) -> FeedPage:
-        """Like `poll`, with as many pages as it takes to end after a commit; a commit's changes are put together.
-
-        Args:
-            branch (str): whose feed.
-            cursor (str | None): of an earlier poll.
-            start (str | None): without a cursor: `now` (by default), `beginning` or `after:<commit>`.
-            limit (int | None): at most so many changes in a page.
-            kinds (Iterable[str]): only `node` or `edge`.
-            types (Iterable[str]): only types of these names.
-            ops (Iterable[str]): only `insert`, `update` or `delete`.
-
-        Returns:
-            FeedPage: with a cursor.
-        """
-        wanted = (tuple(kinds), tuple(types), tuple(ops))
-
-        def poll(cursor: str | None = None, start: str | None = None, page_token: str | None = None) -> FeedPage:
-            only_kinds, only_types, only_ops = wanted
-            return self.poll(
-                branch,
-                cursor=cursor,
-                start=start,
-                page_token=page_token,
-                limit=limit,
-                kinds=only_kinds,
-                types=only_types,
-                ops=only_ops,
-            )
-
-        return whole_commits(poll(cursor, start), lambda token: poll(page_token=token))
 
     @checked
     def baseline(
@@ -304,6 +146,18 @@ class RemoteChangeFeed:
         snapshot = RemoteSnapshot(self._wire, values.snapshot_record(document), head_of=branch)
         return RemoteBaseline(snapshot, end["resume_cursor"], kept)
 
+    def _poll(
+        self,
+        branch: str,
+        wanted: ChangeFilter,
+        page: PageWanted,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+    ) -> FeedPage:
+        where = {"branch": branch, "cursor": cursor, "start": start}
+        return values.feed_page(self._wire.get("changes", **where, **_bounded(page), **_chosen(wanted)))
+
 
 def _last_line(kept: IO[bytes]) -> dict[str, Any]:
     kept.seek(0)
@@ -315,7 +169,18 @@ def _last_line(kept: IO[bytes]) -> dict[str, Any]:
     return end
 
 
-def _refuse_bounds(**bounds: int | None) -> None:
-    for name, value in bounds.items():
+def _bounded(page: PageWanted) -> dict[str, str | int | None]:
+    """How much, as a request says it.
+
+    Raises:
+        InvalidRequestError: it is bounded in a way that is the server's matter.
+    """
+    for name, value in (("max_bytes", page.bytes), ("max_commits", page.commits)):
         if value is not None:
             raise InvalidRequestError(f"a server bounds its pages itself: `{name}` cannot be named", code="own_limits")
+    return {"limit": page.changes, "page_token": page.token}
+
+
+def _chosen(wanted: ChangeFilter) -> dict[str, tuple[str, ...]]:
+    """Which changes, as a request says it."""
+    return {"kind": tuple(sorted(wanted.kinds)), "type": tuple(sorted(wanted.types)), "op": tuple(sorted(wanted.ops))}
