@@ -21,10 +21,13 @@ from omnigraph.testing.sessions import Session
 
 GOLDEN = Path(__file__).parents[1] / "cli" / "golden"
 SESSIONS = ("1-first", "2-branches", "3-history", "4-schema", "8-blobs")
-# What a server does not do, and the storage does beside it while it runs: files with columns, bad records put aside,
-# other formats than lines. The last asks a store for a query by name, which only servers keep.
+# What a server does not do, and the storage does beside it while it runs: files with columns, Spark, bad records put
+# aside, other formats than lines. The last asks a store for a query by name, which only servers keep.
 AT_THE_STORAGE = (
     "load g --type Author --data people.csv",
+    "load g --data people.csv",
+    "load g --data peple.csv",
+    "load g --data books.jsonl --mode append --engine local --master",
     "load g --data bad.jsonl --mode append --engine local --quiet --rejects",
     "export g --type Author --format csv",
     "query books_of --store g\n",
