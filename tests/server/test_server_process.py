@@ -30,14 +30,25 @@ rules:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server with a token and a policy, that waits a second for bodies and logs all it can."""
+    """A server with a token and a policy, that waits a second for bodies and for readers, and logs all it can."""
     folder = tmp_path_factory.mktemp("guarded")
     with omnigraph.init(str(folder / "library"), LIBRARY) as graph:
         graph.load(ROWS.encode(), mode="append", engine="local", format="jsonl")
     policy = folder / "policy.yaml"
     policy.write_text(POLICY)
     tokens = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": TOKEN})}
-    words = ("--policy", str(policy), "--body-timeout", "1s", "--log-level", "debug", "--maintain-every", "1h")
+    words = (
+        "--policy",
+        str(policy),
+        "--body-timeout",
+        "1s",
+        "--send-timeout",
+        "1s",
+        "--log-level",
+        "debug",
+        "--maintain-every",
+        "1h",
+    )
     with served("--store", str(folder / "library"), *words, environment=tokens) as server:
         yield server
         assert server.stop(signal.SIGINT) == 0
@@ -126,6 +137,10 @@ def test_a_reader_that_stops_reading_holds_no_writer(guarded: RunningServer, cal
 
         inserted(caller, "beside a slow reader")
         assert caller.post("query", json={"query": ALL_BOOKS}).status_code == 200
+        # Its place is given back though it neither reads nor leaves.
+        while (other := caller.post("export", json={"type_names": ["Author"]})).status_code == 413:
+            assert other.json()["resource_limit"]["resource"] == "stream_export_slots"
+        assert other.status_code == 200
 
 
 def test_what_is_logged_is_json_with_request_ids_and_never_a_token(

@@ -1,9 +1,11 @@
 """Names, ids, parameters and addresses that somebody means badly."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -55,6 +57,7 @@ NASTY = [
     "x" * 100_000,
 ]
 LONG = 1_000
+_KEYS = itertools.count()
 texts = st.one_of(st.sampled_from(NASTY), st.text(max_size=40), st.text(alphabet="'\"\\%_;-\x00 \n", max_size=12))
 
 
@@ -125,6 +128,40 @@ def test_a_name_of_a_type_branch_tag_or_query_is_a_name_or_refused(things: TestC
         assert name.strip() in things.get("branches").json()["branches"]
         things.post("branches/merge", json={"source": name, "delete_branch": True})
         assert things.get("branches").json() == {"branches": ["main"]}
+
+
+@settings(
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(text=texts.filter(lambda text: len(text) < LONG))
+def test_what_is_said_beside_a_write_means_itself_or_is_refused(things: TestClient, text: str) -> None:
+    sendable = "".join(each for each in text if " " <= each <= "~").strip() or "x"
+    key = {"Idempotency-Key": f"{next(_KEYS)} {sendable}", "X-Request-Id": sendable, "Accept": sendable}
+    body = {"query": INSERT, "params": {"k": f"said {text}", "n": None}, "message": text}
+
+    first, second = (things.post("mutate", json=body, headers=key) for _ in range(2))
+
+    assert first.status_code in (200, 400), first.text
+    if first.status_code == 200:
+        assert first.json()["commit"]["message"] == text
+        assert (second.status_code, second.json()["replayed"]) == (200, True), second.text
+        things.post("mutate", json={"query": DELETE, "params": {"k": f"said {text}"}})
+    for answer in (
+        things.post(f"queries/{quote(text, safe='')}", json={"params": {text: text}}),
+        things.get(f"tags/{quote(text, safe='') or 'x'}"),
+        things.get(f"commits/{quote(text, safe='') or 'x'}/changes", params={"page_token": text, "kind": text}),
+        things.get("blob", params={"entity": "node", "type": text, "id": "kept", "property": text, "snapshot": text}),
+        things.post("tags", json={"name": "x", "commit": text}),
+        things.post("revert", json={"commit": text, "last": text}),
+        things.post("branches/merge", json={"source": "main", "target": text, "resolve": {text: {text: text}}}),
+        things.post("mutate/if-graph-commit", json=body, headers={"Omnigraph-If-Graph-Commit": sendable}),
+    ):
+        assert 400 <= answer.status_code < 500, (str(answer.url), answer.text)
+    assert rows(things, BY_KEY, k="kept") == [{"t.key": "kept", "t.note": "kept"}]
 
 
 @pytest.mark.parametrize(
