@@ -7,9 +7,10 @@ cost does not grow with history. It is put before the first effect and brought u
 import contextlib
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from omnigraph.errors import OutcomeUnknownError, UnavailableError
+from omnigraph.errors import FormatError, OutcomeUnknownError, UnavailableError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import OutcomeUnknown, StoreError
@@ -35,7 +36,7 @@ def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | N
 
     Raises:
         UnavailableError: the key cannot be noted; without the note a second request would not find the first.
-        OutcomeUnknownError: the entries in which the first would be were pruned, and its note does not say.
+        OutcomeUnknownError: the entries in which the first would be were cut away, and its note does not say.
     """
     path = _path(branch, key)
     try:
@@ -43,15 +44,36 @@ def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | N
     except OutcomeUnknown as fault:
         raise UnavailableError(f"the idempotency key could not be noted, so nothing was done: {fault}") from fault
     first = max(note.number, base.pruned.floor)
+    found = _carrying(key, (*parts.log.between(branch, first, base.number - 1), base))
+    if found is None and (base.life or 1) <= note.number < base.pruned.floor:
+        pruned = _not_yet_cut(parts, branch, note.number, base.pruned.floor - 1)
+        if pruned is None or note.commit is not None:
+            return _pruned_use(branch, key, base, note)
+        found = _carrying(key, pruned)
+    return found
+
+
+def _carrying(key: str, entries: Iterable[Record]) -> Record | None:
+    """The last of some entries that carries a key."""
     found = None
-    for entry in (*parts.log.between(branch, first, base.number - 1), base):
+    for entry in entries:
         if entry.kind is CommitKind.FORK:
             found = None  # the name was used again: what was done in its earlier life is not done in this one
         elif entry.idempotency_key == key:
             found = entry
-    if found is None and (base.life or 1) <= note.number < base.pruned.floor:
-        return _pruned_use(branch, key, base, note)
     return found
+
+
+def _not_yet_cut(parts: Parts, branch: str, first: int, last: int) -> list[Record] | None:
+    """Entries that were pruned, while all of them are still in the log; None where a sweep has cut some away."""
+    if parts.log.floors.highest(branch) > first:
+        return None
+    try:
+        return parts.log.between(branch, first, last)
+    except FormatError as fault:
+        if fault.code != "entry_missing":
+            raise
+        return None  # cut away just now
 
 
 def _pruned_use(branch: str, key: str, base: Record, note: _Note) -> Record:

@@ -26,11 +26,22 @@ def parts(tmp_path: Path) -> Parts:
     return op.new_graph(str(tmp_path), types=[PERSON], settings=settings, clock=ManualClock())
 
 
-def forget_what_is_old(parts: Parts, branch: str = MAIN) -> None:
+def forget_what_is_old(parts: Parts, branch: str = MAIN, *, swept: bool = True) -> None:
     for number in range(3):
         write(parts, branch, op.upsert(PERSON, {"other": number}))
     prune(parts, branch, Policy(keep=1, now=True))
-    sweep(parts, older_than_s=0)
+    if swept:
+        sweep(parts, older_than_s=0)
+
+
+def die_at(parts: Parts, place: Failpoint) -> None:
+    """Write under the key, and die before the note of it can say how that ended."""
+
+    def die() -> None:
+        raise Crash
+
+    with suppress(Crash), armed(place, die):
+        write(parts, MAIN, op.append(PERSON, {"a": 1}), KEYED)
 
 
 def test_the_second_request_gets_the_commit_of_the_first_though_that_was_pruned_and_swept(parts: Parts) -> None:
@@ -48,16 +59,31 @@ def test_the_second_request_gets_the_commit_of_the_first_though_that_was_pruned_
 
 
 def test_where_nobody_can_tell_any_more_the_second_is_refused_instead_of_done_twice(parts: Parts) -> None:
-    def die() -> None:
-        raise Crash
-
-    with suppress(Crash), armed(Failpoint.PUBLISH_ENTRY_PUT, die):
-        write(parts, MAIN, op.append(PERSON, {"a": 1}), KEYED)  # published, and dead before the note could say so
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     forget_what_is_old(parts)
 
     with pytest.raises(OutcomeUnknownError, match="whether it was carried out cannot be told"):
         write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED)
     assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
+
+
+def test_as_long_as_pruned_entries_are_in_the_log_they_tell_what_became_of_the_first(parts: Parts) -> None:
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
+    forget_what_is_old(parts, swept=False)
+
+    second = write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED)
+
+    assert second.replayed
+    assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
+
+
+def test_a_first_request_that_never_came_to_anything_keeps_nobody_from_sending_it_again(parts: Parts) -> None:
+    die_at(parts, Failpoint.WRITE_PREPARED)
+    forget_what_is_old(parts, swept=False)
+
+    assert not write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
+    assert write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
+    assert op.rows_of(parts, PERSON) == {"b": 1, "other": 2}
 
 
 def test_a_key_of_an_earlier_life_of_a_branch_is_free_again(parts: Parts) -> None:
