@@ -293,7 +293,7 @@ def test_only_digests_of_tokens_are_kept() -> None:
         ({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": '["secret-1"]'}, "JSON object"),
         ({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": "secret-1"}, "JSON object"),
         ({"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": "/nowhere/tokens.json"}, "cannot be read"),
-        ({"OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET": "arn"}, "no AWS secrets"),
+        ({"OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET": "tokens"}, "AWS_ACCESS_KEY_ID is not set"),
     ],
 )
 def test_tokens_that_cannot_be_right_stop_the_start_and_are_not_repeated(

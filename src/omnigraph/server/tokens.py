@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import InvalidRequestError
+from omnigraph.server.aws_secret import secret_text
 from omnigraph.server.errors import Refusal
 
 DEFAULT_ACTOR = "default"
@@ -101,17 +102,8 @@ def tokens_of(environment: Mapping[str, str]) -> Tokens:
     Raises:
         InvalidRequestError: a source cannot be read, or an actor or token is blank or there twice.
     """
-    if environment.get(_SECRET):
-        raise InvalidRequestError(f"{_SECRET} is set, and this build reads no AWS secrets: use {_FILE} or {_JSON}")
-    pairs: list[tuple[str, str]] = []
-    if environment.get(_ONE) is not None:
-        pairs.append((DEFAULT_ACTOR, environment[_ONE]))
-    if environment.get(_FILE) is not None:
-        pairs += _pairs(_text_of(environment[_FILE]), _FILE)
-    elif environment.get(_JSON) is not None:
-        pairs += _pairs(environment[_JSON], _JSON)
     actors: dict[str, bytes] = {}
-    for actor, token in ((actor.strip(), token.strip()) for actor, token in pairs):
+    for actor, token in ((actor.strip(), token.strip()) for actor, token in _named(environment)):
         if not actor:
             raise InvalidRequestError("a bearer token belongs to a blank actor")
         if not token:
@@ -123,6 +115,20 @@ def tokens_of(environment: Mapping[str, str]) -> Tokens:
             raise InvalidRequestError(f"actor '{actor}' has the bearer token of another actor")
         actors[actor] = digest
     return Tokens(actors)
+
+
+def _named(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Actors and their tokens, from a secret of AWS and nowhere else; or from whatever else is named."""
+    if secret := environment.get(_SECRET):
+        return _pairs(secret_text(secret, environment), _SECRET)
+    pairs: list[tuple[str, str]] = []
+    if environment.get(_ONE) is not None:
+        pairs.append((DEFAULT_ACTOR, environment[_ONE]))
+    if environment.get(_FILE) is not None:
+        pairs += _pairs(_text_of(environment[_FILE]), _FILE)
+    elif environment.get(_JSON) is not None:
+        pairs += _pairs(environment[_JSON], _JSON)
+    return pairs
 
 
 def _text_of(file: str) -> str:

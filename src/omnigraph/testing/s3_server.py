@@ -19,7 +19,7 @@ _BOOT_TIMEOUT_S = 120
 _STOP_TIMEOUT_S = 10
 # Only S3, nothing kept on disk, no other listeners.
 _SETTINGS = {
-    "SERVICES": "s3",
+    "SERVICES": "s3,secretsmanager",
     "S3_PERSIST": "0",
     "SFTP_ENABLED": "0",
     "IOT_MTLS_ENABLED": "0",
