@@ -105,7 +105,7 @@ class Gate:
         state["actor"] = actor
         if path.startswith(_GRAPHS):
             graph_id, _, _ = path.removeprefix(_GRAPHS).partition("/")
-            state["call"] = Call.made(self._state.graphs.told(graph_id, actor), actor, self._state)
+            state["call"] = Call.made(self._state.graphs.named(graph_id), actor, self._state)
         return actor
 
     def _request_id(self, given: str) -> str:

@@ -58,18 +58,6 @@ class Graphs:
             raise _not_found(graph_id)
         return found
 
-    def told(self, graph_id: str, actor: str | None) -> ServedGraph:
-        """The graph with an id, as far as somebody is told of it.
-
-        Raises:
-            Refusal: there is none, it could not be opened, or whoever asks could be allowed nothing with it. All in the
-                same words, so that nobody learns which there are by asking.
-        """
-        found = self.named(graph_id)
-        if not found.authority.is_named_to(actor):
-            raise _not_found(graph_id)
-        return found
-
     def named_to(self, actor: str | None) -> set[str]:
         """The ids of those that somebody is told of: all to those who may list them, else what they could use."""
         lists = self.authority.allows(actor, Action.GRAPH_LIST)
