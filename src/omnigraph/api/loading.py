@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Protocol
@@ -11,7 +11,7 @@ from typing import Protocol
 from omnigraph.api.receipts import LoadResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
-from omnigraph.errors import InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
+from omnigraph.errors import GraphError, InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.load.how_far import LoadProgress, nobody
 from omnigraph.pipeline.load.local import LocalLoad
@@ -217,15 +217,16 @@ def _start(parts: Parts, branch: str, from_branch: str | None) -> tuple[str, boo
 
 @contextmanager
 def _branch_made(parts: Parts, branch: str, start: str | None, actor: str | None) -> Iterator[bool]:
-    """The branch, made where it is not there; taken back if what it was made for fails."""
+    """The branch, made where it is not there; taken back if what it was made for fails and nobody has written there."""
     if start is None or branches.exists(parts, branch):
         yield False
         return
-    branches.create(parts, branch, source=start, actor=actor)
+    made_at = branches.create(parts, branch, source=start, actor=actor).head_commit
     try:
         yield True
     except BaseException:
-        branches.delete(parts, branch, actor=actor)
+        with suppress(GraphError):  # what is wrong is told already; and perhaps what failed was only its answer
+            branches.delete(parts, branch, actor=actor, if_commit=made_at)
         raise
 
 
