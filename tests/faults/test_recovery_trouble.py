@@ -1,12 +1,15 @@
 """Trouble with the notes themselves: unreadable, too new, not to be written, not to be deleted, not to be listed."""
 
 import json
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from omnigraph.errors import FormatError, GraphError, UnavailableError
+from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, RecoveryKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
@@ -138,12 +141,20 @@ def test_a_write_whose_note_cannot_be_completed_publishes_nothing(parts: Parts, 
 # -- notes that cannot be deleted --------------------------------------------------------------------------------------
 
 
+def await_a_beat(store: FaultyStore) -> None:
+    """Let a writer go on once it has shown life, so that there is a part of each kind."""
+    while not any(listed.path.endswith(".beat") for listed in store.list(paths.RECOVERY)):
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("part", [".beat", ".staged", ".json"])
 def test_a_note_that_cannot_be_deleted_is_a_warning_and_is_tidied_up_by_the_next_write(
     parts: Parts, store: FaultyStore, part: str
 ) -> None:
+    lively = open_root(store, settings=replace(SETTINGS, heartbeat_s=0.001))
     store.arm(Fault.FAIL_BEFORE, kind=RequestKind.DELETE, path_part=part)
-    receipt = write(parts, MAIN, INSERT)
+    with armed(Failpoint.WRITE_INTENT_COMPLETED, lambda: await_a_beat(store)):
+        receipt = write(lively, MAIN, INSERT)
     [intent] = noted_intents(parts)
     assert receipt.entry is not None
     [warning] = receipt.warnings

@@ -117,5 +117,5 @@ def test_a_process_killed_at_any_of_its_requests_leaves_the_state_before_or_afte
     assert seen[0] == before if cut is Cut.BEFORE else len(seen) >= 2
     assert len(seen) >= (4 if (name, noted) in OFTEN else 2)
     if noted:
-        # Killed at its entry it was finished by the next open; killed at one of three deletes it was there already.
-        assert seen.count(after) >= 5
+        # Killed at its entry it was finished by the next open; killed at one of two deletes it was there already.
+        assert seen.count(after) >= 4
