@@ -373,8 +373,8 @@ SERVER_BODY_BYTES_MAX = 1024**2
 SERVER_LOAD_BODY_BYTES_MAX = 32 * 1024**2
 SERVER_BODY_S_MAX = 30.0
 SERVER_JSON_DEPTH_MAX = 64
-# What one actor may have under way in a process, writes and exports, and bytes of their bodies; calls of any kind, those
-# that wait for their turn among them; and what all together may. After how long those who have too much may come again.
+# What one actor may have under way in a process, writes and exports, and bytes of their bodies; calls of any kind, with
+# those that wait for their turn; and what all together may. After how long those who have too much may come again.
 SERVER_ACTOR_REQUESTS_MAX = 16
 SERVER_ACTOR_BYTES_MAX = 4 * 1024**3
 SERVER_ACTOR_CALLS_MAX = 128

@@ -4,6 +4,7 @@ import base64
 import io
 from hashlib import shake_256
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
@@ -12,6 +13,7 @@ from omnigraph import Graph, limits
 from omnigraph.errors import InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.storage.blob_values import HEAD_BYTES, managed, reference
+from omnigraph.testing.where import Where
 
 SCHEMA = """\
 node Photo { name: String @key  note: String?  raw: Blob?  thumb: Blob? }
@@ -42,11 +44,11 @@ def graph(tmp_path: Path) -> Graph:
     return graph
 
 
-def raw(graph: Graph, id: str, **where: str) -> bytes:
+def raw(graph: Graph, id: str, **where: Unpack[Where]) -> bytes:
     return graph.blob("node", "Photo", id, "raw", **where).read()
 
 
-def all_there(graph: Graph, **where: str) -> None:
+def all_there(graph: Graph, **where: Unpack[Where]) -> None:
     assert raw(graph, "small", **where) == SMALL
     assert raw(graph, "large", **where) == LARGE
     assert graph.blob("node", "Photo", "large", "thumb", **where).read() == b""

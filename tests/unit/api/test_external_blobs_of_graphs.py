@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
@@ -13,6 +14,7 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.blob_values import reference
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.testing.s3_server import S3Server
+from omnigraph.testing.where import Where
 
 SCHEMA = "node Photo { name: String @key  note: String?  raw: Blob? }"
 BUCKET = "omnigraph-tests"
@@ -47,12 +49,12 @@ def graph(tmp_path: Path, place: Place) -> Iterator[Graph]:
         yield graph
 
 
-def stat(graph: Graph, id: str, **where: str) -> tuple[str, str | None]:
+def stat(graph: Graph, id: str, **where: Unpack[Where]) -> tuple[str, str | None]:
     blob = graph.blob("node", "Photo", id, "raw", **where)
     return blob.kind, blob.uri
 
 
-def raw(graph: Graph, id: str, **where: str) -> bytes:
+def raw(graph: Graph, id: str, **where: Unpack[Where]) -> bytes:
     return graph.blob("node", "Photo", id, "raw", **where).read()
 
 
