@@ -217,23 +217,15 @@ def _lines(names: list[str]) -> bytes:
 
 def _stream(graph: Graph, order: Order, number: int) -> str:
     names = [f"{order.name}-{number}-{each}" for each in range(_STREAMED_ROWS)]
-    first = key = f"stream:{order.name}:{number}"
+    key = f"stream:{order.name}:{number}"
     delivered = 0
     for _ in range(_TRIES_MAX):
         try:
             done = graph.load(_lines(names), mode="append", format="jsonl", engine="local", idempotency_key=key)
         except OutcomeUnknownError:
-            # The entry from which to look for this key was pruned meanwhile. Either the one before us was killed before
-            # it could note that it had made its commit, or nobody made one: then another key is due, as the error says.
-            if set(names) <= names_in(graph.snapshot()):
-                return " ".join(names)
-            key = f"{key}+"
+            continue
         except ConflictError as refused:
-            if refused.code == "key_conflict":
-                # Under another key, what a recovery has finished since we looked is met as any other row.
-                assert key != first, f"{key} was carried out twice"
-                assert set(names) <= names_in(graph.snapshot())
-                return " ".join(names)
+            assert refused.code != "key_conflict", f"{key} was carried out twice"
         else:
             assert done.replayed or not delivered, f"{key} was carried out twice"
             delivered += 1
@@ -259,14 +251,8 @@ def _on_spark(graph: Graph, order: Order, number: int) -> str:
     if number % 2:
         return _loaded_on_spark(graph, under_way, names)
     file = under_way.rename(inbox / f"{number}.jsonl")
-    stopped = ""
+    checkpoint = inbox.with_suffix(".checkpoint")
     for _ in range(_TRIES_MAX):
-        streams = sorted(inbox.parent.glob(f"{inbox.stem}.checkpoint*"))
-        checkpoint = streams[-1] if streams else inbox.with_suffix(".checkpoint")
-        if "idempotency key" in stopped:
-            # The entry from which to look for the key of this batch was pruned before anybody used it. As the error
-            # says: look for what it did, and if there is nothing, use another key; that is, be another stream.
-            checkpoint = checkpoint.with_name(f"{checkpoint.name}+")
         query = graph.spark.stream(
             inbox,
             stream_id=checkpoint.name,
@@ -278,10 +264,9 @@ def _on_spark(graph: Graph, order: Order, number: int) -> str:
         with suppress(Exception):  # Spark's own words for whatever stopped the batch: it comes again, under its key
             query.awaitTermination()
         if set(names) <= names_in(graph.snapshot()):
-            file.unlink()  # the next stream, if there has to be one, begins with what comes next
+            file.unlink()
             return " ".join(names)
-        stopped = str(query.exception())
-    raise AssertionError(f"{names[0]} never came through the stream: {stopped}")
+    raise AssertionError(f"{names[0]} never came through the stream: {query.exception()}")
 
 
 def _loaded_on_spark(graph: Graph, file: Path, names: list[str]) -> str:

@@ -1,16 +1,18 @@
 """One request, sent twice under one key, is done once: the second gets the first one's commit.
 
 The log is the truth: a commit carries its key. A small note per key says from where in the log to look, so that the
-cost does not grow with history. It is put before the first effect and brought up to date afterwards, best effort.
+cost does not grow with history. It is put before the first effect and brought up to date afterwards, best effort. A
+sweep that is about to cut entries away brings the notes of their keys up to date, and cuts nothing where it cannot: so
+a key whose note names no commit, and which no entry carries that is left, was never used.
 """
 
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from omnigraph.errors import FormatError, OutcomeUnknownError, UnavailableError
+from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import OutcomeUnknown, StoreError
@@ -36,7 +38,6 @@ def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | N
 
     Raises:
         UnavailableError: the key cannot be noted; without the note a second request would not find the first.
-        OutcomeUnknownError: the entries in which the first would be were cut away, and its note does not say.
     """
     path = _path(branch, key)
     try:
@@ -46,10 +47,12 @@ def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | N
     first = max(note.number, base.pruned.floor)
     found = _carrying(key, (*parts.log.between(branch, first, base.number - 1), base))
     if found is None and (base.life or 1) <= note.number < base.pruned.floor:
-        pruned = _not_yet_cut(parts, branch, note.number, base.pruned.floor - 1)
-        if pruned is None or note.commit is not None:
-            return _pruned_use(branch, key, base, note)
-        found = _carrying(key, pruned)
+        if note.commit is None:
+            found = _carrying(key, _not_yet_cut(parts, branch, note.number, base.pruned.floor - 1))
+            # In this order: what is not in the log any more was noted before it was cut away.
+            note = note if found is not None else _read(parts.store.get(path))
+        if note.commit is not None:
+            found = _pruned_use(branch, key, base, note)
     return found
 
 
@@ -64,27 +67,22 @@ def _carrying(key: str, entries: Iterable[Record]) -> Record | None:
     return found
 
 
-def _not_yet_cut(parts: Parts, branch: str, first: int, last: int) -> list[Record] | None:
-    """Entries that were pruned, while all of them are still in the log; None where a sweep has cut some away."""
-    if parts.log.floors.highest(branch) > first:
-        return None
-    try:
-        return parts.log.between(branch, first, last)
-    except FormatError as fault:
-        if fault.code != "entry_missing":
-            raise
-        return None  # cut away just now
+def _not_yet_cut(parts: Parts, branch: str, first: int, last: int) -> list[Record]:
+    """Entries that were pruned, as far as no sweep has cut them away."""
+    first = max(first, parts.log.floors.highest(branch))
+    while first <= last:
+        try:
+            return parts.log.between(branch, first, last)
+        except FormatError as fault:
+            if fault.code != "entry_missing":
+                raise
+            first = fault.details["number"] + 1  # cut away just now, and with it whatever lies below
+    return []
 
 
 def _pruned_use(branch: str, key: str, base: Record, note: _Note) -> Record:
     """What is still known of a commit that was pruned. The note outlives it; what it changed nobody knows any more."""
-    if note.commit is None:
-        raise OutcomeUnknownError(
-            f"a request with this idempotency key began after entry {note.number} of branch '{branch}', which was "
-            "pruned; whether it was carried out cannot be told any more. Look for what it did, then use another key",
-            branch=branch,
-            number=note.number,
-        )
+    assert note.commit is not None
     return Record(
         commit=note.commit,
         branch=branch,
@@ -103,6 +101,26 @@ def note_use(parts: Parts, branch: str, key: str, entry: Record) -> None:
     """Remember where the commit with this key is."""
     with contextlib.suppress(StoreError):  # the older note still leads to it
         parts.store.put(_path(branch, key), _note(entry.number, entry.commit))
+
+
+def note_before_cut(parts: Parts, branch: str, entries: Iterable[Record], sizes: Mapping[str, int]) -> None:
+    """Make sure that the note of every key that entries carry names their commit: soon they will be gone.
+
+    Args:
+        parts: of the graph.
+        branch: whose log they are in.
+        entries: what is to be cut away.
+        sizes: how long notes are, by path, where that is known: nothing else is as long as one that is complete.
+
+    Raises:
+        StoreError: a note cannot be put; then nothing must be cut.
+    """
+    for entry in entries:
+        if entry.idempotency_key is None:
+            continue
+        path, note = _path(branch, entry.idempotency_key), _note(entry.number, entry.commit)
+        if sizes.get(path) != len(note):
+            parts.store.put(path, note)
 
 
 def _path(branch: str, key: str) -> str:

@@ -5,16 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.branch import branches
+from omnigraph.branch import branches, tags
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.errors import OutcomeUnknownError
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.model.commit import MAIN
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import StoreError
+from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.testing import operations as op
+from omnigraph.testing.faults import Fault
+from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import WriteOptions, write
 
 KEYED = WriteOptions(idempotency_key="once")
@@ -34,12 +39,12 @@ def forget_what_is_old(parts: Parts, branch: str = MAIN, *, swept: bool = True) 
         sweep(parts, older_than_s=0)
 
 
+def die() -> None:
+    raise Crash
+
+
 def die_at(parts: Parts, place: Failpoint) -> None:
     """Write under the key, and die before the note of it can say how that ended."""
-
-    def die() -> None:
-        raise Crash
-
     with suppress(Crash), armed(place, die):
         write(parts, MAIN, op.append(PERSON, {"a": 1}), KEYED)
 
@@ -58,13 +63,61 @@ def test_the_second_request_gets_the_commit_of_the_first_though_that_was_pruned_
     assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
 
 
-def test_where_nobody_can_tell_any_more_the_second_is_refused_instead_of_done_twice(parts: Parts) -> None:
+def test_a_sweep_notes_the_commit_of_a_writer_that_died_before_it_could(parts: Parts) -> None:
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     forget_what_is_old(parts)
 
-    with pytest.raises(OutcomeUnknownError, match="whether it was carried out cannot be told"):
-        write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED)
+    second = write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED)
+
+    assert second.replayed
     assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
+
+
+def test_an_entry_that_is_kept_below_the_floor_is_noted_too(parts: Parts) -> None:
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
+    tags.create(parts, "kept", parts.log.live_head(MAIN))
+    forget_what_is_old(parts)
+    assert parts.log.floors.highest(MAIN) > 2
+    assert parts.log.read(MAIN, 2) is not None
+
+    assert write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
+    assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
+
+
+@pytest.mark.parametrize("place", [Failpoint.SWEEP_CLASSIFIED, Failpoint.SWEEP_FLOORS_PUT], ids=str)
+def test_a_sweep_that_dies_on_the_way_leaves_no_key_in_doubt(parts: Parts, place: Failpoint) -> None:
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
+    forget_what_is_old(parts, swept=False)
+    with suppress(Crash), armed(place, die):
+        sweep(parts, older_than_s=0)
+
+    assert write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
+    assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
+
+
+def test_a_log_is_not_cut_where_its_keys_cannot_be_noted(parts: Parts) -> None:
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
+    forget_what_is_old(parts, swept=False)
+    store = FaultyStore(parts.store)
+    faulty = open_root(store, settings=parts.settings, clock=parts.clock)
+    store.arm(Fault.NO_SPACE, kind=RequestKind.PUT, path_part=paths.KEYS)
+    with pytest.raises(StoreError):
+        sweep(faulty, older_than_s=0)
+    assert parts.log.read(MAIN, 2) is not None
+
+    assert write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
+
+
+@pytest.mark.parametrize("swept", [False, True], ids=["pruned", "swept"])
+def test_a_first_request_that_never_came_to_anything_keeps_nobody_from_sending_it_again(
+    parts: Parts, swept: bool
+) -> None:
+    die_at(parts, Failpoint.WRITE_PREPARED)
+    forget_what_is_old(parts, swept=swept)
+
+    assert not write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
+    assert write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
+    assert op.rows_of(parts, PERSON) == {"b": 1, "other": 2}
 
 
 def test_as_long_as_pruned_entries_are_in_the_log_they_tell_what_became_of_the_first(parts: Parts) -> None:
@@ -75,15 +128,6 @@ def test_as_long_as_pruned_entries_are_in_the_log_they_tell_what_became_of_the_f
 
     assert second.replayed
     assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
-
-
-def test_a_first_request_that_never_came_to_anything_keeps_nobody_from_sending_it_again(parts: Parts) -> None:
-    die_at(parts, Failpoint.WRITE_PREPARED)
-    forget_what_is_old(parts, swept=False)
-
-    assert not write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
-    assert write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
-    assert op.rows_of(parts, PERSON) == {"b": 1, "other": 2}
 
 
 def test_a_key_of_an_earlier_life_of_a_branch_is_free_again(parts: Parts) -> None:

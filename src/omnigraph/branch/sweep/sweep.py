@@ -5,7 +5,7 @@
     3  read the roots    every kept commit of every branch, tags, what branches were made from
     4  list intents      and leases, again
     5  classify          pure; the worklist
-    6  put the floors    of logs that will be cut, durably
+    6  put the floors    of logs that will be cut, durably, once the keys in what goes are noted
     7  delete            in batches
 
 A file that 1 lists is needed later only if somebody names it in a commit that 3 does not see. Who could?
@@ -23,6 +23,7 @@ left, whatever happened: nothing of its state is kept anywhere.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from omnigraph import limits
@@ -33,9 +34,11 @@ from omnigraph.branch.sweep.delete import delete_all
 from omnigraph.branch.sweep.files import Candidate, FileKind
 from omnigraph.branch.sweep.reading import Reading, ReadingHere
 from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
-from omnigraph.errors import InvalidRequestError
+from omnigraph.errors import FormatError, InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
+from omnigraph.model.commit import Record
 from omnigraph.storage import paths
+from omnigraph.transaction import idempotency
 from omnigraph.transaction.barrier import put_barrier
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import heal
@@ -156,15 +159,21 @@ def _put_barriers(parts: Parts) -> int:
 def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> list[Candidate]:
     """Say of every log that will be cut how far, before it is: an entry put there later is then not taken for one.
 
+    And before that, what became of the requests whose keys these entries carry: nobody will look below a floor.
+
     Returns:
         list[Candidate]: floors that these make needless.
     """
     needed = roots.needed_by_intents(judged.held.intents)
     cut = {paths.unsegment(each.owner) for each in orphans if each.kind is FileKind.RECORD}
+    notes = {item.file.path: item.file.size for item in judged.items if item.file.kind is FileKind.KEY}
     raised = {}
     for branch in sorted(cut):
-        raised[paths.segment(branch)] = first_to_count(judged.found.lines[branch], needed.get(branch))
-        parts.log.floors.raise_to(branch, raised[paths.segment(branch)])
+        first = first_to_count(judged.found.lines[branch], needed.get(branch))
+        below = _readable(parts, branch, parts.log.floors.highest(branch), first - 1)
+        idempotency.note_before_cut(parts, branch, below, notes)
+        parts.log.floors.raise_to(branch, first)
+        raised[paths.segment(branch)] = first
     return [
         item.file
         for item in judged.items
@@ -172,3 +181,15 @@ def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> 
         and item.verdict is Verdict.LEGITIMATE
         and (paths.entry_number(item.file.path) or 0) < raised.get(item.file.owner, 0)
     ]
+
+
+def _readable(parts: Parts, branch: str, first: int, last: int) -> list[Record]:
+    """The entries from `first` to `last`; without those that are damaged: they keep no sweep from going on."""
+    try:
+        return parts.log.between(branch, first, last)
+    except FormatError:
+        found = []
+        for number in range(first, last + 1):
+            with suppress(FormatError):
+                found.append(parts.log.read(branch, number))
+        return [each for each in found if each is not None]
