@@ -341,6 +341,20 @@ def test_a_node_is_deleted_after_the_table_of_its_edges_was_emptied_and_compacte
     machine.teardown()
 
 
+def test_a_row_that_one_side_wrote_again_as_it_was_is_found_where_it_lies_now() -> None:
+    """Found by the machine: it was no change, so it was looked for where it had been."""
+    machine = BranchMachine()
+    machine.make()
+    machine.put_people(0, {"a": (0, 0)})
+    machine.fork(0)
+    machine.delete_person(0, "a")
+    machine.fork(0)
+    machine.put_people(4, {"a": (0, 0)})
+    machine.merge_properties(0, 4)
+    machine.every_branch_equals_its_model()
+    machine.teardown()
+
+
 @pytest.mark.torture
 @pytest.mark.timeout(7_200)
 def test_branches_equal_their_model_for_long() -> None:

@@ -89,7 +89,7 @@ def test_a_type_that_is_not_there_is_refused(graph: Graph) -> None:
 def test_a_type_that_was_misspelled_is_refused_with_the_one_that_is_meant(graph: Graph) -> None:
     with pytest.raises(InvalidRequestError, match="unknown export type 'Persn'; did you mean `Person`"):
         exported(graph, types=["Persn"])
-    with pytest.raises(InvalidRequestError, match="the types to export are names, not 5"):
+    with pytest.raises(InvalidRequestError, match="types must be a list of texts, got int"):
         exported(graph, types=5)
 
 

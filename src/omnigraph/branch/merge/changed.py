@@ -82,13 +82,15 @@ class Changed:
 
     def places_on_ground(self, lineage: Lineage) -> dict[str, int]:
         """Where the rows lie that the other side replaced or deleted and the ground left alone, as far as is known."""
-        side = self.sides.ground.other
-        delta, ground = self.rows(lineage, side), self.rows(lineage, self.sides.ground)
-        if lineage.base is None or (side, lineage.key) not in self._at_base:
+        side, ground = self.sides.ground.other, self.sides.ground
+        delta, _ = self.rows(lineage, side), self.rows(lineage, ground)
+        found, gone = (self._at_base.get((each, lineage.key)) for each in (side, ground))
+        if lineage.base is None or found is None or (gone is None and self.differs(lineage, ground)):
             return {}
-        ids, addresses = self._at_base[side, lineage.key]
-        ours, theirs = (pc.is_in(ids, value_set=each.ids) for each in (delta, ground))
-        wanted = pc.and_(ours, pc.invert(theirs))
+        ids, addresses = found
+        # Not by id: a row that the ground wrote again as it was is no change, and lies elsewhere all the same.
+        stayed = np.ones(len(addresses), np.bool_) if gone is None else ~np.isin(addresses, gone[1])
+        wanted = pc.and_(pc.is_in(ids, value_set=delta.ids), pa.array(stayed))
         chosen = addresses[np.array(wanted.to_numpy(zero_copy_only=False), np.bool_)]
         places, known = self.parts.tables.places_in(lineage.ground, lineage.base, chosen)
         names = ids.filter(wanted).filter(pa.array(known)).to_pylist()

@@ -133,7 +133,7 @@ def test_discarding_a_rebased_version_leaves_what_it_was_rebased_onto(root: Path
         discarded = tables.discard(wrong_or_right, rebased.pin)
         assert not set(discarded) & tables.files(onto.pin)
     for file in tables.discard(onto.pin, rebased.pin):
-        (root / file).unlink()
+        (root / file).unlink(missing_ok=True)  # a small version has no file for its transaction
     assert ages(root, onto.pin) == {"ada": 1, "bob": 8, "cy": 3, "new": 8}
     assert ages(root, base) == {"ada": 1, "bob": 2, "cy": 3}
 
