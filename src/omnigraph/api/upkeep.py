@@ -113,14 +113,14 @@ def with_words(done: Optimized, engine: QueryEngine, schema: Schema) -> Optimize
     tables = []
     for table in done.tables:
         entity = schema.entity(table.type_key)
+        made, pending = [], []
         for name in () if entity is None else searched_texts(entity):
             try:
                 if engine.keep_words(done.head.tables[table.type_key], name, is_new=table.changed):
-                    table = replace(table, indexes=(*table.indexes, f"{name}_words"))  # noqa: PLW2901  (grows)
+                    made.append(f"{name}_words")
             except GraphError as fault:
-                pending = PendingIndex(name, f"its words cannot be indexed: {fault.message}")
-                table = replace(table, pending=(*table.pending, pending))  # noqa: PLW2901  (grows)
-        tables.append(table)
+                pending.append(PendingIndex(name, f"its words cannot be indexed: {fault.message}"))
+        tables.append(replace(table, indexes=(*table.indexes, *made), pending=(*table.pending, *pending)))
     return replace(done, tables=tuple(tables))
 
 

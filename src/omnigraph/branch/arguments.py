@@ -52,7 +52,7 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
     names = list(parameters)
     checks = {name: check for name, each in parameters.items() if (check := _CHECKS.get(each.annotation)) is not None}
 
-    def looked_at(name: str, value: object) -> Any:  # noqa: ANN401  (any argument)
+    def looked_at(name: str, value: object) -> object:
         check = checks.get(name)
         return value if check is None else check(value, _CALLED.get(name, name))
 

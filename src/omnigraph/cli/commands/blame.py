@@ -17,7 +17,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.api.documents import commit_document  # noqa: PLC0415  (heavy: only when it runs)
+    from omnigraph.api.documents import commit_document  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
     args = call.args
     with call.graph() as graph:

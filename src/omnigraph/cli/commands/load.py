@@ -62,7 +62,7 @@ def spark_settings(call: Call) -> Any:  # noqa: ANN401  (imported only where Spa
     args = call.args
     if args.master is None and not args.spark_conf:
         return None
-    from omnigraph.pipeline.settings import SparkSettings  # noqa: PLC0415  (heavy: only when it runs)
+    from omnigraph.pipeline.settings import SparkSettings  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
     pairs = []
     for each in args.spark_conf:

@@ -32,7 +32,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (heavy: only when it runs)
+    from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
     args = call.args
     if not args.every:

@@ -62,7 +62,7 @@ def _mutated(call: Call, text: str, params: Mapping[str, object] | None) -> dict
         )
         commit = None
         if done.commit is not None:
-            from omnigraph.api.documents import commit_document  # noqa: PLC0415  (heavy: only when it runs)
+            from omnigraph.api.documents import commit_document  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
             commit = commit_document(graph.snapshot(commit=done.commit).record)
     for warning in done.warnings:

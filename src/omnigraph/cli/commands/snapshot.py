@@ -15,7 +15,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(call: Call) -> int:
     with call.asked() as graph:
-        from omnigraph.api.documents import snapshot_document  # noqa: PLC0415  (heavy: only when it runs)
+        from omnigraph.api.documents import snapshot_document  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
         document = snapshot_document(graph.snapshot(branch=call.args.branch).record)
     lines = [f"{key}: {document[key]}" for key in ("graph_branch", "graph_manifest_version", "internal_schema_version")]

@@ -44,7 +44,7 @@ class _Report(Protocol):
 
 def verified(call: Call, *, deep: bool, quarantine: bool, branch: str | None = None) -> _Report:
     """Look at a graph, also at one that is too damaged to be opened."""
-    from omnigraph.api.open import verify  # noqa: PLC0415  (heavy: only when it runs)
+    from omnigraph.api.open import verify  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
     return verify(call.storage(), deep=deep, branch=branch, quarantine=quarantine)
 
