@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import OutcomeUnknown, StoreError
+from omnigraph.storage.object_store import ObjectNotFound, OutcomeUnknown, StoreError
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.settle import settled
 
@@ -32,6 +32,10 @@ class _Note:
     number: int
     commit: str | None = None
 
+    def tells_of(self, born: int) -> bool:
+        """Whether it names a commit of the life of a branch that began with an entry."""
+        return self.commit is not None and self.number >= born
+
 
 def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | None:
     """The commit that carries this key, if one does; otherwise notes that a write under it may follow `base`.
@@ -44,14 +48,16 @@ def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | N
         note = _read(settled(parts.store, path, _note(base.number), clock=parts.clock))
     except OutcomeUnknown as fault:
         raise UnavailableError(f"the idempotency key could not be noted, so nothing was done: {fault}") from fault
-    first = max(note.number, base.pruned.floor)
-    found = _carrying(key, (*parts.log.between(branch, first, base.number - 1), base))
-    if found is None and (base.life or 1) <= note.number < base.pruned.floor:
-        if note.commit is None:
-            found = _carrying(key, _not_yet_cut(parts, branch, note.number, base.pruned.floor - 1))
+    # What was done in an earlier life of the branch is not done in this one.
+    born, floor = base.life or 1, base.pruned.floor
+    start = max(note.number, born)
+    found = _carrying(key, (*parts.log.between(branch, max(start, floor), base.number - 1), base))
+    if found is None and start < floor:
+        if not note.tells_of(born):
+            found = _carrying(key, _not_yet_cut(parts, branch, start, floor - 1))
             # In this order: what is not in the log any more was noted before it was cut away.
             note = note if found is not None else _read(parts.store.get(path))
-        if note.commit is not None:
+        if note.tells_of(born):
             found = _pruned_use(branch, key, base, note)
     return found
 
@@ -109,7 +115,7 @@ def note_before_cut(parts: Parts, branch: str, entries: Iterable[Record], sizes:
     Args:
         parts: of the graph.
         branch: whose log they are in.
-        entries: what is to be cut away.
+        entries: what is to be cut away, of the life that the branch has now.
         sizes: how long notes are, by path, where that is known: nothing else is as long as one that is complete.
 
     Raises:
@@ -119,8 +125,13 @@ def note_before_cut(parts: Parts, branch: str, entries: Iterable[Record], sizes:
         if entry.idempotency_key is None:
             continue
         path, note = _path(branch, entry.idempotency_key), _note(entry.number, entry.commit)
-        if sizes.get(path) != len(note):
-            parts.store.put(path, note)
+        if sizes.get(path) == len(note):
+            continue
+        with contextlib.suppress(ObjectNotFound):
+            # The branch may have been deleted, made again and written under this key since the sweep looked.
+            if _read(parts.store.get(path)).tells_of(entry.number):
+                continue
+        parts.store.put(path, note)
 
 
 def _path(branch: str, key: str) -> str:

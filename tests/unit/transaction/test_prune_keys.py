@@ -139,3 +139,35 @@ def test_a_key_of_an_earlier_life_of_a_branch_is_free_again(parts: Parts) -> Non
 
     assert not write(parts, "side", op.append(PERSON, {"b": 1}), KEYED).replayed
     assert op.rows_of(parts, PERSON, "side") == {"b": 1, "other": 2}
+
+
+def test_what_a_key_did_in_an_earlier_life_of_a_branch_does_not_hide_what_it_did_in_this_one(parts: Parts) -> None:
+    branches.create(parts, "side")
+    write(parts, "side", op.append(PERSON, {"a": 1}), KEYED)
+    branches.delete(parts, "side")
+    branches.create(parts, "side")
+    for number in range(10):
+        write(parts, "side", op.upsert(PERSON, {"other": number}))
+    write(parts, "side", op.append(PERSON, {"b": 1}), KEYED)
+    sweep(parts, older_than_s=0)  # cuts the earlier life away
+    assert parts.log.read("side", 2) is None
+    forget_what_is_old(parts, "side", swept=False)
+
+    assert write(parts, "side", op.append(PERSON, {"b": 1}), KEYED).replayed
+
+
+def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(parts: Parts) -> None:
+    branches.create(parts, "side")
+    write(parts, "side", op.append(PERSON, {"a": 1}), KEYED)
+    forget_what_is_old(parts, "side", swept=False)
+
+    def made_again() -> None:
+        branches.delete(parts, "side")
+        branches.create(parts, "side")
+        write(parts, "side", op.append(PERSON, {"b": 1}), KEYED)
+
+    with armed(Failpoint.SWEEP_CLASSIFIED, made_again):
+        sweep(parts, older_than_s=0)
+    forget_what_is_old(parts, "side", swept=False)
+
+    assert write(parts, "side", op.append(PERSON, {"b": 1}), KEYED).replayed

@@ -169,8 +169,10 @@ def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> 
     notes = {item.file.path: item.file.size for item in judged.items if item.file.kind is FileKind.KEY}
     raised = {}
     for branch in sorted(cut):
-        first = first_to_count(judged.found.lines[branch], needed.get(branch))
-        below = _readable(parts, branch, parts.log.floors.highest(branch), first - 1)
+        line = judged.found.lines[branch]
+        first = first_to_count(line, needed.get(branch))
+        # Keys of an earlier life are free again: what they did there must not hide what they do in this one.
+        below = _readable(parts, branch, max(parts.log.floors.highest(branch), line.head.life or 1), first - 1)
         idempotency.note_before_cut(parts, branch, below, notes)
         parts.log.floors.raise_to(branch, first)
         raised[paths.segment(branch)] = first
