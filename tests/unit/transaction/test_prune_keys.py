@@ -43,10 +43,10 @@ def die() -> None:
     raise Crash
 
 
-def die_at(parts: Parts, place: Failpoint) -> None:
+def die_at(parts: Parts, place: Failpoint, branch: str = MAIN) -> None:
     """Write under the key, and die before the note of it can say how that ended."""
     with suppress(Crash), armed(place, die):
-        write(parts, MAIN, op.append(PERSON, {"a": 1}), KEYED)
+        write(parts, branch, op.append(PERSON, {"a": 1}), KEYED)
 
 
 def test_the_second_request_gets_the_commit_of_the_first_though_that_was_pruned_and_swept(parts: Parts) -> None:
@@ -158,7 +158,7 @@ def test_what_a_key_did_in_an_earlier_life_of_a_branch_does_not_hide_what_it_did
 
 def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(parts: Parts) -> None:
     branches.create(parts, "side")
-    write(parts, "side", op.append(PERSON, {"a": 1}), KEYED)
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT, "side")
     forget_what_is_old(parts, "side", swept=False)
 
     def made_again() -> None:
@@ -168,6 +168,6 @@ def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(pa
 
     with armed(Failpoint.SWEEP_CLASSIFIED, made_again):
         sweep(parts, older_than_s=0)
-    forget_what_is_old(parts, "side", swept=False)
+    forget_what_is_old(parts, "side")
 
     assert write(parts, "side", op.append(PERSON, {"b": 1}), KEYED).replayed
