@@ -22,10 +22,11 @@ from omnigraph.testing.interrupted import interrupt, move_to_another_host, set_a
 from omnigraph.testing.invariants import entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 
 def main(root: Path) -> None:

@@ -16,10 +16,11 @@ from omnigraph.testing import operations as op
 from omnigraph.testing.interrupted import let_it_grow_old, recovered
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_and_heal, open_root
 from omnigraph.transaction.stage import at_hand
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 Root = Callable[[str], Path]
 NAME = "format-1"

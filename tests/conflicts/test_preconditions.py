@@ -14,9 +14,10 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.races import once
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 SETTINGS = Settings(durability="process")
 

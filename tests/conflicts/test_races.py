@@ -19,11 +19,12 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.races import once
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 SETTINGS = Settings(durability="process")
 ONCE = WriteOptions(idempotency_key="once")

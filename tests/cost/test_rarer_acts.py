@@ -16,10 +16,11 @@ from omnigraph.testing import operations as op
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.fast_folder import fast_folder
 from omnigraph.testing.histories import grow_history
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 GET, LIST, PUT, CREATE = RequestKind.GET, RequestKind.LIST, RequestKind.PUT, RequestKind.PUT_IF_ABSENT
 # Not requests to an object store: only local disk has something to do there.

@@ -16,10 +16,11 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.histories import grow_history
 from omnigraph.testing.operations import append, delete, insert, new_graph, update_where, upsert, upsert_many
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 _SETTINGS = Settings(durability="process")
 _GET, _LIST, _PUT, _CREATE = RequestKind.GET, RequestKind.LIST, RequestKind.PUT, RequestKind.PUT_IF_ABSENT

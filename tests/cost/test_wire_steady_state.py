@@ -18,11 +18,12 @@ from omnigraph.testing import operations as op
 from omnigraph.testing.histories import grow_history
 from omnigraph.testing.s3_proxy import S3Proxy
 from omnigraph.testing.s3_server import S3Server
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 pytestmark = pytest.mark.s3
 

@@ -23,9 +23,10 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.kinds import NOTED, SETTINGS, SIDE, opened
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.parked import OtherProcess
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Receipt, WriteOptions, write
+from omnigraph.transaction.write import Receipt, write
 
 ONCE = WriteOptions(idempotency_key="once", actor="ada")
 BOTH = pytest.mark.parametrize("settings", [SETTINGS, NOTED], ids=["small", "noted"])

@@ -19,9 +19,10 @@ from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 LOSSES = [
     pytest.param(Fault.LOSE_ANSWER, id="done_and_lost"),

@@ -14,9 +14,10 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.kinds import next_write, opened
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.sweeping import AT_ONCE, needless_files, readable
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.prune import Policy, prune
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 NOTED = Settings(durability="process", protection_s=0, log_cut_s=0, stale_s=0, intent_rows_min=0)
 FAULTS = [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.FAIL_BEFORE, Fault.LOSE_ANSWER]

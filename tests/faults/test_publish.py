@@ -26,10 +26,11 @@ from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.testing.races import RacingStore, once
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.stage import at_hand
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 OF_A_WRITE = [place for place in Failpoint if place.startswith("write.")]
 

@@ -18,10 +18,11 @@ from omnigraph.testing.interrupted import die_in, interrupt, recovered, set_asid
 from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import open_and_heal
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 TWO_TYPES = op.upsert_many({PERSON: {"a": 0, "n": 1}, COMPANY: {"z": 3}})
 

@@ -19,9 +19,10 @@ from omnigraph.testing.interrupted import interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph, observed
 from omnigraph.testing.kinds import SIDE, next_write, opened
 from omnigraph.testing.operations import COMPANY, PERSON
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 SPILLING = op.insert(PERSON, {"n": 1, "o": 2})
 

@@ -18,9 +18,10 @@ from omnigraph.testing.interrupted import interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import SIDE, next_write, opened
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 TWO_TYPES = op.upsert_many({PERSON: {"a": 0, "n": 1}, COMPANY: {"z": 3}})
 

@@ -27,12 +27,13 @@ from omnigraph.testing.races import RacingStore, once
 from omnigraph.testing.sweeping import needless_files
 from omnigraph.transaction import queues
 from omnigraph.transaction.log import Done, Log, Refused
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.stage import nothing_staged
-from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
+from omnigraph.transaction.write import Operation, Receipt, write
 
 AT_ONCE = Settings(durability="process", protection_s=0, log_cut_s=0)
 NOTED = replace(AT_ONCE, intent_rows_min=0)

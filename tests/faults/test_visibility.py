@@ -14,9 +14,10 @@ from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import NOTED, SETTINGS, opened
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_at, rows_of, table_of
 from omnigraph.testing.parked import parked
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 BOTH = pytest.mark.parametrize("settings", [SETTINGS, NOTED], ids=["small", "noted"])
 

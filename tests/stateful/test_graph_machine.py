@@ -40,9 +40,10 @@ from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.model import Act, Content, ModelGraph, TakenError
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
 from omnigraph.testing.races import once
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
+from omnigraph.transaction.write import Operation, Receipt, write
 
 SETTINGS = Settings(durability="process")
 CITY = "node:City"

@@ -33,9 +33,10 @@ from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.turns import Ended, TurningStore, Turns
 from omnigraph.transaction import intent, queues
 from omnigraph.transaction import write as write_module
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Receipt, WriteOptions, write
+from omnigraph.transaction.write import Receipt, write
 
 SETTINGS = Settings(durability="process", stale_s=0)
 UNDONE = RecoveryKind.UNDONE

@@ -9,9 +9,10 @@ from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.evolve import evolution
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.said import schema_request
-from omnigraph.transaction.write import Receipt, WriteOptions, write
+from omnigraph.transaction.write import Receipt, write
 
 
 def planned(schemas: Schemas, branch: str, text: str, *, allow_data_loss: bool, validated: bool) -> SchemaPlan:

@@ -11,7 +11,7 @@ from omnigraph.api.receipts import MergeResult, RevertResult
 from omnigraph.branch.arguments import checked
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.told import Blame, EntityEvent
-from omnigraph.transaction.write import WriteOptions
+from omnigraph.transaction.options import WriteOptions
 
 
 class GraphLines(GraphReads):

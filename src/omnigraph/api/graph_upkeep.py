@@ -19,7 +19,7 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.storage import paths
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.optimize import optimize
-from omnigraph.transaction.write import WriteOptions
+from omnigraph.transaction.options import WriteOptions
 
 
 class GraphUpkeep(GraphReads):

@@ -20,7 +20,8 @@ from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.incoming import Frame
 from omnigraph.transaction.mode import Mode
-from omnigraph.transaction.write import Receipt, WriteOptions, write
+from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.write import Receipt, write
 from omnigraph.transaction.write_rows import RowsToWrite, rows_to_write
 
 _NO_ROWS: Mapping[str, object] = {}

@@ -23,9 +23,10 @@ from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.mode import Mode
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
+from omnigraph.transaction.write import Operation, Receipt, write
 
 SPARK, LOCAL = "spark", "local"
 _SESSION = "omnigraph.pipeline.session"

@@ -11,8 +11,8 @@ from omnigraph.branch.merge import run
 from omnigraph.branch.merge.choices import Choices
 from omnigraph.errors import GraphError
 from omnigraph.storage import paths
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.write import WriteOptions
 
 
 def merge(

@@ -6,8 +6,9 @@ from omnigraph.branch.arguments import first_and_last
 from omnigraph.branch.revert import revert_operation, to_revert
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.write import Receipt, WriteOptions, write
+from omnigraph.transaction.write import Receipt, write
 
 
 def revert(

@@ -23,8 +23,8 @@ from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.aside import aside
 from omnigraph.storage.tables.place import place_of
 from omnigraph.transaction.mode import Mode
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.write import WriteOptions
 
 # ruff: noqa: ANN401  (what belongs to Spark, see above)
 

@@ -11,8 +11,9 @@ from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage import paths
 from omnigraph.testing.invariants import entries
 from omnigraph.testing.operations import noted
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 LONG_AGO_S = 1_000_000_000
 

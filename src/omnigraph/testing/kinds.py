@@ -10,9 +10,10 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 SETTINGS = Settings(durability="process")
 NOTED = replace(SETTINGS, intent_rows_min=0)

@@ -13,9 +13,10 @@ from omnigraph.storage import derived, paths
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.transaction.log import Log
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 AT_ONCE = Settings(durability="process", protection_s=0, log_cut_s=0, stale_s=0)
 """With which nothing has to grow old first."""

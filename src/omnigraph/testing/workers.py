@@ -24,10 +24,11 @@ from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage.object_stores.s3 import S3Options
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
+from omnigraph.transaction.write import Operation, Receipt, write
 
 COUNTER = "counter"
 ACCOUNTS = tuple(f"account-{number}" for number in range(6))

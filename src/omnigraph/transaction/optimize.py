@@ -25,10 +25,11 @@ from omnigraph.storage.tables.upkeep import (
     pending_indexes,
     upkeep_is_due,
 )
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.sealing import seal
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 SchemaOf = Callable[[str], Schema]
 """The schema that entries name by a digest."""

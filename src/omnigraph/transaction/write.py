@@ -1,6 +1,6 @@
 """One write, from the first look at the head to the acknowledgement.
 
-    heal      interrupted writes found on the way (one listing, empty as a rule)
+    heal      interrupted writes found on the way (one listing, empty as a rule); make way for those who ask for it
     resolve   the head; its entry is the snapshot
     prepare   run the operation over the snapshot; validate
     note      A: put the intent, unless the write is small enough to redo
@@ -11,7 +11,7 @@
 An operation that lost a race is run again on a fresh snapshot where that means the same thing, and refused where not.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -28,6 +28,7 @@ from omnigraph.transaction import idempotency, queues
 from omnigraph.transaction.conflicts import told
 from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import (
     CarriedOutError,
@@ -39,9 +40,9 @@ from omnigraph.transaction.publish import (
     publish,
 )
 from omnigraph.transaction.recovery import heal
-from omnigraph.transaction.said import check_expected_versions, text_or_nothing
 from omnigraph.transaction.stage import Staged, stage
 from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.way import Overtaken, make_way
 
 # What reading says where a sweep has deleted a table's file, or cut an entry away.
 _CODES_OF_WHAT_IS_GONE = frozenset({"version_reclaimed", "entry_missing"})
@@ -81,36 +82,6 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """What a caller may say about a write.
-
-    Attributes:
-        actor: who.
-        message: why.
-        if_commit: only if this is the head commit.
-        expected_table_versions: only if these tables are at these versions, by type key.
-        idempotency_key: the same key again returns the first commit and does nothing.
-        prune_previous: mark every earlier commit of the branch as pruned, in the same entry. Readers see them no more;
-            their data goes when a later prune has passed them and a sweep has come by.
-    """
-
-    actor: str | None = None
-    message: str | None = None
-    if_commit: str | None = None
-    expected_table_versions: Mapping[str, int] | None = None
-    idempotency_key: str | None = None
-    prune_previous: bool = False
-
-    def __post_init__(self) -> None:
-        # Here, and not when it is published: hours of a load may lie between.
-        text_or_nothing(self.actor, "the actor")
-        text_or_nothing(self.message, "the message")
-        if self.idempotency_key is not None and not isinstance(self.idempotency_key, str):
-            raise InvalidRequestError(f"an idempotency key must be a text, got {type(self.idempotency_key).__name__}")
-        check_expected_versions(self.expected_table_versions)
-
-
-@dataclass(frozen=True, slots=True)
 class Receipt:
     """What came of a write.
 
@@ -142,8 +113,10 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
     parts.refuse_read_only()
     name = paths.branch_name(branch)
     _check_key(options.idempotency_key)
-    warnings = tuple(f"{each}" for each in heal(parts).warnings)
+    healed = heal(parts)
     reached(Failpoint.WRITE_HEALED)
+    if healed.asking and operation.queued:
+        make_way(parts, name, operation.type_keys, healed.asking)
     draft = Draft(
         branch=name,
         kind=operation.kind,
@@ -155,19 +128,23 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
         expected_table_versions=options.expected_table_versions,
         prune_previous=options.prune_previous,
     )
-    with queues.held(parts.store.uri, name, operation.type_keys if operation.queued else frozenset()) as held:
+    types = operation.type_keys if operation.queued else frozenset[str]()
+    with queues.held(parts.store.uri, name, types) as held, Overtaken(parts, draft) as overtaken:
         for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
+            begun = parts.clock.monotonic()
             try:
                 receipt = _attempt(parts, operation, draft, held)
             except LostRaceError as lost:
                 if not operation.redoable and not isinstance(lost, StageAgainError):
                     raise refused(lost.conflicts) from None
                 last = lost
+                if operation.queued:
+                    overtaken.again(parts.clock.monotonic() - begun, lost.rested_on)
                 parts.clock.sleep(backoff_s(attempt))
             else:
                 if parts.published is not None and receipt.entry is not None and not receipt.replayed:
                     parts.published(receipt.entry)
-                return replace(receipt, attempts=attempt, warnings=warnings + receipt.warnings)
+                return replace(receipt, attempts=attempt, warnings=healed.warnings + receipt.warnings)
     raise ConflictError(
         f"branch '{name}' is too busy: the write ran {limits.REDO_ATTEMPTS_MAX} times and each time lost the race "
         f"({told(last.conflicts[0])})",
@@ -213,6 +190,19 @@ def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.H
             return Receipt(earlier, base, replayed=True)
     check_preconditions(draft, base)
     staging = Staging(parts.snapshot(base), parts.finder)
+    try:
+        receipt = _carried_out(parts, operation, draft, held, base, staging, begun=begun)
+    except LostRaceError as lost:
+        lost.rested_on = staging.noted_types | staging.touched
+        raise
+    if key is not None and receipt.entry is not None:
+        idempotency.note_use(parts, draft.branch, key, receipt.entry)
+    return receipt
+
+
+def _carried_out(
+    parts: Parts, operation: Operation, draft: Draft, held: queues.Held, base: Record, staging: Staging, *, begun: float
+) -> Receipt:
     operation.run(staging)
     if operation.queued:
         held.covers(staging.touched)
@@ -221,12 +211,8 @@ def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.H
     large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
     # What is no change of rows can only be staged again by running again, so it must be able to wait.
     if operation.noted or large or (staging.reworks and not operation.light):
-        receipt = _staged_under_an_intent(parts, operation, draft, base, staging, begun=begun)
-    else:
-        receipt = _published(parts, operation, draft, base, _staged(parts, staging))
-    if key is not None and receipt.entry is not None:
-        idempotency.note_use(parts, draft.branch, key, receipt.entry)
-    return receipt
+        return _staged_under_an_intent(parts, operation, draft, base, staging, begun=begun)
+    return _published(parts, operation, draft, base, _staged(parts, staging))
 
 
 def _staged_under_an_intent(

@@ -16,9 +16,10 @@ from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 GOOD_NAMES = [
     "side",

@@ -17,10 +17,11 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.sweeping import AT_ONCE, grow, kept_entries, swept
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 PRUNING = WriteOptions(prune_previous=True)
 

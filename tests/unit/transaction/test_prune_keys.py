@@ -17,10 +17,11 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 KEYED = WriteOptions(idempotency_key="once")
 

@@ -17,10 +17,11 @@ from omnigraph.testing.histories import grow_history
 from omnigraph.testing.interrupted import interrupt
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import WriteOptions, write
+from omnigraph.transaction.write import write
 
 PRUNING = WriteOptions(prune_previous=True)
 SETTINGS = Settings(durability="process")

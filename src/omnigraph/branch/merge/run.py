@@ -13,10 +13,11 @@ from omnigraph.errors import InvalidRequestError, MergeConflictError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.storage import paths
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import check_head
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, Receipt, WriteOptions, write
+from omnigraph.transaction.write import Operation, Receipt, write
 
 _TOLD_AT_MOST = 3
 

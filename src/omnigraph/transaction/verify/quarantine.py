@@ -23,11 +23,12 @@ from omnigraph.storage.object_store import StoreError
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.examine import Examiner, Part
 from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.verify.findings import Finding, FindingKind, Verified
 from omnigraph.transaction.verify.records import CheckedLog, read_log
-from omnigraph.transaction.write import Operation, WriteOptions, write
+from omnigraph.transaction.write import Operation, write
 
 _PARTS = {FindingKind.DATA: Part.DATA, FindingKind.DELETIONS: Part.DELETIONS, FindingKind.INDEX: Part.INDEX}
 _NEEDLESS = frozenset(
