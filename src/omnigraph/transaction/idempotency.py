@@ -116,7 +116,8 @@ def note_before_cut(parts: Parts, branch: str, entries: Iterable[Record], sizes:
         parts: of the graph.
         branch: whose log they are in.
         entries: what is to be cut away, of the life that the branch has now.
-        sizes: how long notes are, by path, where that is known: nothing else is as long as one that is complete.
+        sizes: how long notes are, by path, where that is known: in the first life of a branch nothing else is as long
+            as one that is complete.
 
     Raises:
         StoreError: a note cannot be put; then nothing must be cut.
@@ -125,7 +126,8 @@ def note_before_cut(parts: Parts, branch: str, entries: Iterable[Record], sizes:
         if entry.idempotency_key is None:
             continue
         path, note = _path(branch, entry.idempotency_key), _note(entry.number, entry.commit)
-        if sizes.get(path) == len(note):
+        # In a later life the note may be one of an earlier life, complete too, which nobody has brought up to date.
+        if entry.life == 1 and sizes.get(path) == len(note):
             continue
         with contextlib.suppress(ObjectNotFound):
             # The branch may have been deleted, made again and written under this key since the sweep looked.

@@ -13,6 +13,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.testing import operations as op
+from omnigraph.testing.cuts import FOR_EVER
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
@@ -109,6 +110,27 @@ def test_a_log_is_not_cut_where_its_keys_cannot_be_noted(parts: Parts) -> None:
     assert write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
 
 
+@pytest.mark.parametrize("times", [1, FOR_EVER], ids=["once", "for ever"])
+@pytest.mark.parametrize("fault", [each for each in Fault if each is not Fault.STALL], ids=str)
+def test_whatever_becomes_of_the_note_that_a_sweep_puts_no_key_is_in_doubt(
+    parts: Parts, fault: Fault, times: int
+) -> None:
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
+    forget_what_is_old(parts, swept=False)
+    store = FaultyStore(parts.store)
+    faulty = open_root(store, settings=parts.settings, clock=parts.clock)
+    chosen = store.arm(fault, times=times, kind=RequestKind.PUT, path_part=paths.KEYS)
+    with suppress(StoreError, Crash):
+        sweep(faulty, older_than_s=0)
+    assert chosen.hit.is_set()
+    store.disarm()
+    sweep(parts, older_than_s=0)
+    assert parts.log.read(MAIN, 2) is None
+
+    assert write(parts, MAIN, op.append(PERSON, {"b": 1}), KEYED).replayed
+    assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
+
+
 @pytest.mark.parametrize("swept", [False, True], ids=["pruned", "swept"])
 def test_a_first_request_that_never_came_to_anything_keeps_nobody_from_sending_it_again(
     parts: Parts, swept: bool
@@ -176,3 +198,18 @@ def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(pa
     forget_what_is_old(parts, "side")
 
     assert write(parts, "side", op.append(PERSON, {"b": 1}), KEYED).replayed
+
+
+def test_a_note_of_an_earlier_life_is_not_taken_for_that_of_a_writer_that_died_in_this_one(parts: Parts) -> None:
+    branches.create(parts, "side")
+    first = write(parts, "side", op.append(PERSON, {"a": 1}), KEYED)
+    branches.delete(parts, "side")
+    branches.create(parts, "side")
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT, "side")
+    # Of one digit, like the first: the note that is there is as long as the one that should be.
+    assert first.entry is not None
+    assert first.entry.number < parts.log.live_head("side").number < 10
+    forget_what_is_old(parts, "side")
+
+    assert write(parts, "side", op.append(PERSON, {"b": 1}), KEYED).replayed
+    assert op.rows_of(parts, PERSON, "side") == {"a": 1, "other": 2}
