@@ -41,7 +41,12 @@ class PruneReport:
     @property
     def marked(self) -> int:
         """How many entries that were shown before are shown no more; entries that are no commits count, too."""
-        return sum(_hidden(each) for each in self.branches)
+        return sum(each.marked for each in self.branches)
+
+    @property
+    def waiting(self) -> int:
+        """How many entries that are shown no more keep their data for a time of grace, until a prune after it."""
+        return sum(each.waiting for each in self.branches)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as the document that scripts read.
@@ -56,7 +61,8 @@ class PruneReport:
                 {
                     "branch": each.branch,
                     "commit": None if each.entry is None else each.entry.commit,
-                    "marked": _hidden(each),
+                    "marked": each.marked,
+                    "waiting": each.waiting,
                     "floor": each.after.floor,
                     "pending_sweep": [each.after.unswept, each.after.floor - 1]
                     if each.after.unswept < each.after.floor
@@ -299,9 +305,11 @@ def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
     if fault.code != "version_reclaimed":
         return fault
     head = parts.log.head(entry.branch)
-    if head is not None and head.is_live and is_kept(head, entry.number):
+    if head is None or not head.is_live or entry.number < (head.life or 1):
+        return reclaimed(entry.branch, entry.number, next_number=None)
+    if is_kept(head, entry.number):
         return fault
-    return reclaimed(entry.branch, entry.number, floor=entry.number + 1 if head is None else head.pruned.floor)
+    return reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 
 
 def _number(parts: Parts, branch: str, commit: str) -> int:
@@ -312,11 +320,3 @@ def _number(parts: Parts, branch: str, commit: str) -> int:
     if entry.commit == head.head_commit:
         raise InvalidRequestError(f"commit '{commit}' is the newest of branch '{branch}', which cannot be pruned")
     return entry.number
-
-
-def _hidden(each: PrunedBranch) -> int:
-    before, after = each.before, each.after
-    return sum(
-        before.is_listed(number) and not after.is_listed(number)
-        for number in range(before.floor, max(after.through, *after.single, 0) + 1)
-    )

@@ -144,5 +144,6 @@ def _at_time(parts: Parts, head: Record, at: Instant) -> Record:
             held = held_at(parts, line.branch, instant)
             if held is not None:
                 return held
-            raise reclaimed(line.branch, line.lowest if found is None else found.number, floor=line.lowest)
+            number = line.lowest - 1 if found is None else found.number
+            raise reclaimed(line.branch, number, next_number=line.pruned.next_listed(number))
     raise NotFoundError(f"branch '{head.branch}' has no commit as old as {at}", code="commit_not_found")

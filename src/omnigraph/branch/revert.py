@@ -71,7 +71,7 @@ def to_revert(parts: Parts, first: str, last: str | None = None, *, branch: str)
         raise InvalidRequestError(f"commit '{first}' is the first of all; there is nothing to go back to")
     before = entry_before(parts, begin)
     if before is None:
-        raise reclaimed(begin.branch, begin.number - 1, floor=begin.number)
+        raise reclaimed(begin.branch, begin.number - 1, next_number=begin.number)
     return Reverted(before, begin, end)
 
 

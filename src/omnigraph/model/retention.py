@@ -33,5 +33,12 @@ class Pruned:
         """Whether an entry is shown to readers: kept, and not marked."""
         return number >= self.floor and number > self.through and number not in self.single
 
+    def next_listed(self, number: int) -> int:
+        """The first entry after one that is shown to readers, if the log goes on for so long."""
+        found = max(number + 1, self.floor, self.through + 1)
+        while found in self.single:
+            found += 1
+        return found
+
 
 NOTHING_PRUNED = Pruned()

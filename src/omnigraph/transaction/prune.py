@@ -59,13 +59,28 @@ class PrunedBranch:
         branch: which.
         before: what had been pruned before.
         after: what is pruned now.
+        first: with which entry the branch began; lower ones are of a branch that had the name before.
         entry: the mark; None where nothing was to be marked, or nothing was done.
     """
 
     branch: str
     before: Pruned
     after: Pruned
+    first: int
     entry: Record | None
+
+    @property
+    def marked(self) -> int:
+        """How many entries that were shown before are shown no more; entries that are no commits count, too."""
+        return sum(self.before.is_listed(each) and not self.after.is_listed(each) for each in self._up_to_last_mark())
+
+    @property
+    def waiting(self) -> int:
+        """How many entries that are shown no more keep their data, until a later prune passes them."""
+        return sum(self.after.is_kept(each) and not self.after.is_listed(each) for each in self._up_to_last_mark())
+
+    def _up_to_last_mark(self) -> range:
+        return range(max(self.before.floor, self.first), max(self.after.through, *self.after.single, 0) + 1)
 
 
 def check(policy: Policy) -> None:
@@ -113,13 +128,13 @@ def prune(
         head = parts.log.live_head(name)
         after = marked(parts, head, policy)
         if dry_run or after == head.pruned:
-            return PrunedBranch(name, head.pruned, after, None)
+            return PrunedBranch(name, head.pruned, after, head.life or 1, None)
         reached(Failpoint.PRUNE_PLANNED)
         draft = Draft(branch=name, kind=CommitKind.PRUNE, actor=actor)
         entry = replace(entry_after(parts, head, nothing_staged(parts, head), draft), pruned=after)
         if isinstance(parts.log.put(entry), Done):
             reached(Failpoint.PRUNE_ENTRY_PUT)
-            return PrunedBranch(name, head.pruned, after, entry)
+            return PrunedBranch(name, head.pruned, after, head.life or 1, entry)
         parts.clock.sleep(backoff_s(attempt))
     raise ConflictError(f"branch '{name}' is too busy: others keep writing its log; try again", code="too_busy")
 

@@ -23,7 +23,7 @@ def check_listed(head: Record, number: int) -> None:
         ReclaimedError: it is marked, or lies below the floor.
     """
     if not head.pruned.is_listed(number):
-        raise reclaimed(head.branch, number, floor=head.pruned.floor)
+        raise reclaimed(head.branch, number, next_number=head.pruned.next_listed(number))
 
 
 def still_kept(parts: Parts, branch: str, number: int) -> bool:
@@ -72,23 +72,27 @@ def check_kept(parts: Parts, entry: Record) -> None:
     if head is None or not head.is_live:
         raise NotFoundError(f"branch '{entry.branch}' not found", code="branch_not_found", branch=entry.branch)
     if not is_kept(head, entry.number):
-        raise reclaimed(entry.branch, entry.number, floor=head.pruned.floor)
+        raise reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 
 
-def reclaimed(branch: str, number: int, *, floor: int) -> ReclaimedError:
+def reclaimed(branch: str, number: int, *, next_number: int | None) -> ReclaimedError:
     """The error of a commit that was pruned.
 
     Args:
         branch (str): whose.
         number (int): of its entry.
-        floor (int): the first entry that is kept.
+        next_number (int | None): the first entry after it that can be read; None where the branch has gone as well.
 
     Returns:
         ReclaimedError: to be raised.
     """
+    if next_number is None:
+        return ReclaimedError(
+            f"commit number {number} went with its branch '{branch}', which was deleted", branch=branch, number=number
+        )
     return ReclaimedError(
-        f"commit number {number} of branch '{branch}' was pruned; the oldest that is kept is number {floor}",
+        f"commit number {number} of branch '{branch}' was pruned; the next that can be read is number {next_number}",
         branch=branch,
         number=number,
-        floor=floor,
+        next_number=next_number,
     )

@@ -97,6 +97,37 @@ def test_a_pruned_commit_cannot_be_read_by_id_or_number_though_its_data_is_there
     assert len(list(Path(graph.uri).glob("nodes/*/_versions/d*"))) == 3
 
 
+def test_who_asks_for_a_pruned_commit_is_told_the_next_that_can_be_read(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with omnigraph.init(tmp_path / "graph", SCHEMA, options=FAST, clock=clock) as graph:
+        began = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=clock.now_us())
+        made = []
+        for each in range(8):
+            clock.advance(1)
+            made.append(graph.commits.show(set_age(graph, each)))
+        graph.prune(keep=4)
+        graph.prune(commits=[made[5].id])
+
+        def following(**where: Unpack[Where]) -> int:
+            with pytest.raises(ReclaimedError, match="the next that can be read is number") as caught:
+                graph.snapshot(**where)
+            found = int(caught.value.details["next_number"])
+            assert caught.value.message.endswith(f"is number {found}")
+            assert graph.snapshot(branch="main", number=found).number == found
+            return found
+
+        # All of them have their data: it is about who may be read, not about what is still there.
+        assert graph.commits.list()[-1].number == made[4].number
+        assert following(branch="main", number=1) == made[4].number
+        assert following(commit=made[2].id) == made[4].number
+        assert following(commit=made[5].id) == made[6].number
+        assert following(branch="main", at=began) == made[4].number
+
+        clock.advance(10_000)
+        graph.prune(keep=2)
+        assert following(branch="main", at=began) == made[6].number
+
+
 def test_only_commits_of_the_branch_can_be_pruned_by_name_and_never_the_newest(graph: Graph) -> None:
     set_age(graph, 1)
     graph.branches.create("side")

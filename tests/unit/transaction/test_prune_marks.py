@@ -260,7 +260,22 @@ def test_a_name_used_again_takes_the_floor_on_and_is_pruned_from_its_new_beginni
     assert (head.number, head.pruned.floor) == (6, 3)
     commit(parts, 7, branch="side")
     assert prune(parts, "side", Policy(keep=5)).entry is None
-    assert commit(parts, 8, branch="side", prune_previous=True).pruned.floor == 7
+    commit(parts, 8, branch="side")
+    # The entry it began with, and one commit: those of the branch that had the name before were shown to nobody.
+    assert prune(parts, "side", Policy(keep=1, now=True), dry_run=True).marked == 2
+    assert commit(parts, 9, branch="side", prune_previous=True).pruned.floor == 8
+
+
+def test_it_is_told_how_many_marked_commits_keep_their_data_and_a_later_prune_passes_them(tmp_path: Path) -> None:
+    clock = ManualClock()
+    parts = grown(tmp_path, clock, 6)
+
+    done = prune(parts, MAIN, Policy(keep=2))
+    clock.advance(SETTINGS.protection_s + 1)
+    later = prune(parts, MAIN, Policy(keep=2))
+
+    assert (done.marked, done.waiting) == (4, 4)
+    assert (later.marked, later.waiting, later.after.floor) == (0, 0, 5)
 
 
 def test_the_floor_does_not_pass_the_base_of_a_write_that_left_an_intent(tmp_path: Path) -> None:

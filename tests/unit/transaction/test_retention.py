@@ -27,6 +27,11 @@ def test_what_is_marked_is_kept_and_not_shown_and_what_is_below_the_floor_is_nei
     assert (PRUNED.is_kept(number), PRUNED.is_listed(number)) == (kept, listed)
 
 
+@pytest.mark.parametrize(("number", "following"), [(1, 7), (3, 7), (6, 7), (7, 9), (8, 9), (9, 10)])
+def test_the_next_that_is_shown_is_neither_below_the_line_nor_marked_by_itself(number: int, following: int) -> None:
+    assert PRUNED.next_listed(number) == following
+
+
 def test_of_a_branch_that_was_never_pruned_everything_is_shown() -> None:
     assert NOTHING_PRUNED.is_kept(1)
     assert NOTHING_PRUNED.is_listed(1)
@@ -38,11 +43,11 @@ def test_the_head_tells_of_every_entry_and_says_what_is_gone(tmp_path: Path) -> 
     head = replace(parts.log.live_head(MAIN), pruned=PRUNED)
 
     check_listed(head, 7)
-    with pytest.raises(ReclaimedError, match=r"number 6 of branch 'main' was pruned.*kept is number 4") as caught:
+    with pytest.raises(ReclaimedError, match=r"number 6 of branch 'main' was pruned; the next .* number 7$") as caught:
         check_listed(head, 6)
 
     assert caught.value.code == "version_reclaimed"
-    assert caught.value.details == {"branch": MAIN, "number": 6, "floor": 4}
+    assert caught.value.details == {"branch": MAIN, "number": 6, "next_number": 7}
 
 
 def test_a_commit_is_asked_for_afresh_and_none_is_kept_of_a_branch_that_is_not_there(tmp_path: Path) -> None:

@@ -37,7 +37,14 @@ def _run(call: Call) -> int:
     document = report.to_dict()
     verb = "would mark" if args.dry_run else "marked"
     lines = [f"{each['branch']}: {verb} {each['marked']} entries" for each in document["branches"]]
-    return call.show(document, *lines, "sweep deletes their files: omnigraph sweep")
+    if report.waiting:
+        keeps = "would keep" if args.dry_run else "keep"
+        lines.append(
+            f"{report.waiting} that are shown no more {keeps} their data for the time of grace: prune again after it"
+        )
+    if any(each["pending_sweep"] is not None for each in document["branches"]):
+        lines.append("sweep deletes what only pruned commits need: omnigraph sweep")
+    return call.show(document, *lines)
 
 
 _DESCRIPTION = """\
