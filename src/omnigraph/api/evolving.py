@@ -11,16 +11,7 @@ from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.evolve import evolution
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import schema_request
 from omnigraph.transaction.write import Receipt, write
-
-
-def planned(schemas: Schemas, branch: str, text: str, *, allow_data_loss: bool, validated: bool) -> SchemaPlan:
-    """The steps from the schema of a branch to the one a text describes; nothing is written."""
-    schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
-    name = paths.branch_name(branch)
-    steps = plan(schemas.at_head(name).schema, text, validated=validated)
-    return steps.with_data_loss() if allow_data_loss else steps
 
 
 def applied(
@@ -42,7 +33,6 @@ def applied(
         ConflictError: others keep changing the branch.
     """
     parts.refuse_read_only()
-    schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
     name = paths.branch_name(branch)
 
     def under(accepted: Accepted) -> tuple[SchemaPlan, Receipt]:

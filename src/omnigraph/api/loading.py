@@ -1,15 +1,15 @@
 """Loading files into a branch: what a caller says, brought together; here or on Spark."""
 
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Protocol
 
 from omnigraph.api.receipts import LoadResult
 from omnigraph.api.schemas import Schemas
+from omnigraph.api.writing import LOCAL, SPARK, LoadOptions
 from omnigraph.branch import branches
 from omnigraph.errors import GraphError, InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
 from omnigraph.pipeline.aside import aside
@@ -28,7 +28,6 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, Receipt, write
 
-SPARK, LOCAL = "spark", "local"
 _SESSION = "omnigraph.pipeline.session"
 
 
@@ -43,34 +42,8 @@ class _Load(Protocol):
     def run(self, staging: Staging) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """What a caller may say about a load besides the data; see `Graph.load`.
-
-    `tables` is for those who made the files themselves: of each Parquet file, the key of the type whose rows it holds.
-    """
-
-    mode: Mode | str
-    branch: str
-    from_branch: str | None = None
-    type_name: str | None = None
-    edge: str | None = None
-    from_column: str | None = None
-    to_column: str | None = None
-    format: str | None = None
-    strict: bool = True
-    engine: str = SPARK
-    rejects: "str | os.PathLike[str] | None" = None
-    max_rejects: int | None = None
-    dry_run: bool = False
-    spark: object = None
-    progress: Callable[[LoadProgress], None] | None = None
-    tables: tuple[str, ...] = ()
-
-
 def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions) -> LoadResult:
     """Load files as one commit, or leave no trace; see `Graph.load`."""
-    mode = mode_named(options.mode)
     _refuse_what_says_nothing(options)
     branch = paths.branch_name(options.branch)
     if not options.dry_run:
@@ -99,7 +72,7 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
         )
         return LoadRequest(
             sources,
-            mode,
+            options.mode,
             columns,
             tables_of(accepted.schema, options.tables),
             keeps_rejects=options.rejects is not None,
@@ -192,18 +165,6 @@ def _wrong(message: str) -> InvalidRequestError:
     return InvalidRequestError(message, code=OPTION)
 
 
-def mode_named(mode: Mode | str) -> Mode:
-    """The mode of a name.
-
-    Raises:
-        InvalidRequestError: there is none of this name (`load_option`).
-    """
-    try:
-        return Mode(mode)
-    except ValueError:
-        raise _wrong(f"unknown mode '{mode}'; one of {', '.join(Mode)}") from None
-
-
 def _start(parts: Parts, branch: str, from_branch: str | None) -> tuple[str, bool]:
     """The branch whose state the load starts from, and whether the target is still to be made."""
     if branches.exists(parts, branch):
@@ -247,7 +208,7 @@ def _result(
     return LoadResult(
         uri=parts.store.uri,
         branch=paths.branch_name(options.branch),
-        mode=mode_named(options.mode).value,
+        mode=options.mode.value,
         nodes=_of_kind(loaded.counts, "node"),
         edges=_of_kind(loaded.counts, "edge"),
         commit=None if entry is None else entry.commit,

@@ -10,10 +10,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from omnigraph.api.loading import LoadOptions, load, mode_named
+from omnigraph.api.loading import load
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.receipts import LoadResult
 from omnigraph.api.schemas import Schemas
+from omnigraph.api.writing import LoadOptions
 from omnigraph.branch.point import Instant, Point
 from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
@@ -21,8 +22,9 @@ from omnigraph.model.commit import Record
 from omnigraph.model.schema import Schema
 from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.aside import aside
+from omnigraph.pipeline.load.sources import OPTION
 from omnigraph.storage.tables.place import place_of
-from omnigraph.transaction.mode import Mode
+from omnigraph.transaction.mode import Mode, mode_named
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 
@@ -196,7 +198,7 @@ class GraphSpark:
             PreconditionError: the head is not `if_commit`.
         """
         self._parts.refuse_read_only()
-        mode = mode_named(mode)
+        chosen = mode_named(mode, code=OPTION)
         schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
         said = WriteOptions(
             actor=actor,
@@ -205,11 +207,11 @@ class GraphSpark:
             idempotency_key=idempotency_key,
             prune_previous=prune_previous,
         )
-        return self._written(schema, frames, mode, branch, said)
+        return self._written(schema, frames, chosen, branch, said)
 
     @aside
     def _written(
-        self, schema: Schema, frames: Mapping[str, Any], mode: Mode | str, branch: str, said: WriteOptions
+        self, schema: Schema, frames: Mapping[str, Any], mode: Mode, branch: str, said: WriteOptions
     ) -> LoadResult:
         with _module("frames").spilled_frames(self._parts, schema, frames) as spilled:
             options = LoadOptions(mode=mode, branch=branch, format="parquet", tables=spilled.type_keys)
@@ -251,11 +253,11 @@ class GraphSpark:
         """
         self._parts.refuse_read_only()
         streams, frames = _module("streams"), _module("frames")
-        said = WriteOptions(actor=actor)
+        chosen, said = mode_named(mode, code=OPTION), WriteOptions(actor=actor)
 
         def loaded(batch: Any, key: str) -> None:
             with frames.spilled_lines(self._parts, batch) as spilled:
-                options = LoadOptions(mode=mode, branch=branch, format="jsonl")
+                options = LoadOptions(mode=chosen, branch=branch, format="jsonl")
                 load(
                     self._parts,
                     self._schemas,
@@ -266,9 +268,8 @@ class GraphSpark:
 
         def written(batch: Any, key: str) -> None:
             by_type = types(batch) if callable(types) else {str(types): batch}
-            self.write(by_type, mode=mode, branch=branch, actor=actor, idempotency_key=key)
+            self.write(by_type, mode=chosen, branch=branch, actor=actor, idempotency_key=key)
 
-        mode = mode_named(mode)
         schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
         from_folder = isinstance(rows, str | Path)
         if not from_folder and types is None:

@@ -4,6 +4,7 @@ from typing import Self
 
 from omnigraph.client.wire import Wire
 from omnigraph.errors import InvalidRequestError
+from omnigraph.transaction.options import WriteOptions
 
 
 class RemoteBase:
@@ -46,6 +47,12 @@ class RemoteBase:
         if self._closed:
             raise InvalidRequestError("the graph was closed", code="closed")
         return self._wire
+
+    def _as_told(self, options: WriteOptions) -> Wire:
+        """The way to it, for a write that may be sent as it was asked for."""
+        wire = self._open()
+        refuse_actor(options.actor, wire)
+        return wire
 
 
 def refuse_actor(actor: str | None, wire: Wire) -> None:

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from omnigraph.errors import InvalidRequestError
+
 
 class Mode(StrEnum):
     """What to do about entities that are there already."""
@@ -9,3 +11,22 @@ class Mode(StrEnum):
     APPEND = "append"  # refuse them
     MERGE = "merge"  # put the new row in the place of the old
     OVERWRITE = "overwrite"  # the rows given become the whole content of their types
+
+
+def mode_named(mode: Mode | str, *, code: str | None = None) -> Mode:
+    """The mode of a name.
+
+    Args:
+        mode (Mode | str): as the caller says it.
+        code (str | None): of the error, where it has one of its own.
+
+    Returns:
+        Mode: the same.
+
+    Raises:
+        InvalidRequestError: there is none of this name.
+    """
+    try:
+        return Mode(mode)
+    except ValueError:
+        raise InvalidRequestError(f"unknown mode '{mode}'; one of {', '.join(Mode)}", code=code) from None

@@ -14,7 +14,7 @@ from omnigraph.model.schema import ID, EdgeType, NodeType, Schema
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.incoming import Frame, Incoming, incoming_edges, incoming_nodes
-from omnigraph.transaction.mode import Mode
+from omnigraph.transaction.mode import Mode, mode_named
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
 
@@ -62,10 +62,7 @@ def rows_to_write(
         ConstraintError: two rows have one key.
         ConflictError: two rows have one id, and the mode does not let the last win.
     """
-    try:
-        mode = Mode(mode)
-    except ValueError:
-        raise InvalidRequestError(f"unknown mode '{mode}'; one of {', '.join(Mode)}") from None
+    mode = mode_named(mode)
     found = [
         incoming_nodes(node, accepted.rules.types[node.type_key], rows, ids)
         for node, rows in _nodes(accepted.schema, nodes)

@@ -76,6 +76,21 @@ def test_expected_versions_of_tables_hold_or_stop_the_write(graph: AnyGraph, lin
     assert graph.count("Author", branch=line) == 4
 
 
+def test_a_mode_or_rows_that_mean_nothing_are_refused_in_words(graph: AnyGraph, line: str) -> None:
+    told = "unknown mode 'replace'; one of append, merge, overwrite"
+    with pytest.raises(errors.InvalidRequestError, match=told) as refused:
+        graph.write({"Author": [{"name": "Lem"}]}, mode="replace", branch=line)
+    assert refused.value.code == "bad_request"
+    with pytest.raises(errors.InvalidRequestError, match=told) as refused:
+        graph.load(b"", mode="replace", branch=line, **LOCAL)
+    assert refused.value.code == "load_option"
+    with pytest.raises(errors.InvalidRequestError, match=r"nodes must be rows by type, .* got list"):
+        graph.write([{"name": "Lem"}], branch=line)
+    for said in ({"message": 5}, {"idempotency_key": 5}):
+        with pytest.raises(errors.InvalidRequestError, match="must be a text, got int"):
+            graph.mutate(ADD, {"name": "Lem"}, branch=line, **said)
+
+
 def test_what_breaks_a_rule_is_refused_as_such(graph: AnyGraph, line: str) -> None:
     with pytest.raises(errors.ConstraintError, match="pages"):
         graph.mutate(PAGES, {"n": 9000}, branch=line)
