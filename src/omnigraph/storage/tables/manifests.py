@@ -24,6 +24,7 @@ _MADE_ANEW = frozenset({_VERSION, _INDEXES_AT, _MADE_AT, _TRANSACTION_FILE, _TRA
 # Of a fragment and of its deletion vector.
 _NUMBER, _FILE, _DELETIONS, _ROWS = 1, 2, 3, 4
 _VECTOR_KIND, _VECTOR_VERSION, _VECTOR_ID, _VECTOR_ROWS = 1, 2, 3, 4
+_VECTOR = frozenset({_VECTOR_KIND, _VECTOR_VERSION, _VECTOR_ID, _VECTOR_ROWS})
 _AS_BITMAP = 1
 # What readers and writers must know: deletion vectors, or nothing.
 _DELETION_VECTORS = 1
@@ -31,6 +32,8 @@ _FOOTER = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")
 _MAGIC = b"LANC"
 _THIS_LANCE = {1: b"lance", 2: lance.__version__.encode()}
+# What taking a file apart meets where it is not what was written.
+_DAMAGE = (IndexError, KeyError, OverflowError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +111,16 @@ class Manifest:
     format: tuple[int, int]
 
     def fragment(self, number: int) -> Fragment | None:
-        """One of its fragments; None where there is no such, or more is known of it than here is."""
+        """One of its fragments; None where there is no such, or more is known of it than here is.
+
+        Raises:
+            ValueError: it is damaged.
+        """
         entry = self.fragments.get(number)
-        return None if entry is None else _fragment(next(entries(entry))[2])
+        try:
+            return None if entry is None else _fragment(next(entries(entry))[2])
+        except _DAMAGE as error:
+            raise ValueError(f"corrupt manifest: fragment {number}: {error}") from error
 
     def changed(self, version: int, updated: Mapping[int, bytes], added: Fragment | None) -> "Manifest":
         """Its successor.
@@ -185,7 +195,7 @@ def read_manifest(file: bytes) -> Manifest | None:
         if magic != _MAGIC:
             raise ValueError(f"corrupt manifest: it ends with {magic!r} instead of {_MAGIC!r}")
         return _taken_apart(file, _section(file, begins)[_LENGTH.size :], (major, minor))
-    except (IndexError, struct.error) as error:
+    except _DAMAGE as error:
         raise ValueError(f"corrupt manifest: {error}") from error
 
 
@@ -227,7 +237,7 @@ def _taken_apart(file: bytes, message: bytes, form: tuple[int, int]) -> Manifest
 def _fragment(message: int | bytes) -> Fragment | None:
     files: list[bytes] = []
     numbers = {}
-    vector = None
+    vector: dict[int, int | bytes] | None = None
     for key, _, value in entries(message) if isinstance(message, bytes) else ():
         if key == _FILE and isinstance(value, bytes):
             files.append(within(key, value))
@@ -237,7 +247,7 @@ def _fragment(message: int | bytes) -> Fragment | None:
             numbers[key] = value
         else:
             return None
-    if vector is not None and not vector.keys() <= {_VECTOR_KIND, _VECTOR_VERSION, _VECTOR_ID, _VECTOR_ROWS}:
+    if vector is not None and not (vector.keys() <= _VECTOR and all(isinstance(each, int) for each in vector.values())):
         return None
     return Fragment(
         number=numbers.get(_NUMBER, 0),
@@ -257,7 +267,7 @@ def _vector(found: Mapping[int, int | bytes]) -> Vector:
 
 
 def _number_of(fragment: bytes) -> int:
-    key, _, value = next(entries(fragment))
+    key, _, value = next(entries(fragment), (_NUMBER, 0, 0))
     return value if key == _NUMBER and isinstance(value, int) else 0
 
 

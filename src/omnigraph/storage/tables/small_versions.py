@@ -154,7 +154,10 @@ def manifest_of(handle: Handle) -> Manifest | None:
     if found is None:
         with mapped(handle.table, handle.version):
             body = Path(handle.folder, manifest_file(handle.version)).read_bytes()
-            handle.manifest = found = read_manifest(body) or NOT_FOR_US
+            found = read_manifest(body) or NOT_FOR_US
+            if found is not NOT_FOR_US and found.version != handle.version:
+                raise ValueError(f"corrupt manifest: it is that of version {found.version}")
+            handle.manifest = found
     return None if found is NOT_FOR_US or len(found.fragments) > limits.SMALL_VERSION_FRAGMENTS_MAX else found
 
 
@@ -234,11 +237,14 @@ def _transaction(read_version: int, updated: Sequence[bytes], added: bytes | Non
 
 def _read(folder: str, fragment: int, vector: Vector) -> Any:  # noqa: ANN401  (a bitmap of Lance's, without types)
     body = Path(folder, vector.file(fragment)).read_bytes()
-    if vector.is_bitmap:
-        found = _BITMAP._from_bytes(body)
-    else:
-        column = pa.ipc.open_file(pa.BufferReader(body)).read_all().column(0)
-        found = _BITMAP(np.asarray(column, np.uint64).tolist())
+    try:
+        if vector.is_bitmap:
+            found = _BITMAP._from_bytes(body)
+        else:
+            column = pa.ipc.open_file(pa.BufferReader(body)).read_all().column(0)
+            found = _BITMAP(np.asarray(column, np.uint64).tolist())
+    except (ValueError, OverflowError, OSError, pa.ArrowException) as error:
+        raise ValueError(f"corrupt deletion vector {vector.file(fragment)}: {error}") from error
     if len(found) != vector.rows:
         raise ValueError(f"corrupt deletion vector {vector.file(fragment)}: {len(found)} rows instead of {vector.rows}")
     return found

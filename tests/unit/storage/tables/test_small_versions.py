@@ -273,13 +273,80 @@ def test_more_rows_than_few_are_left_to_lance(tables: Tables, three: Pin, monkey
     assert small_version(handle, (), at(0, 0)) is None
 
 
-@pytest.mark.parametrize("body", [b"", b"nothing like it", b"\x00" * 64], ids=["empty", "short", "zeros"])
+DAMAGED = [b"", b"short", b"\x00" * 64, b"nothing like a file of this kind, and long enough for one"]
+
+
+@pytest.mark.parametrize("body", DAMAGED, ids=["empty", "short", "zeros", "text"])
 def test_a_damaged_manifest_is_told_as_damage(root: Path, tables: Tables, three: Pin, body: bytes) -> None:
     elsewhere = Tables(str(root))
     assert elsewhere.open(three).count() == 3  # open, and its manifest in memory
     (root / TABLE / manifest_file(three.version)).write_bytes(body)
-    with pytest.raises(FormatError):
+    with pytest.raises(FormatError) as caught:
         elsewhere.stage_rows(three, RowsToStage(deleted_ids=("bob",), places=Places(three.version, {"bob": 1})))
+    assert caught.value.code == "damaged_table"
+
+
+def test_the_manifest_of_another_version_is_told_as_damage(root: Path, tables: Tables, three: Pin) -> None:
+    other = tables.stage_rows(three, RowsToStage(appends=people("dan"))).pin
+    elsewhere = Tables(str(root))
+    assert elsewhere.open(three).count() == 3
+    (root / TABLE / manifest_file(three.version)).write_bytes(
+        (root / TABLE / manifest_file(other.version)).read_bytes()
+    )
+    with pytest.raises(FormatError, match=f"it is that of version {other.version}"):
+        elsewhere.stage_rows(three, RowsToStage(deleted_ids=("bob",), places=Places(three.version, {"bob": 1})))
+
+
+def test_any_byte_of_a_manifest_may_change_and_nothing_but_damage_is_told(
+    root: Path, tables: Tables, three: Pin
+) -> None:
+    pin = tables.stage_index(tables.stage_rows(three, RowsToStage(deleted_ids=("bob",))).pin, BY_ID).pin
+    pin = tables.stage_rows(pin, RowsToStage(appends=people("dan"))).pin
+    body = (root / TABLE / manifest_file(pin.version)).read_bytes()
+    spoilt = [
+        body[:place] + bytes([body[place] ^ bits]) + body[place + 1 :]
+        for place in range(len(body))
+        for bits in (1, 0x10, 0x80, 0xFF)
+    ]
+    spoilt += [body[:place] for place in range(len(body))]
+    spoilt += [body[:place] + body[-16:] for place in range(len(body))]
+    refused = 0
+    for each in spoilt:
+        try:
+            found = read_manifest(each) or NOT_FOR_US
+            for number_ in found.fragments:
+                found.fragment(number_)
+        except ValueError as fault:
+            assert str(fault).startswith("corrupt manifest: ")
+            refused += 1
+    assert refused > len(body), "more than were cut short"
+
+
+@pytest.mark.parametrize("rows", [3, 6_000], ids=["as an arrow file", "as a bitmap"])
+@pytest.mark.parametrize("body", [*DAMAGED, None], ids=["empty", "short", "zeros", "text", "of another"])
+def test_a_damaged_deletion_vector_is_told_as_damage(root: Path, tables: Tables, rows: int, body: bytes | None) -> None:
+    everyone = [f"p{number_:05d}" for number_ in range(8_000)]
+    base = tables.stage_rows(tables.create(TABLE, SCHEMA), RowsToStage(appends=people(*everyone))).pin
+    handle = handle_of(tables, base)
+    for fewer in (1, 0):
+        deletion = delete_at(handle.dataset, at(0, *range(rows - fewer)))
+        assert deletion is not None
+        shortened = make_version(handle, (), deletion).pin()
+    other, vector = sorted((root / TABLE / "_deletions").iterdir(), key=lambda each: each.stat().st_mtime_ns)
+    vector.write_bytes(other.read_bytes() if body is None else body)
+
+    with pytest.raises(FormatError) as caught:
+        Tables(str(root)).stage_rows(
+            shortened, RowsToStage(deleted_ids=(everyone[-1],), places=Places(shortened.version, {everyone[-1]: 7_999}))
+        )
+
+    assert caught.value.code == "damaged_table"
+    vector.unlink()
+    with pytest.raises(FormatError) as caught:
+        Tables(str(root)).stage_rows(
+            shortened, RowsToStage(deleted_ids=(everyone[-1],), places=Places(shortened.version, {everyone[-1]: 7_999}))
+        )
+    assert caught.value.code == "version_reclaimed"
 
 
 def test_a_disk_that_is_full_leaves_no_half_file(
