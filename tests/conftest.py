@@ -1,10 +1,12 @@
-"""Servers that are started once for the whole run, and only if a test asks for one."""
+"""What tests of several folders ask for: servers, started once for the whole run, and a limit for small tables."""
 
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from omnigraph import limits
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.testing.postgres_server import PostgresServer, postgres_binaries
@@ -88,3 +90,10 @@ def spark() -> Iterator[Any]:
     conf = (("spark.sql.shuffle.partitions", "2"), ("spark.default.parallelism", "2"))
     yield spark_session(SparkSettings(master="local[2]", driver_memory="1g", conf=conf))
     stop_spark_session()
+
+
+@pytest.fixture(scope="module")
+def parts_of_few_texts_are_indexed() -> Iterator[None]:
+    """As if a handful of texts were many: otherwise they are looked through one by one."""
+    with patch.object(limits, "PARTS_INDEX_ROWS_MIN", 1):
+        yield

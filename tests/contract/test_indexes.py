@@ -28,6 +28,8 @@ from omnigraph.testing.graphs import PlainGraph, small_schema, store_graph
 from omnigraph.testing.random_queries import RandomGraphs, RandomQueries
 from omnigraph.transaction.optimize import optimize
 
+pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
+
 QUIET = OpenOptions(durability="process", auto_compact=False)
 SCHEMA = """
 node Book {

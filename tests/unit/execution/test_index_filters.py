@@ -13,6 +13,8 @@ import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.storage.tables.declared import declared_indexes
 
+pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
+
 SCHEMA = """
 node Thing {
     name: String @key

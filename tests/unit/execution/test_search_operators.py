@@ -22,6 +22,8 @@ from omnigraph.execution.search.text_index import index_texts, indexed
 from omnigraph.execution.search.words import words_in, words_of
 from omnigraph.testing import search_meaning
 
+pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
+
 SCHEMA = """
 node Doc { slug: String @key  body: String?  vec: Vector(3)? @index  year: I32? }
 node Note { text: String  vec: Vector(4)? @embed("text", model="of-then") }

@@ -19,6 +19,8 @@ from omnigraph.execution.columns import Columns
 from omnigraph.execution.search.stored_vectors import stored_nearest
 from omnigraph.storage.tables.table import BuiltIndex
 
+pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
+
 COUNT, DIMENSION, CELL_ROWS = 12_000, 32, 40
 SCHEMA = f"""node Doc {{
     slug: String @key  body: String @index  vec: Vector({DIMENSION})? @index

@@ -41,6 +41,13 @@ class IndexKind(StrEnum):
         """Whether it learns a code book."""
         return self.endswith("_PQ")
 
+    @property
+    def rows_min(self) -> int:
+        """How many rows a segment has at least; fewer are looked at one by one."""
+        if self.is_vector:
+            return limits.VECTOR_INDEX_ROWS_MIN
+        return limits.PARTS_INDEX_ROWS_MIN if self is IndexKind.NGRAM else 1
+
 
 @dataclass(frozen=True, slots=True)
 class IndexSpec:
@@ -85,10 +92,10 @@ def rebuilding(handle: Handle, spec: IndexSpec) -> SegmentChange:
         spec (IndexSpec): which index.
 
     Returns:
-        SegmentChange: empty where there are too few rows for an index to learn from.
+        SegmentChange: where there are too few rows for an index, none is left.
     """
     built = _build(handle, spec, sorted(fragment.id for fragment in handle.fragments()))
-    return SegmentChange() if built is None else SegmentChange((built,), tuple(segments_of(handle, spec.name)))
+    return SegmentChange(() if built is None else (built,), tuple(segments_of(handle, spec.name)))
 
 
 def extension(handle: Handle, spec: IndexSpec) -> SegmentChange:
@@ -99,8 +106,8 @@ def extension(handle: Handle, spec: IndexSpec) -> SegmentChange:
         spec (IndexSpec): which index; where there is none of its name, all fragments are uncovered.
 
     Returns:
-        SegmentChange: empty where nothing is missing, or too few rows to learn from: vectors without an index are
-            compared one by one, which few can bear.
+        SegmentChange: empty where nothing is missing, or too few rows: those without an index are looked at one by
+            one, which takes less than the index would.
     """
     live = {fragment.id for fragment in handle.fragments()}
     segments = segments_of(handle, spec.name)
@@ -140,8 +147,7 @@ def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
         spec (IndexSpec): which index.
 
     Returns:
-        SegmentChange: empty where nothing is missing and the segments are few, or where there is too little to learn
-            from.
+        SegmentChange: empty where nothing is missing and the segments are few, or where there are too few rows.
     """
     segments = segments_of(handle, spec.name)
     live = {fragment.id for fragment in handle.fragments()}
@@ -161,16 +167,14 @@ def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
 
 
 def is_due(handle: Handle, spec: IndexSpec) -> bool:
-    """Whether refreshing an index would change anything; reads no more than how many rows have a vector."""
+    """Whether refreshing an index would change anything; reads no more than how many rows have a value."""
     segments = segments_of(handle, spec.name)
     live = {fragment.id for fragment in handle.fragments()}
     alive = [segment for segment in segments if not live.isdisjoint(segment.fragment_ids)]
     if len(alive) < len(segments) or len(alive) > limits.INDEX_SEGMENTS_MAX:
         return True
     missing = live.difference(*(segment.fragment_ids for segment in alive))
-    if not missing or not spec.kind.is_vector:
-        return bool(missing)
-    return rows_with_value(handle, spec.column, missing) >= limits.VECTOR_INDEX_ROWS_MIN
+    return bool(missing) and _are_enough(handle, spec, missing)
 
 
 def adds_a_segment(handle: Handle, spec: IndexSpec, rewritten: set[int]) -> bool:
@@ -184,13 +188,13 @@ def adds_a_segment(handle: Handle, spec: IndexSpec, rewritten: set[int]) -> bool
     Returns:
         bool: what `refreshing` will do on the version after.
     """
-    if not spec.kind.is_vector:
+    if spec.kind.rows_min <= 1:
         return True
     alive = [one for one in segments_of(handle, spec.name) if not rewritten >= set(one.fragment_ids)]
     live = {fragment.id for fragment in handle.fragments()}
     everything = len(alive) + 1 > limits.INDEX_SEGMENTS_MAX
     covered = set[int]() if everything else set().union(*(one.fragment_ids for one in alive)) - rewritten
-    return rows_with_value(handle, spec.column, live - covered) >= limits.VECTOR_INDEX_ROWS_MIN
+    return _are_enough(handle, spec, live - covered)
 
 
 def as_built(handle: Handle, spec: IndexSpec) -> IndexSpec:
@@ -258,6 +262,16 @@ def rows_with_value(handle: Handle, column: str, fragments: Iterable[int]) -> in
     return int(handle.dataset.scanner(columns=[], filter=f"`{column}` IS NOT NULL", fragments=opened).count_rows())
 
 
+def _are_enough(handle: Handle, spec: IndexSpec, fragments: Iterable[int]) -> bool:
+    """Whether the rows of some fragments are worth a segment; values are counted only where a manifest cannot tell."""
+    least = spec.kind.rows_min
+    if least <= 1:
+        return True
+    chosen = set(fragments)
+    rows = sum(one.physical_rows - one.num_deletions for one in handle.fragments() if one.id in chosen)
+    return rows >= least and (not spec.kind.is_vector or rows_with_value(handle, spec.column, chosen) >= least)
+
+
 def segments_of(handle: Handle, name: str) -> list[Index]:
     """The segments of an index, in the form in which they can be removed or folded."""
     return [
@@ -287,15 +301,12 @@ def _dead(segments: Sequence[Index], live: set[int]) -> list[Index]:
 
 
 def _build(handle: Handle, spec: IndexSpec, fragments: list[int]) -> Index | None:
-    """A segment over some fragments; None where there is nothing to index, or too little to learn from."""
-    if not fragments:
+    """A segment over some fragments; None where there is nothing to index, or too little to be worth it."""
+    if not fragments or not _are_enough(handle, spec, fragments):
         return None
     options: dict[str, str | int | float | bool] = dict(spec.options)
     if spec.kind.is_vector:
-        rows = rows_with_value(handle, spec.column, fragments)
-        if rows < limits.VECTOR_INDEX_ROWS_MIN:
-            return None
-        options = {**_vector_options(handle, spec, rows), **options}
+        options = {**_vector_options(handle, spec, rows_with_value(handle, spec.column, fragments)), **options}
     built = _apart(handle).create_index_uncommitted(
         spec.column,
         spec.kind.value,

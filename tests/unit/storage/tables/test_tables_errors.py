@@ -21,6 +21,8 @@ from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.handles import shared_session
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, Tables
 
+pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
+
 FIELDS: "list[pa.Field[Any]]" = [
     pa.field("id", pa.string(), nullable=False),
     pa.field("number", pa.int64()),

@@ -15,6 +15,8 @@ from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.handles import shared_session
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedTable, Tables
 
+pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
+
 FIELDS: "list[pa.Field[Any]]" = [
     pa.field("id", pa.string(), nullable=False),
     pa.field("color", pa.string()),

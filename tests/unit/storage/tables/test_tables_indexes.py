@@ -14,6 +14,8 @@ from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedTable, Tables
 
+pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
+
 DIMENSION = 8
 FIELDS: "list[pa.Field[Any]]" = [
     pa.field("id", pa.string(), nullable=False),
