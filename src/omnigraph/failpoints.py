@@ -16,6 +16,7 @@ class Failpoint(StrEnum):
     INIT_TABLES_CREATED = "init.tables_created"
     INIT_ENTRY_PUT = "init.entry_put"
     WRITE_HEALED = "write.healed"
+    WRITE_WAY_ASKED = "write.way_asked"
     WRITE_PREPARED = "write.prepared"
     WRITE_INTENT_PUT = "write.intent_put"
     WRITE_TABLE_STAGED = "write.table_staged"

@@ -7,6 +7,11 @@ PUBLISH_BACKOFF_MS_MIN = 2
 PUBLISH_BACKOFF_MS_MAX = 500
 # Running a whole operation again because what it read has changed.
 REDO_ATTEMPTS_MAX = 32
+# A write that was overtaken so often asks other processes to wait, for a few times as long as it takes.
+WAY_ASKED_AFTER = 3
+WAY_ATTEMPTS_WORTH = 4
+WAY_S_MIN = 2.0
+WAY_S_MAX = 300.0
 
 # The store: transient errors only, never a conditional put whose answer was lost.
 STORE_RETRY_ATTEMPTS_MAX = 5
@@ -78,6 +83,8 @@ FOUND_ROWS_MAX = 256
 FRAGMENT_DEAD_SHARE_MAX = 0.5
 # Fewer vectors than this are compared one by one; a code book cannot be learnt from fewer.
 VECTOR_INDEX_ROWS_MIN = 256
+# Fewer texts than this are looked through one by one: it takes milliseconds, and an index over their parts a second.
+PARTS_INDEX_ROWS_MIN = 20_000
 VECTOR_PARTITION_ROWS = 4_096
 VECTOR_PARTITIONS_MAX = 4_096
 VECTOR_REFINE_FACTOR = 10

@@ -31,6 +31,7 @@ class Intent:
         tables: every table it will touch, at the version it starts from.
         created_at_us: when.
         adopts: commits of other lines whose versions it will name (merge, revert).
+        asks_s: for how many seconds its writer, overtaken too often, asks others not to touch those tables.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Intent:
     tables: dict[str, Pin]
     created_at_us: int
     adopts: tuple[str, ...] = ()
+    asks_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,7 @@ class Intents:
         self._ids = ids
         self._heartbeat_s = heartbeat_s
         self._stale_s = stale_s
+        self._met: set[str] = set()
 
     # -- the writer's side --------------------------------------------------------------------------------------------
 
@@ -144,7 +145,15 @@ class Intents:
             if is_note:
                 noted.add(intent_id)
         with _live_lock:
+            self._met &= noted
             return {each: newest[each] for each in sorted(noted - _live)}
+
+    def first_met(self, intent_id: str) -> bool:
+        """Whether this is the first time that somebody here asks so of an intent that is listed."""
+        with _live_lock:
+            known = intent_id in self._met
+            self._met.add(intent_id)
+            return not known
 
     def everything(self) -> list[LeftBehind]:
         """Every intent on the store, those of writers alive in this process too. One request, and two for each.

@@ -60,11 +60,17 @@ class Draft:
 
 
 class LostRaceError(Exception):
-    """Others touched what this write read or wrote. Never leaves the transaction package: it is redone or refused."""
+    """Others touched what this write read or wrote. Never leaves the transaction package: it is redone or refused.
+
+    Attributes:
+        conflicts: what stood in the way.
+        rested_on: the type keys that the write had read or changed, as far as whoever ran it has noted them.
+    """
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         super().__init__(conflicts)
         self.conflicts = conflicts
+        self.rested_on: frozenset[str] = frozenset()
 
 
 class StageAgainError(LostRaceError):

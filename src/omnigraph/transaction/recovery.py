@@ -42,10 +42,12 @@ class Healed:
     Attributes:
         ended: intents that were finished, undone or cleared.
         warnings: intents left for later, and why.
+        asking: those of living writers that ask others to make way.
     """
 
     ended: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    asking: tuple[Intent, ...] = ()
 
 
 def heal(parts: Parts) -> Healed:
@@ -57,18 +59,18 @@ def heal(parts: Parts) -> Healed:
         UnavailableError: the intents cannot be listed.
     """
     parts.log.identity.confirm()  # whoever heals is about to write
-    ended, warnings = [], []
+    ended, warnings, asking = [], [], list[Intent]()
     for intent_id, modified_us in parts.intents.listed().items():
-        left = _end(parts, intent_id, modified_us)
+        left = _end(parts, intent_id, modified_us, asking)
         if left is None:
             ended.append(intent_id)
         else:
             warnings.append(f"the interrupted write {intent_id} is left for later: {left}")
-    return Healed(tuple(ended), tuple(warnings))
+    return Healed(tuple(ended), tuple(warnings), tuple(asking))
 
 
-def _end(parts: Parts, intent_id: str, modified_us: int) -> str | None:
-    """End one; returns why not when it must wait."""
+def _end(parts: Parts, intent_id: str, modified_us: int, asking: list[Intent]) -> str | None:
+    """End one; returns why not when it must wait. Of a living writer that asks to make way, the intent is added."""
     for _ in range(limits.REDO_ATTEMPTS_MAX):
         # Read anew in every round: the writer, or another healer, may have been faster.
         try:
@@ -82,6 +84,8 @@ def _end(parts: Parts, intent_id: str, modified_us: int) -> str | None:
                 found = parts.intents.read(intent_id, modified_us=modified_us)
             if found is None:
                 return None
+            if alive and found.intent.asks_s:
+                asking.append(found.intent)
             ended = _ended(parts, _facts(parts, found, alive=alive))
             if ended is True:
                 parts.intents.clear(intent_id)

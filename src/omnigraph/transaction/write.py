@@ -1,6 +1,6 @@
 """One write, from the first look at the head to the acknowledgement.
 
-    heal      interrupted writes found on the way (one listing, empty as a rule)
+    heal      interrupted writes found on the way (one listing, empty as a rule); make way for those who ask for it
     resolve   the head; its entry is the snapshot
     prepare   run the operation over the snapshot; validate
     note      A: put the intent, unless the write is small enough to redo
@@ -42,6 +42,7 @@ from omnigraph.transaction.publish import (
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.stage import Staged, stage
 from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.way import Overtaken, make_way
 
 # What reading says where a sweep has deleted a table's file, or cut an entry away.
 _CODES_OF_WHAT_IS_GONE = frozenset({"version_reclaimed", "entry_missing"})
@@ -112,8 +113,10 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
     parts.refuse_read_only()
     name = paths.branch_name(branch)
     _check_key(options.idempotency_key)
-    warnings = tuple(f"{each}" for each in heal(parts).warnings)
+    healed = heal(parts)
     reached(Failpoint.WRITE_HEALED)
+    if healed.asking and operation.queued:
+        make_way(parts, name, operation.type_keys, healed.asking)
     draft = Draft(
         branch=name,
         kind=operation.kind,
@@ -125,19 +128,23 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
         expected_table_versions=options.expected_table_versions,
         prune_previous=options.prune_previous,
     )
-    with queues.held(parts.store.uri, name, operation.type_keys if operation.queued else frozenset()) as held:
+    types = operation.type_keys if operation.queued else frozenset[str]()
+    with queues.held(parts.store.uri, name, types) as held, Overtaken(parts, draft) as overtaken:
         for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
+            begun = parts.clock.monotonic()
             try:
                 receipt = _attempt(parts, operation, draft, held)
             except LostRaceError as lost:
                 if not operation.redoable and not isinstance(lost, StageAgainError):
                     raise refused(lost.conflicts) from None
                 last = lost
+                if operation.queued:
+                    overtaken.again(parts.clock.monotonic() - begun, lost.rested_on)
                 parts.clock.sleep(backoff_s(attempt))
             else:
                 if parts.published is not None and receipt.entry is not None and not receipt.replayed:
                     parts.published(receipt.entry)
-                return replace(receipt, attempts=attempt, warnings=warnings + receipt.warnings)
+                return replace(receipt, attempts=attempt, warnings=healed.warnings + receipt.warnings)
     raise ConflictError(
         f"branch '{name}' is too busy: the write ran {limits.REDO_ATTEMPTS_MAX} times and each time lost the race "
         f"({told(last.conflicts[0])})",
@@ -183,6 +190,19 @@ def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.H
             return Receipt(earlier, base, replayed=True)
     check_preconditions(draft, base)
     staging = Staging(parts.snapshot(base), parts.finder)
+    try:
+        receipt = _carried_out(parts, operation, draft, base, staging, held=held, begun=begun)
+    except LostRaceError as lost:
+        lost.rested_on = staging.noted_types | staging.touched
+        raise
+    if key is not None and receipt.entry is not None:
+        idempotency.note_use(parts, draft.branch, key, receipt.entry)
+    return receipt
+
+
+def _carried_out(
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, held: queues.Held, begun: float
+) -> Receipt:
     operation.run(staging)
     if operation.queued:
         held.covers(staging.touched)
@@ -191,12 +211,8 @@ def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.H
     large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
     # What is no change of rows can only be staged again by running again, so it must be able to wait.
     if operation.noted or large or (staging.reworks and not operation.light):
-        receipt = _staged_under_an_intent(parts, operation, draft, base, staging, begun=begun)
-    else:
-        receipt = _published(parts, operation, draft, base, _staged(parts, staging))
-    if key is not None and receipt.entry is not None:
-        idempotency.note_use(parts, draft.branch, key, receipt.entry)
-    return receipt
+        return _staged_under_an_intent(parts, operation, draft, base, staging, begun=begun)
+    return _published(parts, operation, draft, base, _staged(parts, staging))
 
 
 def _staged_under_an_intent(

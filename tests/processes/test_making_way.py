@@ -1,0 +1,103 @@
+"""A write that rests on whole types, beside another process that never stops writing rows of one of them."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from omnigraph import limits
+from omnigraph.clock import SystemClock
+from omnigraph.model.commit import MAIN
+from omnigraph.testing.operations import COMPANY, PERSON, insert, new_graph, rows_of
+from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write import Operation, write
+
+_RESTLESS = """
+import sys
+from pathlib import Path
+from omnigraph.testing.operations import insert
+from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.root import open_root
+from omnigraph.transaction.write import write
+
+uri, type_key, ledger, stop = sys.argv[1:]
+parts = open_root(uri, settings=Settings(durability="process"))
+number = 0
+with open(ledger, "ab", buffering=0) as done:
+    while not Path(stop).exists():
+        write(parts, "main", insert(type_key, {f"small-{number}": number}))
+        done.write(f"small-{number}\\n".encode())
+        number += 1
+"""
+
+
+@contextmanager
+def restless_writer(root: Path, type_key: str) -> Iterator[Path]:
+    """A process that writes rows of a type, one after the other; its ledger, once it has begun."""
+    ledger, stop = root.with_suffix(".ledger"), root.with_suffix(".stop")
+    process = subprocess.Popen([sys.executable, "-c", _RESTLESS, str(root), type_key, str(ledger), str(stop)])
+    try:
+        while not ledger.exists() or not ledger.stat().st_size:
+            assert process.poll() is None
+            SystemClock().sleep(0.01)
+        yield ledger
+        stop.touch()
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def overtaken(parts: Parts, type_key: str, *, patience_s: float) -> Operation:
+    """Rests on a whole type, and takes until somebody else has committed; or so long, where nobody does."""
+    row = insert(type_key, {"large": 0})
+
+    def run(staging: Staging) -> None:
+        staging.read_whole(type_key)
+        row.run(staging)
+        clock, base = parts.clock, staging.snapshot.record
+        begun = clock.monotonic()
+        while clock.monotonic() - begun < patience_s and parts.log.live_head(MAIN).number == base.number:
+            clock.sleep(0.005)
+
+    return replace(row, run=run, redoable=True)
+
+
+@pytest.mark.parametrize("patience_s", [0.5, 1.5])
+def test_a_write_that_is_always_overtaken_is_let_through(tmp_path: Path, patience_s: float) -> None:
+    root = tmp_path / "graph"
+    parts = new_graph(str(root), settings=Settings(durability="process"))
+
+    with restless_writer(root, PERSON) as ledger:
+        receipt = write(parts, MAIN, overtaken(parts, PERSON, patience_s=patience_s))
+        before = ledger.stat().st_size
+        while ledger.stat().st_size == before:  # and the others go on
+            parts.clock.sleep(0.01)
+
+    assert limits.WAY_ASKED_AFTER < receipt.attempts < limits.REDO_ATTEMPTS_MAX
+    assert rows_of(parts, PERSON).keys() == {"large", *ledger.read_text(encoding="ascii").split()}
+    assert parts.intents.everything() == []
+
+
+def test_a_write_whose_base_is_always_pruned_is_let_through(tmp_path: Path) -> None:
+    root = tmp_path / "graph"
+    parts = new_graph(str(root), settings=Settings(durability="process", protection_s=0.0))
+
+    def run(staging: Staging) -> None:
+        base = staging.snapshot.record
+        while parts.log.live_head(MAIN).number < base.number + 3:
+            parts.clock.sleep(0.005)
+        prune(parts, MAIN, Policy(keep=1, now=True))
+        insert(COMPANY, {"large": 0}).run(staging)
+
+    with restless_writer(root, PERSON):
+        receipt = write(parts, MAIN, replace(insert(COMPANY, {"large": 0}), run=run, redoable=True))
+
+    assert receipt.attempts == limits.WAY_ASKED_AFTER + 1
+    assert rows_of(parts, COMPANY) == {"large": 0}
