@@ -14,9 +14,11 @@ from omnigraph import limits
 from omnigraph.cluster import layout
 from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.cluster.lock import Held, Lock, LockFaultError
+from omnigraph.errors import UnavailableError
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.testing.cuts import Copies, at_every_request
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
@@ -62,6 +64,12 @@ def test_an_apply_that_is_killed_keeps_nobody_out_and_is_finished_by_the_next(tm
 # --- of another host --------------------------------------------------------------------------------------------------
 
 
+def silent(sign: Path, seconds: float) -> None:
+    """Let a sign of life have been put so long ago."""
+    shown = sign.stat().st_mtime - seconds
+    os.utime(sign, (shown, shown))
+
+
 class Elsewhere:
     """A lock on disk whose holder is, or was, on another host."""
 
@@ -77,8 +85,7 @@ class Elsewhere:
 
     def fall_silent(self, seconds: float) -> None:
         """Let the last sign of life have been so long ago."""
-        shown = self.sign.stat().st_mtime - seconds
-        os.utime(self.sign, (shown, shown))
+        silent(self.sign, seconds)
 
 
 @pytest.fixture
@@ -123,21 +130,96 @@ def test_of_several_heirs_one_takes_it(elsewhere: Elsewhere) -> None:
     assert elsewhere.lock.read() == first.result()
 
 
-def test_an_heir_that_dies_while_it_inherits_is_inherited_from(elsewhere: Elsewhere) -> None:
-    elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
+def heir(elsewhere: Elsewhere) -> Path:
+    """Let somebody else have begun to inherit the lock; its sign of life."""
     other = Held("01J9ZB6V3N4Q5R6S7T8V9W0X2Z", "plan", "2026-01-01T00:00:00Z", 2)
     elsewhere.store.put(layout.inheritor(elsewhere.held.lock_id), other.to_bytes())
-    elsewhere.store.put(
-        layout.holder(other.lock_id),
-        json.dumps({"host": "elsewhere.example", "pid": 2, "started": "long ago"}).encode(),
-    )
+    document = {"host": "elsewhere.example", "pid": 2, "started": "long ago"}
+    elsewhere.store.put(layout.holder(other.lock_id), json.dumps(document).encode())
+    return Path(elsewhere.store.uri) / layout.holder(other.lock_id)
+
+
+def test_an_heir_that_dies_while_it_inherits_is_inherited_from(elsewhere: Elsewhere) -> None:
+    elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
+    sign = heir(elsewhere)
     with pytest.raises(LockFaultError):
         elsewhere.lock.take("apply")
-    sign = Path(elsewhere.store.uri) / layout.holder(other.lock_id)
-    shown = sign.stat().st_mtime - limits.CLUSTER_LOCK_STALE_S
-    os.utime(sign, (shown, shown))
+    silent(sign, limits.CLUSTER_LOCK_STALE_S)
     own = elsewhere.lock.take("apply")
     assert elsewhere.lock.read() == own
+
+
+def dead_heir(elsewhere: Elsewhere) -> None:
+    """Let an heir have died, too."""
+    elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
+    silent(heir(elsewhere), limits.CLUSTER_LOCK_STALE_S)
+
+
+def test_of_several_heirs_of_an_heir_one_takes_it(elsewhere: Elsewhere) -> None:
+    dead_heir(elsewhere)
+    slow = elsewhere.store.arm(Fault.STALL, kind=RequestKind.LIST, path_part=layout.HOLDERS, at=2)
+    late = elsewhere.store.arm(Fault.STALL, kind=RequestKind.DELETE, path_part=layout.LOCK)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(elsewhere.lock.take, "plan")
+        assert slow.hit.wait(30)  # it has met the heir, and is about to find out that it is dead
+        second = pool.submit(elsewhere.lock.take, "apply")
+        assert late.hit.wait(30)  # it knows that already, and is about to take the lock away from the dead
+        slow.released.set()
+        ended = first.exception(30)
+        late.released.set()
+        taken = second.result(30)
+    assert isinstance(ended, LockFaultError)
+    assert ended.code == "state_lock_held"
+    assert elsewhere.lock.read() == taken
+
+
+def test_heirs_that_were_each_taken_for_dead_by_the_other_keep_nobody_out(elsewhere: Elsewhere) -> None:
+    dead_heir(elsewhere)
+    elsewhere.store.put(layout.inheritor("01J9ZB6V3N4Q5R6S7T8V9W0X2Z"), elsewhere.held.to_bytes())
+    own = elsewhere.lock.take("apply")
+    assert elsewhere.lock.read() == own
+
+
+FAULTS = [each for each in Fault if each is not Fault.STALL]
+
+
+@pytest.mark.parametrize("is_heir_dead", [False, True], ids=["from the dead", "from a dead heir"])
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_whoever_fails_anywhere_while_it_takes_over_keeps_nobody_out_and_nothing_stays(
+    fault: Fault, is_heir_dead: bool, tmp_path: Path
+) -> None:
+    template = Elsewhere(tmp_path / "template")
+    if is_heir_dead:
+        dead_heir(template)
+    else:
+        template.fall_silent(limits.CLUSTER_LOCK_STALE_S)
+
+    def lock_of(store: FaultyStore) -> Lock:
+        return Lock(store, clock=template.clock, ids=UlidSource(template.clock))
+
+    def work(store: FaultyStore) -> None:
+        try:
+            lock_of(store).take("plan")
+        except LockFaultError as refused:
+            raise UnavailableError(str(refused)) from refused
+
+    cuts = 0
+    for cut in at_every_request(Copies(tmp_path / "template", tmp_path), fault, work):
+        cuts += 1
+        lock, said = lock_of(cut.store), Diagnostics()
+        if cut.raised is None:
+            there = lock.read()
+            assert there is not None, cut.where
+            lock.give_back(there, said)
+        own = lock.take("apply")
+        assert lock.read() == own, cut.where
+        lock.give_back(own, said)
+        assert list(said) == []
+        for left in (Path(cut.store.uri) / layout.HOLDERS).iterdir():
+            silent(left, limits.CLUSTER_LOCK_SILENT_S)
+        lock.give_back(lock.take("apply"), said)
+        assert list(cut.store.list("__cluster/")) == [], cut.where
+    assert cuts > 5
 
 
 def test_a_lock_without_any_sign_counts_for_an_hour(elsewhere: Elsewhere) -> None:

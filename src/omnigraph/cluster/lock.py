@@ -132,36 +132,46 @@ class Lock:
                     continue  # it was given back this moment
                 if there == own:
                     return  # from a try whose answer was lost
-                if not self._inherited(there, own):
+                if not self._inherited(there, own, said):
                     raise LockFaultError("state_lock_held", self.told(there)) from None
-                message = f"cluster {there.operation} of process {there.pid} died with the lock {there.lock_id}"
-                said.warning("state_lock_inherited", layout.LOCK, f"{message}; it was taken over")
             except OutcomeUnknown:
                 continue
             else:
                 return
         raise LockFaultError("state_lock_error", "the lock cannot be taken: the store gives no answer")
 
-    def _inherited(self, there: Held, own: Held) -> bool:
-        """Take the lock away from somebody, if that one is dead. Of several who want to, one does."""
-        if not self._holders.is_dead(there.lock_id, there.created_at, asker=own.lock_id):
-            return False
-        claim = layout.inheritor(there.lock_id)
-        try:
-            self._store.put_if_absent(claim, own.to_bytes())
-        except ObjectExists:
-            other = self._held(claim)
-            if other is not None and other != own:
-                if not self._holders.is_dead(other.lock_id, other.created_at, asker=own.lock_id):
-                    return False
-                self._store.delete(claim)  # of one who died at this very point
-                return self._inherited(there, own)
-        # Only whoever has the claim comes here, and looks again: the dead may have been buried meanwhile.
-        if self.read() == there:
-            self._store.delete(layout.LOCK)
-            self._holders.leave(there.lock_id)
-        self._store.delete(claim)
-        return True
+    def _inherited(self, there: Held, own: Held, said: Diagnostics) -> bool:
+        """Take the lock away from somebody, if that one is dead. Of several who want to, one does.
+
+        Whoever puts the claim to what a dead one had is its only heir. That one may die, too, and then has an heir of
+        its own; a claim is taken away by nobody but whoever is the last in that line.
+        """
+        dead, claims = there, list[str]()
+        while self._holders.is_dead(dead.lock_id, dead.created_at, asker=own.lock_id):
+            claim = layout.inheritor(dead.lock_id)
+            if claim in claims:
+                self._store.delete(claim)  # two who were each taken for dead by the other: there is no last one
+                return True
+            claims.append(claim)
+            try:
+                self._store.put_if_absent(claim, own.to_bytes())
+            except ObjectExists:
+                other = self._held(claim)
+                if other is None:
+                    return True  # done with this moment: look again
+                if other != own:
+                    dead = other
+                    continue
+            # Only the one heir comes here, and looks again: the dead may have been buried meanwhile.
+            if self.read() == there:
+                self._store.delete(layout.LOCK)
+                self._holders.leave(there.lock_id)
+                message = f"cluster {there.operation} of process {there.pid} died with the lock {there.lock_id}"
+                said.warning("state_lock_inherited", layout.LOCK, f"{message}; it was taken over")
+            for each in claims:
+                self._store.delete(each)
+            return True
+        return False
 
     def give_back(self, own: Held, said: Diagnostics) -> None:
         """Give it back, if it is still ours."""
