@@ -4,7 +4,8 @@ import ast
 import enum
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import get_args, get_origin
 
 from docs.generators.docstrings import markdown
 
@@ -50,7 +51,8 @@ def _entry(name: str, value: Callable[..., object]) -> str:
             parts.append(f"### {name}.{member} {{ #{name}.{member} }}\n\n{markdown(found.__doc__)}")
         elif inspect.isfunction(function):
             title = f"### {name}.{member}() {{ #{name}.{member} }}"
-            parts.append(f"{title}\n\n{_signature(function, member)}\n\n{markdown(function.__doc__)}")
+            written = _signature(function, member, _meant(value))
+            parts.append(f"{title}\n\n{written}\n\n{markdown(function.__doc__)}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -68,9 +70,31 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.startswith("omnigraph.")
 
 
-def _signature(function: Callable[..., object], name: str) -> str:
+def _meant(kind: type) -> dict[str, str]:
+    """By the names of type variables that methods of a class are written with, what they stand for there."""
+    found = {}
+    for base in (base for each in kind.__mro__ for base in each.__dict__.get("__orig_bases__", ())):
+        variables = getattr(get_origin(base), "__parameters__", ())
+        for variable, argument in zip(variables, get_args(base), strict=False):
+            if inspect.isclass(argument):
+                found[variable.__name__] = argument.__name__
+    return found
+
+
+class _Filled(ast.NodeTransformer):
+    """Puts names in the place of type variables."""
+
+    def __init__(self, meant: Mapping[str, str]) -> None:
+        self._meant = meant
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self._meant.get(node.id, node.id))
+
+
+def _signature(function: Callable[..., object], name: str, meant: Mapping[str, str] = {}) -> str:
     """As it is written in the code: what `inspect` prints depends on the version of Python."""
-    [written] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    [parsed] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    written = _Filled(meant).visit(parsed)
     assert isinstance(written, ast.FunctionDef)
     arguments = written.args
     arguments.args = [each for each in arguments.args if each.arg not in ("self", "cls")]

@@ -5,8 +5,10 @@ How they are answered is the matter of a graph that is open (`graph_queries.py`)
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Generic, TypeVar
 
-from omnigraph.api.prepared import PreparedQuery, as_text
+from omnigraph.api.at_commit import AtCommit
+from omnigraph.api.prepared import Asked, PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.branch.arguments import checked
 from omnigraph.branch.point import Instant, Point
@@ -15,9 +17,39 @@ from omnigraph.language.query import compile
 from omnigraph.model.commit import MAIN as MAIN_BRANCH
 from omnigraph.model.schema import Schema
 
+# What one commit is read with, where the graph is.
+At = TypeVar("At", bound=AtCommit)
 
-class Asking(ABC):
+
+class Asking(ABC, Generic[At]):
     """What can be asked of a graph. Every answer sees one commit."""
+
+    def snapshot(
+        self,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        number: int | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+    ) -> At:
+        """The graph at one commit. Queries on it are checked against the schema of that commit.
+
+        Args:
+            branch (str | None): its head, or with `number` or `at` an earlier state of it; `main` by default.
+            commit (str | None): a commit by its id, whatever its branch.
+            number (int | None): a place in the branch's log.
+            tag (str | None): the commit a tag names.
+            at (datetime | str | None): the branch as it was at this time; without a zone it is UTC.
+
+        Returns:
+            Snapshot: for reading; it never changes.
+
+        Raises:
+            NotFoundError: there is no such branch, commit, number or tag, or nothing was there at that time.
+            InvalidRequestError: two of them are named of which one would do.
+        """
+        return self._at(Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
 
     @checked
     def schema(self, *, branch: str = MAIN_BRANCH) -> Schema:
@@ -32,7 +64,7 @@ class Asking(ABC):
         Raises:
             NotFoundError: there is no such branch.
         """
-        return self._schema(branch)
+        return self._at(Point(branch=branch)).schema
 
     @checked
     def schema_text(self, *, branch: str = MAIN_BRANCH) -> str:
@@ -85,7 +117,7 @@ class Asking(ABC):
             LimitError: it needs more memory than it may use.
         """
         point = Point(branch=branch, commit=commit, number=number, tag=tag, at=at)
-        return self._query(point, query, params, name=name, limits=limits)
+        return self._query(point, Asked(query, params, name, limits))
 
     def stream(
         self,
@@ -123,7 +155,7 @@ class Asking(ABC):
             LimitError: it needs more memory than it may use; also later, when rows are asked for.
         """
         point = Point(branch=branch, commit=commit, number=number, tag=tag, at=at)
-        return self._stream(point, query, params, name=name, limits=limits)
+        return self._stream(point, Asked(query, params, name, limits))
 
     def prepare(self, query: str, *, name: str | None = None, branch: str = MAIN_BRANCH) -> PreparedQuery:
         """Check a query or mutation now, to run it any number of times later.
@@ -209,32 +241,16 @@ class Asking(ABC):
     # -- how it is answered -------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _schema(self, branch: str) -> Schema: ...
+    def _at(self, point: Point) -> At: ...
 
     @abstractmethod
     def _schema_text(self, branch: str) -> str: ...
 
     @abstractmethod
-    def _query(
-        self,
-        point: Point,
-        query: str | PreparedQuery,
-        params: Mapping[str, object] | None,
-        *,
-        name: str | None,
-        limits: QueryLimits,
-    ) -> Result: ...
+    def _query(self, point: Point, asked: Asked) -> Result: ...
 
     @abstractmethod
-    def _stream(
-        self,
-        point: Point,
-        query: str | PreparedQuery,
-        params: Mapping[str, object] | None,
-        *,
-        name: str | None,
-        limits: QueryLimits,
-    ) -> ResultStream: ...
+    def _stream(self, point: Point, asked: Asked) -> ResultStream: ...
 
     @abstractmethod
     def _explain(self, point: Point, query: str | PreparedQuery, *, name: str | None) -> str: ...

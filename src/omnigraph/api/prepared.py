@@ -1,8 +1,10 @@
-"""Queries checked once and run often."""
+"""Queries as they are asked, and those checked once and run often."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.errors import InvalidRequestError
+from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.language.plan.expressions import Parameter
 
 
@@ -21,6 +23,23 @@ class PreparedQuery:
     name: str
     is_mutation: bool
     parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query as it was asked; nothing of it has been looked at.
+
+    Attributes:
+        query: a text, or a prepared one.
+        params: values of its parameters.
+        name: which query of the text.
+        limits: what it may use.
+    """
+
+    query: str | PreparedQuery
+    params: Mapping[str, object] | None
+    name: str | None
+    limits: QueryLimits
 
 
 def as_text(query: str | PreparedQuery, name: str | None) -> tuple[str, str | None]:

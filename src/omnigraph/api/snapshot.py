@@ -1,33 +1,30 @@
 """A graph at one commit: whatever is written later, every read through it shows the same."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
 
+from omnigraph.api.at_commit import AtCommit
 from omnigraph.api.near import Neighbourhood
-from omnigraph.api.neighbourhood import neighbourhood
 from omnigraph.api.params import json_params
-from omnigraph.api.prepared import PreparedQuery, as_text
+from omnigraph.api.prepared import Asked, PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
 from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError
 from omnigraph.execution.engine import QueryEngine
-from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
 from omnigraph.language.query.lifted import compile_lifted
-from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import Record
-from omnigraph.model.schema import EntityType, NodeType, Schema
+from omnigraph.model.schema import NodeType, Schema
 from omnigraph.storage.blob_values import outward
 from omnigraph.storage.tables.lend import LanceDataset, lend
 from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import text
 
 _Batch = TypeVar("_Batch")
 
@@ -41,181 +38,15 @@ class Reading:
     engine: QueryEngine
 
 
-class Snapshot:
+class Snapshot(AtCommit):
     """One commit, pinned for reading. Closing is a courtesy: nothing is held that others would wait for."""
 
     def __init__(self, reading: Reading, entry: Record, *, head_of: str | None) -> None:
+        super().__init__(entry, head_of=head_of)
         self._pinned: pinned.Snapshot = reading.parts.snapshot(entry)
         self._accepted: Accepted = reading.schemas.of(entry.schema)
         self._parts = reading.parts
         self._engine = reading.engine
-        self._head_of = head_of
-        self._closed = False
-
-    @property
-    def commit(self) -> str:
-        """The id of the commit."""
-        return self._pinned.commit
-
-    @property
-    def number(self) -> int:
-        """The place of its entry in the branch's log."""
-        return self._pinned.record.number
-
-    @property
-    def branch(self) -> str:
-        """The branch in whose log the entry is."""
-        return self._pinned.record.branch
-
-    @property
-    def head_of(self) -> str | None:
-        """The branch whose head it was when it was taken; None where a commit was named."""
-        return self._head_of
-
-    @property
-    def record(self) -> Record:
-        """The entry itself: who, when, why, and the version of every table."""
-        return self._pinned.record
-
-    @property
-    def table_versions(self) -> dict[str, int]:
-        """The version of every table, by type key: what a write may expect to find still."""
-        return {key: pin.version for key, pin in self.record.tables.items()}
-
-    @property
-    def schema(self) -> Schema:
-        """The types there are."""
-        return self._accepted.schema
-
-    def query(
-        self,
-        query: str | PreparedQuery,
-        params: Mapping[str, object] | None = None,
-        *,
-        name: str | None = None,
-        limits: QueryLimits = DEFAULT_LIMITS,
-    ) -> Result:
-        """Answer a query.
-
-        Args:
-            query (str | PreparedQuery): a text in the query language, or one prepared with `Graph.prepare`.
-            params (Mapping[str, object] | None): values of its parameters.
-            name (str | None): which query of the text; may be left out where there is only one.
-            limits (QueryLimits): what it may use.
-
-        Returns:
-            Result: the rows.
-
-        Raises:
-            ParseError: the text is wrong.
-            InvalidRequestError: the query writes, a parameter is missing, or a value does not fit.
-            LimitError: it needs more memory than it may use.
-            ReclaimedError: the commit was pruned since, and its data is gone.
-        """
-        at = self._open()
-        compiled, bound = self._bound(query, params, name)
-        try:
-            rows = self._engine.run(at, compiled, bound, schema=self._accepted.schema, limits=limits)
-        except FormatError as fault:
-            raise self._told(fault) from fault
-        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
-
-    def stream(
-        self,
-        query: str | PreparedQuery,
-        params: Mapping[str, object] | None = None,
-        *,
-        name: str | None = None,
-        limits: QueryLimits = DEFAULT_LIMITS,
-    ) -> ResultStream:
-        """Answer a query a batch at a time, so that memory does not follow the size of the result.
-
-        Args:
-            query (str | PreparedQuery): a text in the query language, or one prepared with `Graph.prepare`.
-            params (Mapping[str, object] | None): values of its parameters.
-            name (str | None): which query of the text; may be left out where there is only one.
-            limits (QueryLimits): what it may use; rows that were handed over do not count.
-
-        Returns:
-            ResultStream: the rows, found while they are asked for, all of them at this commit.
-
-        Raises:
-            ParseError: the text is wrong.
-            InvalidRequestError: the query writes, a parameter is missing, or a value does not fit.
-            LimitError: it needs more memory than it may use; also later, when rows are asked for.
-            ReclaimedError: the commit was pruned since, and its data is gone; likewise.
-        """
-        at = self._open()
-        compiled, bound = self._bound(query, params, name)
-        with self._telling():
-            columns, batches = self._engine.stream(at, compiled, bound, schema=self._accepted.schema, limits=limits)
-        return ResultStream(
-            columns, self._watched(batches), query_name=compiled.name, branch=self._head_of, commit=at.commit
-        )
-
-    def explain(self, query: str | PreparedQuery, *, name: str | None = None) -> str:
-        """How a query or mutation would be carried out, as text for people.
-
-        Args:
-            query (str | PreparedQuery): a text in the query language, or a prepared one.
-            name (str | None): which query of the text; may be left out where there is only one.
-
-        Returns:
-            str: the plan, one step per line.
-
-        Raises:
-            ParseError: the text is wrong.
-            InvalidRequestError: there is no such query.
-        """
-        text, chosen = as_text(query, name)
-        compiled = compile(text, self.schema, name=chosen)
-        return "\n".join([explain(compiled), *self._engine.explain(self._open(), compiled, schema=self.schema)])
-
-    def count(self, type_name: str) -> int:
-        """How many nodes or edges of a type there are. Costs no request.
-
-        Args:
-            type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
-
-        Returns:
-            int: the number.
-
-        Raises:
-            NotFoundError: there is no such type.
-        """
-        with self._telling():
-            return self._open().count(self.entity(type_name).type_key)
-
-    def neighbourhood(
-        self,
-        type_name: str,
-        entity_id: str,
-        *,
-        edges: Iterable[str] = (),
-        depth: int = 1,
-        limit: int = NEIGHBOURHOOD_NODES,
-    ) -> Neighbourhood:
-        """What surrounds a node.
-
-        Args:
-            type_name (str): its type.
-            entity_id (str): its id.
-            edges (Iterable[str]): only edges of these types, in either direction; all by default.
-            depth (int): how many steps outwards.
-            limit (int): nodes at most, the one in the middle included.
-
-        Returns:
-            Neighbourhood: nodes with their properties, and the edges between them.
-
-        Raises:
-            NotFoundError: there is no such type or node.
-            InvalidRequestError: it is an edge type, or a bound is out of range.
-        """
-        entity = self.entity(type_name)
-        if not isinstance(entity, NodeType):
-            raise InvalidRequestError(f"'{type_name}' is an edge type: a neighbourhood is that of a node")
-        with self._telling():
-            return neighbourhood(self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit)
 
     def export_arrow(self, type_name: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """All rows of a type, a batch at a time, so that memory does not follow the size of the type.
@@ -272,27 +103,57 @@ class Snapshot:
         """
         return lend(self._table(type_name))
 
-    def close(self) -> None:
-        """Refuse further reads through this object."""
-        self._closed = True
+    # -- how it is answered -------------------------------------------------------------------------------------------
 
-    def __enter__(self) -> "Snapshot":
-        return self
+    def _schema(self) -> Schema:
+        return self._accepted.schema
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _query(self, asked: Asked) -> Result:
+        at = self._open()
+        compiled, bound = self._bound(asked)
+        try:
+            rows = self._engine.run(at, compiled, bound, schema=self._accepted.schema, limits=asked.limits)
+        except FormatError as fault:
+            raise self._told(fault) from fault
+        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
 
-    def __repr__(self) -> str:
-        return f"<Snapshot of {self.branch} at commit {self.commit}>"
+    def _stream(self, asked: Asked) -> ResultStream:
+        at = self._open()
+        compiled, bound = self._bound(asked)
+        with self._telling():
+            columns, batches = self._engine.stream(
+                at, compiled, bound, schema=self._accepted.schema, limits=asked.limits
+            )
+        return ResultStream(
+            columns, self._watched(batches), query_name=compiled.name, branch=self._head_of, commit=at.commit
+        )
 
-    def _bound(
-        self, query: str | PreparedQuery, params: Mapping[str, object] | None, name: str | None
-    ) -> tuple[CompiledQuery, Params]:
+    def _explain(self, query: str | PreparedQuery, name: str | None) -> str:
+        text, chosen = as_text(query, name)
+        compiled = compile(text, self.schema, name=chosen)
+        return "\n".join([explain(compiled), *self._engine.explain(self._open(), compiled, schema=self.schema)])
+
+    def _count(self, type_name: str) -> int:
+        with self._telling():
+            return self._open().count(self.entity(type_name).type_key)
+
+    def _neighbourhood(
+        self, type_name: str, entity_id: str, *, edges: Iterable[str], depth: int, limit: int
+    ) -> Neighbourhood:
+        from omnigraph.api.neighbourhood import neighbourhood  # noqa: PLC0415  (queries do without it: test_startup)
+
+        entity = self.entity(type_name)
+        if not isinstance(entity, NodeType):
+            raise InvalidRequestError(f"'{type_name}' is an edge type: a neighbourhood is that of a node")
+        with self._telling():
+            return neighbourhood(self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit)
+
+    def _bound(self, asked: Asked) -> tuple[CompiledQuery, Params]:
         """A query ready to run, and the values of this run."""
         accepted = self._accepted
-        text, chosen = as_text(query, name)
+        text, chosen = as_text(asked.query, asked.name)
         compiled, lifted = compile_lifted(text, accepted.schema, name=chosen, schema_digest=accepted.digest)
-        bound = bind_params(compiled, json_params(params))
+        bound = bind_params(compiled, json_params(asked.params))
         return compiled, Params({**bound.values, **lifted}) if lifted else bound
 
     def _table(self, type_name: str) -> Table:
@@ -317,25 +178,6 @@ class Snapshot:
         with self._telling():
             yield from batches
 
-    def entity(self, type_name: str) -> EntityType:
-        """A type there is.
-
-        Args:
-            type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
-
-        Returns:
-            EntityType: with its properties.
-
-        Raises:
-            NotFoundError: there is no such type.
-        """
-        schema, name = self.schema, text(type_name, "the name of a type")
-        found = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
-        if found is None:
-            raise NotFoundError(f"there is no type '{type_name}'", code="type_not_found", type=type_name)
-        return found
-
     def _open(self) -> pinned.Snapshot:
-        if self._closed:
-            raise InvalidRequestError("the snapshot was closed", code="closed")
+        self._refuse_closed()
         return self._pinned
