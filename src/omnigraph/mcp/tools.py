@@ -9,7 +9,13 @@ from omnigraph import limits
 from omnigraph.api.documents import type_document
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
-from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, PermissionDeniedError
+from omnigraph.errors import (
+    AlreadyExistsError,
+    GraphError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.mcp.answers import asked_for, fitted
 from omnigraph.mcp.searching import searched
@@ -195,11 +201,13 @@ class Tools:
     @contextmanager
     def _made_for_this(self, branch: str) -> Iterator[bool]:
         """A branch, made where it is not there; taken back if what it was made for fails and nobody else used it."""
-        if branch in self._graph.branches:
+        actor, made_at = self._permissions.actor, None
+        if branch not in self._graph.branches:
+            with suppress(AlreadyExistsError):  # somebody else has made it this moment
+                made_at = self._graph.branches.create(branch, source=MAIN_BRANCH, actor=actor)
+        if made_at is None:
             yield False
             return
-        actor = self._permissions.actor
-        made_at = self._graph.branches.create(branch, source=MAIN_BRANCH, actor=actor)
         try:
             yield True
         except BaseException:
