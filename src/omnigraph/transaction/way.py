@@ -79,7 +79,7 @@ class Overtaken:
             asks_s=seconds,
         )
         self._noted = self._asked.enter_context(self._parts.intents.noted(intent))
-        reached(Failpoint.WRITE_WAY_ASKED)
+        reached(Failpoint.WAY_ASKED)
 
     def _take_back(self) -> None:
         with suppress(StoreError):  # the next write finds it, and that nobody is behind it any more
