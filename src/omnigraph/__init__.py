@@ -32,7 +32,7 @@ _WHERE = {
     "Mode": "omnigraph.transaction.mode",
     "MutationResult": "omnigraph.api.receipts",
     "Neighbourhood": "omnigraph.api.near",
-    "Blob": "omnigraph.api.blobs",
+    "Blob": "omnigraph.api.blob",
     "AllowedBase": "omnigraph.storage.external_blobs",
     "BlobScope": "omnigraph.storage.external_blobs",
     "ExternalBlobPolicy": "omnigraph.storage.external_blobs",

@@ -1,4 +1,4 @@
-from omnigraph.api.blobs import Blob as Blob
+from omnigraph.api.blob import Blob as Blob
 from omnigraph.api.branches import Branches as Branches
 from omnigraph.api.commit import Commit as Commit
 from omnigraph.api.graph import Graph as Graph

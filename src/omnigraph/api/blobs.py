@@ -1,122 +1,46 @@
-"""Blobs: large values that are read apart from the rows they belong to, as much of them as is wanted."""
+"""Blobs of an open graph: as much of one as is wanted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from omnigraph import limits
+from omnigraph.api.blob import Blob, BlobName, Pieces
 from omnigraph.api.pruning import as_reclaimed
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
 from omnigraph.model.schema import EntityType
-from omnigraph.storage.blob_sources import BlobSource, source_at
+from omnigraph.storage.blob_sources import source_at
 from omnigraph.storage.blob_values import HEAD_BYTES, cell_head
 from omnigraph.storage.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.tables.tables import StoredBlob
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import text, whole_number, whole_number_or_nothing
 
 _ENTITIES = ("node", "edge")
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
-    """A blob of one entity at one commit. Its bytes never change and are read when they are asked for.
+class BlobInStorage(Blob):
+    """A blob of an open graph: in the graph's storage, or at a place that the graph may read."""
 
-    Attributes:
-        entity: `node` or `edge`.
-        type_name: of which type the entity is.
-        id: of the entity.
-        property: which of its properties.
-        kind: `managed`, or `external` for one that lies elsewhere.
-        commit: the commit it is read at.
-        branch: the branch whose head that was when it was looked up; None where a commit was named.
-        size: how many bytes it has; None for one that lies elsewhere.
-        etag: in quotes; the same tag means the same bytes. None for one that lies elsewhere: nobody here knows whether
-            what lies there is still the same.
-        uri: where it lies, if that is elsewhere; None for a managed one.
-    """
-
-    entity: str
-    type_name: str
-    id: str
-    property: str
-    kind: str
-    commit: str
-    branch: str | None
-    size: int | None
-    etag: str | None
-    uri: str | None
     _stored: StoredBlob = field(repr=False, compare=False)
     _skipped: int = field(repr=False, compare=False)
     _policy: ExternalBlobPolicy = field(repr=False, compare=False)
 
-    def read(self, offset: int = 0, length: int | None = None) -> bytes:
-        """Some of its bytes; no others are read.
+    def _bytes(self) -> tuple[int, Pieces]:
+        if self.uri is None:
+            return self._stored.size - self._skipped, self._pieces
+        if not self._policy.lets_read(self.uri):
+            raise self._lies_elsewhere()
+        elsewhere = source_at(self.uri)
+        return elsewhere.size, elsewhere.pieces
 
-        Args:
-            offset (int): where to begin.
-            length (int | None): how many at most; all that follow by default.
-
-        Returns:
-            bytes: fewer than `length` only at the end.
-
-        Raises:
-            InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere, at a place
-                that the graph was not opened for (`external_blob`).
-            BlobSourceError: it lies elsewhere and cannot be read there.
-        """
-        return b"".join(self.stream(offset, length))
-
-    def stream(self, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
-        """The same bytes, some at a time, so that memory does not follow the size of the blob.
-
-        Args:
-            offset (int): where to begin.
-            length (int | None): how many at most; all that follow by default.
-
-        Returns:
-            Iterator[bytes]: pieces, each read when it is asked for.
-
-        Raises:
-            InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere, at a place
-                that the graph was not opened for (`external_blob`).
-            BlobSourceError: it lies elsewhere and cannot be read there.
-        """
-        whole_number(offset, "offset")
-        whole_number_or_nothing(length, "length")
-        elsewhere = None if self.uri is None else self._elsewhere(self.uri)
-        size = self.size if elsewhere is None else elsewhere.size
-        assert size is not None
-        wanted = size - offset if length is None else length
-        if offset < 0 or wanted < 0 or offset > size:
-            raise InvalidRequestError(
-                f"the blob has {size} bytes: no range of it begins at {offset} and has {wanted}",
-                code="blob_range",
-                start=offset,
-                end=offset + wanted,
-                length=size,
-            )
-        if elsewhere is not None:
-            return elsewhere.pieces(offset, min(wanted, size - offset))
-        return self._stored.chunks(self._skipped + offset, wanted)
-
-    def _elsewhere(self, uri: str) -> BlobSource:
-        if not self._policy.lets_read(uri):
-            raise InvalidRequestError(f"the blob lies elsewhere, at {uri}", code="external_blob", uri=uri)
-        return source_at(uri)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a JSON document; what there is not is left out."""
-        selector = {"entity": self.entity, "type": self.type_name, "id": self.id, "property": self.property}
-        facts = {"size": self.size, "etag": self.etag, "uri": self.uri}
-        return {"selector": selector, "kind": self.kind, **{k: v for k, v in facts.items() if v is not None}}
+    def _pieces(self, offset: int, length: int) -> Iterator[bytes]:
+        return self._stored.chunks(self._skipped + offset, length)
 
 
-def blob_of(parts: Parts, snapshot: Snapshot, *, entity: str, type_name: str, id: str, property: str) -> Blob:
+def blob_of(parts: Parts, snapshot: Snapshot, name: BlobName) -> Blob:
     """Look a blob up; see `Graph.blob`."""
-    for what, given in {"entity": entity, "type_name": type_name, "id": id, "property": property}.items():
-        text(given, what)
+    entity, type_name, property = name.entity, name.type_name, name.property
     of = _type_of(snapshot, entity, type_name)
     found = of.property_named(property)
     if found is None:
@@ -124,17 +48,17 @@ def blob_of(parts: Parts, snapshot: Snapshot, *, entity: str, type_name: str, id
     if not found.type.is_blob:
         raise InvalidRequestError(f"property '{type_name}.{property}' is not a Blob", code="no_blob_property")
     try:
-        stored = snapshot.stored_blob(of.type_key, id, property)
+        stored = snapshot.stored_blob(of.type_key, name.id, property)
         if stored is None:
-            raise NotFoundError(f"{entity} '{id}' of type '{type_name}' has no '{property}'", code="blob_is_null")
+            raise NotFoundError(f"{entity} '{name.id}' of type '{type_name}' has no '{property}'", code="blob_is_null")
         head = cell_head(stored.read(0, HEAD_BYTES))
         uri = stored.read(head.skipped, limits.BLOB_URI_BYTES_MAX).decode() if head.is_reference else None
     except FormatError as fault:
         raise as_reclaimed(parts, snapshot.record, fault) from fault
-    return Blob(
+    return BlobInStorage(
         entity=entity,
         type_name=type_name,
-        id=id,
+        id=name.id,
         property=property,
         kind="managed" if uri is None else "external",
         commit=snapshot.commit,

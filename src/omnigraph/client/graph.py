@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.api.blob import BlobName
 from omnigraph.api.choosing import Resolutions, choices_of
+from omnigraph.api.fetching import Fetching
 from omnigraph.api.near import Neighbourhood
 from omnigraph.api.receipts import MergeResult, RevertResult
 from omnigraph.branch.arguments import checked, first_and_last
-from omnigraph.branch.point import Instant, Point
+from omnigraph.branch.point import Point
 from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.client import values
 from omnigraph.client.base import refuse_actor
@@ -23,12 +25,11 @@ from omnigraph.client.diff import RemoteDiff, diff_of
 from omnigraph.client.history import RemoteChangeFeed, RemoteCommits
 from omnigraph.client.names import RemoteBranches, RemoteTags
 from omnigraph.client.queries import RemoteQueries
-from omnigraph.client.snapshot import RemoteSnapshot
+from omnigraph.client.snapshot import RemoteSnapshot, neighbourhood
 from omnigraph.client.stored import RemoteStoredQueries
 from omnigraph.client.wire import NDJSON, Ask, present
 from omnigraph.client.writes import RemoteWrites
 from omnigraph.errors import InvalidRequestError
-from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import MAIN as MAIN_BRANCH
 from omnigraph.pipeline.export.destination import file_or_stream
 from omnigraph.pipeline.export.formats import Destination, Exported, ExportFormat, as_format, chosen_entities
@@ -37,7 +38,7 @@ from omnigraph.transaction.said import text
 RemoteState = str | Point | RemoteSnapshot
 
 
-class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
+class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites, Fetching):
     """A graph on a server. Safe to share between threads; made by `omnigraph.connect`.
 
     Every read sees one commit. Every write becomes visible whole, as one commit, or leaves no trace; when an answer is
@@ -64,156 +65,37 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites):
         """Its tags."""
         return RemoteTags(self._open())
 
-    @checked
-    def neighbourhood(
-        self,
-        type_name: str,
-        entity_id: str,
-        *,
-        edges: Iterable[str] = (),
-        depth: int = 1,
-        limit: int = NEIGHBOURHOOD_NODES,
-        branch: str | None = None,
-        commit: str | None = None,
-        number: int | None = None,
-        tag: str | None = None,
-        at: Instant | None = None,
+    # -- what can be fetched ------------------------------------------------------------------------------------------
+
+    def _neighbourhood(
+        self, point: Point, type_name: str, entity_id: str, *, edges: Iterable[str], depth: int, limit: int
     ) -> Neighbourhood:
-        """What surrounds a node; see `omnigraph.Graph.neighbourhood`.
+        return neighbourhood(self._open(), point, type_name, entity_id, edges=edges, depth=depth, limit=limit)
 
-        Args:
-            type_name (str): its type.
-            entity_id (str): its id.
-            edges (Iterable[str]): only edges of these types, in either direction; all by default.
-            depth (int): how many steps outwards.
-            limit (int): nodes at most, the one in the middle included.
-            branch (str | None): at whose head; `main` by default.
-            commit (str | None): at this commit instead.
-            number (int | None): the branch as its commit of this number left it.
-            tag (str | None): at the commit of this tag instead.
-            at (datetime | str | None): the branch as it was at this time.
+    def _blob(self, point: Point, name: BlobName) -> RemoteBlob:
+        if point.number is not None or point.tag is not None or point.at is not None:
+            point = Point(commit=self._at(point).commit)
+        return blob_of(self._open(), name, branch=point.branch, commit=point.commit)
 
-        Returns:
-            Neighbourhood: nodes with their properties, and the edges between them.
-        """
-        return values.neighbourhood(
-            self._open().get(
-                "neighbourhood",
-                type=type_name,
-                id=entity_id,
-                edge=tuple(edges),
-                depth=depth,
-                limit=limit,
-                **values.state(Point(branch=branch, commit=commit, number=number, tag=tag, at=at)),
-            )
-        )
-
-    def blob(
-        self,
-        entity: str,
-        type_name: str,
-        id: str,
-        property: str,
-        *,
-        branch: str | None = None,
-        commit: str | None = None,
-        number: int | None = None,
-        tag: str | None = None,
-        at: Instant | None = None,
-    ) -> RemoteBlob:
-        """A blob of one entity; see `omnigraph.Graph.blob`.
-
-        Args:
-            entity (str): `node` or `edge`.
-            type_name (str): of which type.
-            id (str): which entity.
-            property (str): which of its properties.
-            branch (str | None): at whose head; `main` by default.
-            commit (str | None): at this commit instead.
-            number (int | None): the branch as its commit of this number left it.
-            tag (str | None): at the commit of this tag instead.
-            at (datetime | str | None): the branch as it was at this time.
-
-        Returns:
-            RemoteBlob: its size and tag, and what reads it.
-        """
-        if number is not None or tag is not None or at is not None:
-            branch, commit = None, self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at).commit
-        return blob_of(
-            self._open(), entity=entity, type_name=type_name, id=id, property=property, branch=branch, commit=commit
-        )
-
-    # -- export -------------------------------------------------------------------------------------------------------
-
-    @checked
-    def export(
-        self,
-        to: Destination,
-        *,
-        format: str = "jsonl",
-        types: Iterable[str] | None = None,
-        files: int | None = None,
-        branch: str | None = None,
-        commit: str | None = None,
-        number: int | None = None,
-        tag: str | None = None,
-        at: Instant | None = None,
+    def _export(
+        self, point: Point, to: Destination, *, format: str, types: Iterable[str] | None, files: int | None
     ) -> Exported:
-        """Write entities of one commit to a file or a stream, as JSON lines; see `omnigraph.Graph.export`.
-
-        Args:
-            to (str | Path | IO[bytes]): a path, where the file appears when it is whole, or a stream of bytes.
-            format (str): `jsonl`; the others are made at the graph's storage.
-            types (Iterable[str] | None): names of types; all by default.
-            files (int | None): not for a served graph.
-            branch (str | None): at whose head; `main` by default.
-            commit (str | None): at this commit instead.
-            number (int | None): the branch as its commit of this number left it.
-            tag (str | None): at the commit of this tag instead.
-            at (datetime | str | None): the branch as it was at this time.
-
-        Returns:
-            Exported: how many entities of which types, in which file, at which commit.
-        """
         if as_format(format) is not ExportFormat.JSONL or files is not None:
             raise InvalidRequestError(
                 "a server exports JSON lines, as one file; other formats are made at the graph's storage",
                 code="json_lines_only",
             )
-        snapshot = self.snapshot(branch=branch, commit=commit, number=number, tag=tag, at=at)
+        snapshot = self._at(point)
         entities = chosen_entities(snapshot.schema, types)
         with file_or_stream(to) as stream:
-            for piece in self.export_lines(types=types, commit=snapshot.commit):
+            for piece in self._export_lines(Point(commit=snapshot.commit), types):
                 stream.write(piece)
         rows = {entity.type_key: snapshot.count(entity.type_key) for entity in entities}
         return Exported(snapshot.commit, format, rows, (str(to),) if isinstance(to, str | Path) else ())
 
-    @checked
-    def export_lines(
-        self,
-        *,
-        types: Iterable[str] | None = None,
-        branch: str | None = None,
-        commit: str | None = None,
-        number: int | None = None,
-        tag: str | None = None,
-        at: Instant | None = None,
-    ) -> Iterator[pa.Buffer]:
-        """Entities of one commit as JSON lines, as they come; see `omnigraph.Graph.export_lines`.
-
-        Args:
-            types (Iterable[str] | None): names of types; all by default.
-            branch (str | None): at whose head; `main` by default.
-            commit (str | None): at this commit instead.
-            number (int | None): the branch as its commit of this number left it.
-            tag (str | None): at the commit of this tag instead.
-            at (datetime | str | None): the branch as it was at this time.
-
-        Returns:
-            Iterator[pa.Buffer]: bytes; all of them, or an error at the end.
-        """
-        where = values.state(Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
-        return self._exported(Ask("POST", "export", json=present({"type_names": types, **where}), media=NDJSON))
+    def _export_lines(self, point: Point, types: Iterable[str] | None) -> Iterator[pa.Buffer]:
+        wanted = present({"type_names": types, **values.state(point)})
+        return self._exported(Ask("POST", "export", json=wanted, media=NDJSON))
 
     def _exported(self, ask: Ask) -> Iterator[pa.Buffer]:
         with self._open().streamed(ask) as answer:

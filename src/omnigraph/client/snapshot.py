@@ -8,6 +8,7 @@ from omnigraph.api.near import Neighbourhood
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import Asked, PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
+from omnigraph.branch.point import Point
 from omnigraph.client import values
 from omnigraph.client.rows import row_stream, rows
 from omnigraph.client.wire import Wire, present
@@ -60,17 +61,8 @@ class RemoteSnapshot(AtCommit):
     def _neighbourhood(
         self, type_name: str, entity_id: str, *, edges: Iterable[str], depth: int, limit: int
     ) -> Neighbourhood:
-        return values.neighbourhood(
-            self._open().get(
-                "neighbourhood",
-                type=type_name,
-                id=entity_id,
-                edge=tuple(edges),
-                depth=depth,
-                limit=limit,
-                snapshot=self.commit,
-            )
-        )
+        at = Point(commit=self.commit)
+        return neighbourhood(self._open(), at, type_name, entity_id, edges=edges, depth=depth, limit=limit)
 
     def _open(self) -> Wire:
         self._refuse_closed()
@@ -87,3 +79,13 @@ def query_body(asked: Asked, **where: str | int | None) -> dict[str, object]:
         raise InvalidRequestError("a server has its own limits: a query to it cannot name others", code="own_limits")
     text, chosen = as_text(asked.query, asked.name)
     return present({"query": text, "name": chosen, "params": json_params(asked.params), **where})
+
+
+def neighbourhood(
+    wire: Wire, point: Point, type_name: str, entity_id: str, *, edges: Iterable[str], depth: int, limit: int
+) -> Neighbourhood:
+    """What surrounds a node; see `omnigraph.Graph.neighbourhood`."""
+    where = values.state(point)
+    return values.neighbourhood(
+        wire.get("neighbourhood", type=type_name, id=entity_id, edge=tuple(edges), depth=depth, limit=limit, **where)
+    )

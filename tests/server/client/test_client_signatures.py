@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from omnigraph.api.blobs import Blob
+from omnigraph.api.blob import Blob
 from omnigraph.api.branches import Branches
 from omnigraph.api.changes import Baseline, ChangeFeed
 from omnigraph.api.commits import Commits

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
 
-from omnigraph.api.blobs import Blob
+from omnigraph.api.blob import Blob
 from omnigraph.server.call import Call, Served
 from omnigraph.server.conditions import Range, range_of, refuse_mismatch
 from omnigraph.server.routing import READING, failing, graph_router
