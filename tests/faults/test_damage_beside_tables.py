@@ -1,6 +1,7 @@
 """Damage to what lies beside the tables: no answer is wrong, a verification names it, and it can be put aside."""
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -250,3 +251,13 @@ def test_checksums_that_cannot_be_read_are_named_and_noted_again(damage: Callabl
         graph.write({"Doc": [{"slug": f"n{each}"} for each in range(3)]})
         graph.optimize()
     assert omnigraph.verify(root, deep=True).found.digests > 0
+
+
+def test_a_checksum_that_was_changed_is_not_taken_for_a_changed_file(root: Path) -> None:
+    for path in (root / "__manifest/digests").glob("*.json"):
+        document = json.loads(path.read_text())
+        first = min(document["files"])
+        document["files"][first] = document["files"][first][::-1]
+        path.write_text(json.dumps(document))
+    report = omnigraph.verify(root, deep=True)
+    assert {(each.kind, each.loss) for each in report.findings} == {(FindingKind.CHECKSUMS, Loss.NOTHING)}

@@ -90,6 +90,10 @@ def flip(path: Path, *, at: int = 8) -> None:
     path.write_bytes(bytes(body))
 
 
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
 def ages(graph: Graph, **where: Unpack[Where]) -> dict[str, int]:
     return {row["name"]: row["age"] for row in graph.query(AGES, **where)}
 
@@ -195,12 +199,18 @@ def test_quarantine_of_a_data_file_keeps_every_other_row_on_every_branch(root: P
         assert ages(mended) == EVERYONE
 
 
-def test_a_deletion_vector_is_found_missing(root: Path, graph: Graph) -> None:
+@pytest.mark.parametrize("spoil", [Path.unlink, cut, empty, flip], ids=["removed", "truncated", "emptied", "flipped"])
+@pytest.mark.parametrize("deep", [False, True], ids=["sizes", "deep"])
+def test_a_deletion_vector_that_is_not_what_was_written_is_named(
+    root: Path, graph: Graph, spoil: Callable[[Path], None], deep: bool
+) -> None:
     graph.write({"Person": [{"name": "eve", "age": 5}, {"name": "fay", "age": 6}]})
     graph.mutate("query gone() { delete Person where name = 'eve' }".replace("'", '"'))
     (path,) = (root / graph.snapshot().record.tables["node:Person"].table / "_deletions").glob("*")
-    path.unlink()
-    (finding,) = graph.verify().findings
+    spoil(path)
+    with reopened(root) as fresh, pytest.raises(GraphError):
+        fresh.snapshot()._pinned.table("node:Person").scan()
+    (finding,) = graph.verify(deep=deep).findings
     assert (finding.kind, finding.path) == (FindingKind.DELETIONS, path.relative_to(root).as_posix())
     assert [(each.branch, each.number) for each in finding.affected] == [("main", 7)]
 
@@ -233,6 +243,35 @@ def test_a_flipped_bit_is_found_by_its_checksum(root: Path, graph: Graph) -> Non
         "its content is not what was written: the checksum differs",
     )
     assert finding.rows == 3
+
+
+def test_a_flipped_bit_in_a_version_is_not_blamed_on_the_files_it_names(root: Path, graph: Graph) -> None:
+    graph.optimize()
+    path = root / manifest(graph, 6)
+    body = path.read_bytes()
+    for at in range(len(body) // 10, len(body), len(body) // 10):
+        flip(path, at=at)
+        report = graph.verify(deep=True)
+        assert [(each.kind, each.path) for each in report.findings] == [
+            (FindingKind.VERSION, path.relative_to(root).as_posix())
+        ], at
+        assert report.lost == {("main", 6): frozenset({"node:Person"})}
+        path.write_bytes(body)
+    assert graph.verify(deep=True).is_whole
+
+
+def test_a_file_that_only_a_damaged_version_cannot_read_is_lost_on_no_other_commit(root: Path, graph: Graph) -> None:
+    path = root / manifest(graph, 2)
+    size = (root / data_file(graph, 2)).stat().st_size
+    body = path.read_bytes()
+    said, wrong = (b"\x30" + bytes([each % 128 | 128, each // 128]) for each in (size, size + 1))
+    assert said in body  # nobody has noted a checksum yet
+    path.write_bytes(body.replace(said, wrong))
+    report = graph.verify()
+    assert [(each.kind, each.path) for each in report.findings] == [
+        (FindingKind.VERSION, path.relative_to(root).as_posix())
+    ]
+    assert report.lost == {("main", 2): frozenset({"node:Person"})}
 
 
 def test_an_index_of_which_one_file_is_gone_is_missed_without_reading_any(root: Path, graph: Graph) -> None:
@@ -441,3 +480,16 @@ def test_a_tag_whose_commit_is_gone_is_named(root: Path, graph: Graph) -> None:
 
     assert (of_the_log.kind, finding.kind, finding.loss) == (FindingKind.ENTRY, FindingKind.TAG, Loss.CONTENT)
     assert [(each.branch, each.number, each.commit) for each in finding.affected] == [("main", 2, tagged.commit)]
+
+
+def test_a_tag_that_names_another_commit_than_is_there_loses_no_commit(root: Path, graph: Graph) -> None:
+    tagged = graph.tags.create("release", number=2)
+    (path,) = (root / paths.TAGS).rglob("*.json")
+    path.write_text(path.read_text().replace(tagged.commit, tagged.commit[:-1] + "!"))
+
+    report = graph.verify()
+
+    (finding,) = report.findings
+    assert (finding.kind, finding.loss) == (FindingKind.TAG, Loss.HISTORY)
+    assert report.lost == {}
+    assert ages(graph, commit=graph.snapshot(number=2).commit) == {"ada": 1}

@@ -95,7 +95,8 @@ def _missing(parts: Parts, tag: Tag) -> Iterator[Finding]:
             FindingKind.TAG,
             _path(parts, tag.name),
             f"tag '{tag.name}' names commit {tag.commit}: entry {tag.number} of branch '{tag.branch}' {what}",
-            Loss.CONTENT,
+            # The entry that is there can be read like any other; what is lost is what the tag meant.
+            Loss.CONTENT if entry is None else Loss.HISTORY,
             (Affected(tag.branch, tag.number, tag.commit),),
         )
 

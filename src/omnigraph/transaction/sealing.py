@@ -7,6 +7,7 @@ table. Nobody needs them to read or write; without them a verification has less 
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from typing import Any
 
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError
@@ -27,7 +28,7 @@ def read_digests(parts: Parts, table: str) -> dict[str, str]:
     except (StoreError, ValueError):
         return {}
     files = found.get("files") if isinstance(found, dict) else None
-    if not isinstance(files, dict):
+    if not isinstance(files, dict) or found.get("sum", _sum(files)) != _sum(files):
         return {}
     return {path: digest for path, digest in files.items() if isinstance(digest, str)}
 
@@ -63,9 +64,14 @@ def seal(parts: Parts, table: str, files: Iterable[str]) -> int:
             continue  # a sweep was faster
     if fresh:
         kept = {path: digest for path, digest in known.items() if path in there} | fresh
-        body = json.dumps({"format": 1, "files": kept}, separators=(",", ":")).encode()
+        body = json.dumps({"format": 1, "files": kept, "sum": _sum(kept)}, separators=(",", ":")).encode()
         parts.store.put(paths.digests(table), body)
     return len(fresh)
+
+
+def _sum(files: Mapping[str, Any]) -> str:
+    """The checksum of checksums: one that was changed must not tell that a file was."""
+    return digest_of(json.dumps(files, sort_keys=True).encode())
 
 
 def expanded(files: Iterable[str], there: Mapping[str, Listed]) -> set[str]:

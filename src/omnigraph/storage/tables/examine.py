@@ -11,7 +11,9 @@ import lance
 from lance import LanceOperation, Session  # type: ignore[attr-defined]  # public, missing from its __all__
 from lance.fragment import FragmentMetadata
 
+from omnigraph.errors import FormatError
 from omnigraph.model.commit import Pin
+from omnigraph.storage.tables.addresses import live_offsets
 from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.effect import key_of
 from omnigraph.storage.tables.errors import mapped
@@ -96,6 +98,21 @@ class Examined:
                 if any(path.endswith(f"/data/{file.path}") for file in fragment.metadata.files):
                     for _ in fragment.to_batches(blob_handling="all_binary"):
                         pass
+
+    def read_deletions(self, path: str) -> None:
+        """Read a deletion vector, and nothing else.
+
+        Raises:
+            FormatError: it cannot be read, or is not the one the version means.
+        """
+        with mapped(self._handle.table, self.pin.version):
+            for fragment in self._handle.fragments():
+                file = fragment.deletion_file
+                if file is None or f"{self._handle.table}/{file.path(fragment.id)}" != path:
+                    continue
+                left = len(live_offsets(self._handle.dataset, fragment))
+                if left != fragment.num_rows:
+                    raise FormatError(f"it leaves {left} rows of its fragment, the version says {fragment.num_rows}")
 
     def read_index(self, name: str) -> None:
         """Read an index whole.

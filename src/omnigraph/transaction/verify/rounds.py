@@ -119,7 +119,7 @@ class _Looking:
 
     @property
     def _reads(self) -> int:
-        tables = sum(check.versions + check.listings for check in self.checks.values())
+        tables = sum(check.versions + check.listings + check.vectors for check in self.checks.values())
         return tables + sum(len(log.entries) + len(log.unreadable) for log in self.logs)
 
     def everything_from(self, begin: Place | None) -> Place | None:

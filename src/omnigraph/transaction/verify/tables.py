@@ -29,6 +29,7 @@ class TableCheck:
         files: the files looked at, with their sizes.
         compared: how many files were compared with a checksum.
         listings: how many pages of listings that took.
+        vectors: how many deletion vectors were read: nothing else tells whether one is whole.
     """
 
     parts: Parts
@@ -39,10 +40,13 @@ class TableCheck:
     compared: int = 0
     files: dict[str, int] = field(default_factory=dict)
     listings: int = 0
+    vectors: int = 0
     _is_fresh: bool = False
     _there: dict[str, Listed] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
-    _problems: dict[str, tuple[str, bool] | None] = field(default_factory=dict)
+    _pins: Mapping[Pin, Sequence[Affected]] = field(default_factory=dict)
+    # By path and by what a version says of its size: a damaged version may say anything.
+    _problems: dict[tuple[str, int], tuple[str, bool] | None] = field(default_factory=dict)
     _findings: dict[str, Finding] = field(default_factory=dict)
 
     @property
@@ -57,6 +61,7 @@ class TableCheck:
             pins (Mapping[Pin, Sequence[Affected]]): the versions, with the commits that name them.
         """
         self._is_fresh = False
+        self._pins = pins
         if not self.listings:
             self._list()
             self._digests = read_digests(self.parts, self.table)
@@ -107,19 +112,37 @@ class TableCheck:
                 True,
             )
         if problem is not None:
-            self._note(FindingKind.VERSION, manifest, problem[0], affected, rows=pin.rows)
+            # What it says of files may be as wrong; versions that are whole tell of those.
+            self._note(FindingKind.VERSION, manifest, problem[0], affected, rows=pin.rows, certain=problem[1])
+            return
         for file in expected:
-            wrong = self._file(version, file)
+            known = (file.path, file.bytes)
+            if known not in self._problems:
+                wrong = self._examined(file) or self._read(version, file)
+                if wrong is not None and wrong[1] and self._is_read_elsewhere(pin, file):
+                    self._note(FindingKind.VERSION, manifest, wrong[0], affected, rows=pin.rows)
+                    continue
+                self._problems[known] = wrong
+            wrong = self._problems[known]
             if wrong is not None:
                 self._note(_KINDS[file.part], file.path, wrong[0], affected, rows=file.rows, certain=wrong[1])
 
-    def _file(self, version: Examined, file: ExpectedFile) -> tuple[str, bool] | None:
-        if file.path not in self._problems:
-            self._problems[file.path] = self._examined(version, file)
-        return self._problems[file.path]
+    def _is_read_elsewhere(self, pin: Pin, file: ExpectedFile) -> bool:
+        """Whether another version finds nothing wrong with a file; then it is not the file that is damaged."""
+        for other in self._pins:
+            if other == pin:
+                continue
+            try:
+                version = self.examiner.open(other)
+                same = [each for each in version.expected() if each.path == file.path]
+            except (FormatError, UnavailableError):
+                continue
+            if same:
+                return (self._examined(same[0]) or self._read(version, same[0])) is None
+        return False
 
-    def _examined(self, version: Examined, file: ExpectedFile) -> tuple[str, bool] | None:
-        """What is wrong with a file, and whether that is certain."""
+    def _examined(self, file: ExpectedFile) -> tuple[str, bool] | None:
+        """What is wrong with a file from outside, and whether that is certain."""
         if file.part is Part.INDEX:
             inside = self._inside(file.path)
             if not inside and not self._is_fresh:
@@ -142,16 +165,22 @@ class TableCheck:
             self.files[file.path] = there.size
             if file.bytes not in (-1, there.size):
                 return f"it has {there.size} bytes, and had {file.bytes} when it was written", True
-            wrong = self._compared(file.path)
-            if wrong is not None:
-                return wrong
-        if not self.deep:
-            return None
+            return self._compared(file.path)
+        return None
+
+    def _read(self, version: Examined, file: ExpectedFile) -> tuple[str, bool] | None:
+        """What is wrong with what is in a file, and whether that is certain."""
         try:
-            if file.part is Part.INDEX:
-                version.read_index(file.name)
-            else:
-                version.read_rows(file.path)
+            match file.part:
+                case Part.DELETIONS:
+                    self.vectors += 1
+                    version.read_deletions(file.path)
+                case Part.DATA if self.deep:
+                    version.read_rows(file.path)
+                case Part.INDEX if self.deep:
+                    version.read_index(file.name)
+                case _:
+                    pass
         except GraphError as fault:
             return _told(fault), not isinstance(fault, UnavailableError)
         return None
