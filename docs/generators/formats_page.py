@@ -73,7 +73,8 @@ def page() -> str:
         f"## A log entry: `{paths.LOGS}{{branch}}/{{entry}}.json`",
         "Put once, only if absent. `{entry}` counts down from the largest number, so that a listing gives the newest "
         "first. Where a graph has many types, most entries hold `tables_since` instead of `tables`: what changed since "
-        "an earlier entry's whole map.",
+        "an earlier entry's whole map. `sum` is a checksum (BLAKE2b, 8 bytes) of everything before it; entries without "
+        "one are read as they are.",
         _document(read.record_bytes(_RECORD)),
         _fields(Record, created_at_us="created_at"),
         "A table version:",

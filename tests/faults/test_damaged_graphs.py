@@ -303,7 +303,13 @@ def test_a_cut_index_loses_nothing_and_is_left_out_by_quarantine(root: Path, gra
         assert mended.verify(deep=True, branch="main").lost == {}
 
 
-@pytest.mark.parametrize("spoil", [Path.unlink, cut], ids=["removed", "truncated"])
+def change_a_letter(path: Path) -> None:
+    """One bit, in the name of a type: what is left can be read as well as before."""
+    path.write_bytes(path.read_bytes().replace(b'"node:Person":{"table', b'"node:Qerson":{"table'))
+    json.loads(path.read_bytes())
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, cut, change_a_letter], ids=["removed", "truncated", "flipped"])
 def test_a_log_entry_between_others_is_lost_alone(root: Path, graph: Graph, spoil: Callable[[Path], None]) -> None:
     commits = [graph.snapshot(number=number).commit for number in range(1, 6)]
     spoil(log_entry(root, 4))

@@ -4,9 +4,11 @@ Nobody above this file knows that versions exist. What cannot be read is a `Form
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from omnigraph import limits
@@ -48,9 +50,30 @@ class Stamp:
 def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
     """A log entry as it is put; with `since`, its table map counts from that entry's map."""
     if since is not None or len(record.tables) <= limits.MAPS_SPELLED_OUT_TYPES_MAX:
-        return _dumped(commit_v1.document(record, since=since))
+        return _summed(_dumped(commit_v1.document(record, since=since)))
     rest = _dumped(commit_v1.document(replace(record, tables={})))
-    return b'%s,"tables":%s}' % (rest[:-1], _map_bytes(record.tables))
+    return _summed(b'%s,"tables":%s}' % (rest[:-1], _map_bytes(record.tables)))
+
+
+# A flipped bit would turn the name of a type, a version or a number into another that can be read as well. So an entry
+# ends with a checksum of all that comes before it, in a member that releases which know nothing of it pass over.
+_SUM = re.compile(rb',"sum":"([0-9a-f]{16})"\}\Z')
+_SUM_BYTES = 8
+_SUMMED_SINCE = len(b',"sum":""}') + 2 * _SUM_BYTES
+
+
+def _summed(body: bytes) -> bytes:
+    return b'%s,"sum":"%s"}' % (body[:-1], _sum(body[:-1]))
+
+
+def _sum(content: bytes) -> bytes:
+    return blake2b(content, digest_size=_SUM_BYTES).hexdigest().encode()
+
+
+def _check_sum(body: bytes, *, path: str) -> None:
+    found = _SUM.match(body, max(len(body) - _SUMMED_SINCE, 0))
+    if found is not None and found[1] != _sum(body[: found.start()]):
+        raise FormatError(f"the log entry {path} is not what was written: its checksum differs", path=path)
 
 
 # The maps written last, and their bytes: a branch begins with the map of the entry it starts from, so that making many
@@ -74,6 +97,7 @@ def _no_whole_map(number: int) -> dict[str, Pin]:
 
 def read_record(body: bytes, *, path: str, whole_map: commit_v1.WholeMap = _no_whole_map) -> Record:
     """The log entry in `body`; `path` is for messages, `whole_map` finds the map of an earlier entry."""
+    _check_sum(body, path=path)
     readers = {version: partial(_with_map, reader, whole_map) for version, reader in _RECORD_READERS.items()}
     return _read(body, readers, member="format", what="log entry", path=path)
 

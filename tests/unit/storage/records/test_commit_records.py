@@ -124,7 +124,7 @@ def test_table_versions_are_texts_on_disk_because_they_exceed_what_readers_of_js
 
 def test_members_that_say_nothing_are_left_out() -> None:
     assert json.loads(record_bytes(PLAIN)).keys() == {
-        "format", "commit", "branch", "number", "kind", "parent", "created_at", "schema", "tables"
+        "format", "commit", "branch", "number", "kind", "parent", "created_at", "schema", "tables", "sum"
     }  # fmt: skip
 
 
@@ -137,6 +137,26 @@ def test_members_a_later_release_may_add_are_passed_over() -> None:
 def test_whatever_lies_there_is_read_or_refused_by_name(body: bytes) -> None:
     with pytest.raises(FormatError, match="some/where"):
         read_record(body, path="some/where")
+
+
+@given(records, st.data())
+def test_a_record_with_any_bit_flipped_is_refused_or_says_the_same(record: Record, data: st.DataObject) -> None:
+    body = bytearray(record_bytes(record))
+    at = data.draw(st.integers(0, len(body) - 1))
+    body[at] ^= 1 << data.draw(st.integers(0, 7))
+    try:
+        found = read_record(bytes(body), path="some/where")
+    except FormatError as refused:
+        assert "some/where" in str(refused)
+        assert refused.code != "format_newer"
+    else:
+        assert found == record  # it was the name of the checksum
+
+
+def test_a_record_written_before_there_were_checksums_is_read_as_it_is() -> None:
+    body = record_bytes(PLAIN)
+    without = body[: body.rindex(b',"sum"')] + b"}"
+    assert read_record(without, path="") == PLAIN
 
 
 @given(st.sampled_from(sorted(json.loads(record_bytes(PLAIN)))), _json)
