@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentation calls it)
 
 import omnigraph
-from omnigraph import ConstraintError, Graph, InvalidRequestError, NotFoundError, PreconditionError
+from omnigraph import ConstraintError, Graph, InvalidRequestError, NotFoundError, PreconditionError, UnavailableError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.storage.object_stores import S3Store
 
@@ -203,6 +203,27 @@ def test_frames_for_a_graph_in_an_object_store_lie_there_while_they_are_under_wa
     monkeypatch.setattr("omnigraph.limits.SPILL_KEPT_S", 0.0)
     graph.sweep(older_than=0)
     assert not list(s3_store.list("graph/__spill/"))
+
+
+@pytest.mark.torture
+def test_frames_that_cannot_be_written_down_are_told_and_change_nothing(
+    spark: SparkSession, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.write({"Person": [{"name": "a"}]})
+    before = commits(graph)
+    in_the_way = tmp_path / "graph" / "__spill"
+    in_the_way.write_bytes(b"")
+    monkeypatch.setattr("omnigraph.pipeline.frames.is_one_process", lambda _: False)
+    people = spark.createDataFrame([("b",)], "name string")
+
+    with pytest.raises(UnavailableError, match="in its way"):
+        graph.spark.write({"Person": people})
+    graph.spark.session()
+    with pytest.raises(PySparkException, match="in its way"):
+        people.write.format("omnigraph").options(graph=graph.uri, type="Person").mode("append").save()
+
+    assert (commits(graph), graph.count("Person")) == (before, 1)
+    assert in_the_way.is_file()
 
 
 def test_types_are_views_for_sql(spark: SparkSession, graph: Graph) -> None:
