@@ -5,9 +5,9 @@ How they are answered is the matter of a graph that is open (`graph_queries.py`)
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Generic, TypeVar
+from typing import Generic
 
-from omnigraph.api.at_commit import AtCommit
+from omnigraph.api.at_commit import At
 from omnigraph.api.prepared import Asked, PreparedQuery, as_text
 from omnigraph.api.result import Result, ResultStream
 from omnigraph.branch.arguments import checked
@@ -16,9 +16,6 @@ from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.query import compile
 from omnigraph.model.commit import MAIN as MAIN_BRANCH
 from omnigraph.model.schema import Schema
-
-# What one commit is read with, where the graph is.
-At = TypeVar("At", bound=AtCommit)
 
 
 class Asking(ABC, Generic[At]):

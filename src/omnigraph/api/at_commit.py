@@ -5,7 +5,7 @@ How they are answered is the matter of a graph that is open (`snapshot.py`) and 
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Self
+from typing import Self, TypeVar
 
 from omnigraph.api.near import Neighbourhood
 from omnigraph.api.prepared import Asked, PreparedQuery
@@ -228,6 +228,10 @@ class AtCommit(ABC):
     def _neighbourhood(
         self, type_name: str, entity_id: str, *, edges: Iterable[str], depth: int, limit: int
     ) -> Neighbourhood: ...
+
+
+# What one commit is read with, where the graph is.
+At = TypeVar("At", bound=AtCommit)
 
 
 def no_type(type_name: str) -> NotFoundError:

@@ -1,6 +1,5 @@
 """Differences between states, as callers name them."""
 
-from collections.abc import Iterable
 from functools import partial
 
 from omnigraph import limits
@@ -8,7 +7,7 @@ from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.branch.counting import counted_here
 from omnigraph.branch.diff import Diff, compared_here
-from omnigraph.branch.entity_change import change_filter
+from omnigraph.branch.entity_change import ChangeFilter
 from omnigraph.branch.point import Point, instant_us
 from omnigraph.branch.points import entry_at
 from omnigraph.branch.row_changes import RowChanges
@@ -23,18 +22,8 @@ from omnigraph.transaction.said import text
 State = str | Point | Snapshot
 
 
-def diff(
-    parts: Parts,
-    older: State,
-    newer: State,
-    *,
-    kinds: Iterable[str] = (),
-    types: Iterable[str] = (),
-    ops: Iterable[str] = (),
-    engine: str = Engine.AUTO,
-) -> Diff:
+def diff(parts: Parts, older: State, newer: State, wanted: ChangeFilter, *, engine: str) -> Diff:
     """What lies between two states; see `Graph.diff`."""
-    wanted = change_filter(kinds, types, ops)
     chosen = engine_of(engine)
     compare, count = partial(_compared, parts, chosen), partial(_counted, parts, chosen)
     return Diff(compare, _entry(parts, older), _entry(parts, newer), wanted, count)

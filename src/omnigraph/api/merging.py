@@ -4,53 +4,42 @@ from functools import partial
 
 from omnigraph.api.diffing import told_on_spark
 from omnigraph.api.engines import engine_of
+from omnigraph.api.lines import MergeWanted
 from omnigraph.api.receipts import ChangeCounts, MergeResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
 from omnigraph.branch.merge import run
-from omnigraph.branch.merge.choices import Choices
 from omnigraph.errors import GraphError
 from omnigraph.storage import paths
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 
 
-def merge(
-    parts: Parts,
-    schemas: Schemas,
-    source: str,
-    into: str,
-    *,
-    choices: Choices,
-    preview: bool,
-    delete_branch: bool,
-    engine: str,
-    options: WriteOptions,
-    if_source_commit: str | None = None,
-) -> MergeResult:
+def merge(parts: Parts, schemas: Schemas, wanted: MergeWanted, options: WriteOptions) -> MergeResult:
     """Bring one branch into another; see `Graph.merge`."""
-    differ = partial(told_on_spark, parts, engine_of(engine))
-    if preview:
-        done = run.preview(parts, schemas.of, source, into, choices=choices, differ=differ)
+    differ = partial(told_on_spark, parts, engine_of(wanted.engine))
+    if wanted.preview:
+        done = run.preview(parts, schemas.of, wanted.source, wanted.into, choices=wanted.choices, differ=differ)
     else:
         done = run.merge(
             parts,
             schemas.of,
-            source,
-            into,
-            choices=choices,
+            wanted.source,
+            wanted.into,
+            choices=wanted.choices,
             differ=differ,
             options=options,
-            if_source_commit=if_source_commit,
+            if_source_commit=wanted.if_source_commit,
         )
     entry = None if done.receipt is None else done.receipt.entry
     error = None
-    if delete_branch and not preview:
-        error = _delete(parts, source, options.actor, merged=done.source.head_commit)
+    to_delete = wanted.delete_branch and not wanted.preview
+    if to_delete:
+        error = _delete(parts, wanted.source, options.actor, merged=done.source.head_commit)
     return MergeResult(
         outcome=done.planned.outcome.value,
         source=done.source.branch,
-        into=paths.branch_name(into),
+        into=paths.branch_name(wanted.into),
         base=done.planned.base if done.planned.base is not None else done.source.head_commit,
         source_commit=done.source.head_commit,
         commit=None if entry is None else entry.commit,
@@ -59,8 +48,8 @@ def merge(
         conflicts=done.planned.conflicts,
         changes={key: ChangeCounts(*map(len, changed)) for key, changed in sorted(done.planned.changed.items())},
         resolved=len(done.planned.resolved),
-        is_preview=preview,
-        branch_deleted=delete_branch and not preview and error is None,
+        is_preview=wanted.preview,
+        branch_deleted=to_delete and error is None,
         branch_delete_error=error,
         attempts=1 if done.receipt is None else done.receipt.attempts,
         warnings=() if done.receipt is None else done.receipt.warnings,

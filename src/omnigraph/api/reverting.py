@@ -2,7 +2,6 @@
 
 from omnigraph.api.receipts import RevertResult
 from omnigraph.api.schemas import Schemas
-from omnigraph.branch.arguments import first_and_last
 from omnigraph.branch.revert import revert_operation, to_revert
 from omnigraph.storage import paths
 from omnigraph.transaction.accepted import Accepted
@@ -12,12 +11,11 @@ from omnigraph.transaction.write import Receipt, write
 
 
 def revert(
-    parts: Parts, schemas: Schemas, commit: str | tuple[str, str], branch: str, options: WriteOptions
+    parts: Parts, schemas: Schemas, first: str, last: str | None, *, branch: str, options: WriteOptions
 ) -> RevertResult:
     """Undo a commit or a range of them; see `Graph.revert`."""
     parts.refuse_read_only()
     name = paths.branch_name(branch)
-    first, last = first_and_last(commit)
     head = parts.log.live_head(name)
     reverted = to_revert(parts, first, last, branch=name)
 

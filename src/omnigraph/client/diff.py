@@ -1,13 +1,13 @@
 """What lies between two states of a graph on a server."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from omnigraph import limits
-from omnigraph.branch.entity_change import EntityChange
+from omnigraph.branch.entity_change import ChangeFilter, EntityChange
 from omnigraph.branch.told import DiffStats
-from omnigraph.client.values import entity_change
+from omnigraph.client.values import changes_wanted, entity_change
 from omnigraph.client.wire import Wire
 
 
@@ -52,11 +52,9 @@ class RemoteDiff:
         return [each.to_dict() for each in self]
 
 
-def diff_of(
-    wire: Wire, older: str, newer: str, *, kinds: Iterable[str], types: Iterable[str], ops: Iterable[str]
-) -> RemoteDiff:
+def diff_of(wire: Wire, older: str, newer: str, wanted: ChangeFilter) -> RemoteDiff:
     """What lies between two states; see `omnigraph.Graph.diff`."""
-    wanted = {"kind": tuple(kinds), "type": tuple(types), "op": tuple(ops)}
-    found = wire.get("diff", **{"from": older, "to": newer}, stat=True, **wanted)
+    chosen = changes_wanted(wanted)
+    found = wire.get("diff", **{"from": older, "to": newer}, stat=True, **chosen)
     stats = {key: DiffStats(**counts) for key, counts in found["stats"].items()}
-    return RemoteDiff(found["from_commit_id"], found["to_commit_id"], stats, wire, wanted)
+    return RemoteDiff(found["from_commit_id"], found["to_commit_id"], stats, wire, chosen)

@@ -3,23 +3,20 @@
 What is left out needs the storage itself: Spark, Lance tables, Arrow exports, and upkeep.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from os import PathLike
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from omnigraph.api.blob import BlobName
-from omnigraph.api.choosing import Resolutions, choices_of
 from omnigraph.api.fetching import Fetching
+from omnigraph.api.lines import Lines, MergeWanted
 from omnigraph.api.near import Neighbourhood
 from omnigraph.api.receipts import MergeResult, RevertResult
-from omnigraph.branch.arguments import checked, first_and_last
+from omnigraph.branch.entity_change import ChangeFilter
 from omnigraph.branch.point import Point
 from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.client import values
-from omnigraph.client.base import refuse_actor
 from omnigraph.client.blobs import RemoteBlob, blob_of
 from omnigraph.client.diff import RemoteDiff, diff_of
 from omnigraph.client.history import RemoteChangeFeed, RemoteCommits
@@ -30,15 +27,15 @@ from omnigraph.client.stored import RemoteStoredQueries
 from omnigraph.client.wire import NDJSON, Ask, present
 from omnigraph.client.writes import RemoteWrites
 from omnigraph.errors import InvalidRequestError
-from omnigraph.model.commit import MAIN as MAIN_BRANCH
 from omnigraph.pipeline.export.destination import file_or_stream
 from omnigraph.pipeline.export.formats import Destination, Exported, ExportFormat, as_format, chosen_entities
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.said import text
 
 RemoteState = str | Point | RemoteSnapshot
 
 
-class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites, Fetching):
+class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites, Fetching, Lines[RemoteSnapshot, RemoteDiff]):
     """A graph on a server. Safe to share between threads; made by `omnigraph.connect`.
 
     Every read sees one commit. Every write becomes visible whole, as one commit, or leaves no trace; when an answer is
@@ -104,181 +101,56 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites, Fetching):
 
     # -- lines of history ---------------------------------------------------------------------------------------------
 
-    @checked
-    def diff(
+    def _diff(
         self,
         older: RemoteState,
         newer: RemoteState,
-        *,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-        engine: str = "auto",  # noqa: ARG002  (the server decides; here so that calls are the same)
+        wanted: ChangeFilter,
+        engine: str,  # noqa: ARG002  (the server decides)
     ) -> RemoteDiff:
-        """What lies between any two states; see `omnigraph.Graph.diff`.
-
-        Args:
-            older (RemoteState): a branch, tag or commit by name, `BRANCH@NUMBER`, `BRANCH@TIME`, a `Point`, or a
-                snapshot.
-            newer (RemoteState): likewise.
-            kinds (Iterable[str]): only `node` or `edge`; all by default.
-            types (Iterable[str]): only types of these names; all by default.
-            ops (Iterable[str]): only `insert`, `update` or `delete`; all by default.
-            engine (str): the server's matter; passed over.
-
-        Returns:
-            RemoteDiff: the changes, fetched as they are asked for.
-        """
-        states = [self._state(each) for each in (older, newer)]
-        return diff_of(self._open(), *states, kinds=kinds, types=types, ops=ops)
+        return diff_of(self._open(), self._state(older), self._state(newer), wanted)
 
     def _state(self, state: RemoteState) -> str:
         if isinstance(state, RemoteSnapshot):
             return state.commit
         if isinstance(state, Point):
-            return self.snapshot(
-                branch=state.branch, commit=state.commit, number=state.number, tag=state.tag, at=state.at
-            ).commit
+            return self._at(state).commit
         return text(state, "a state")
 
-    @checked
-    def merge(
-        self,
-        source: str,
-        *,
-        into: str = MAIN_BRANCH,
-        by: str = "row",
-        prefer: str | None = None,
-        resolutions: Resolutions | None = None,
-        preview: bool = False,
-        delete_branch: bool = False,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        if_source_commit: str | None = None,
-        prune_previous: bool = False,
-        engine: str = "auto",  # noqa: ARG002  (the server decides; here so that calls are the same)
-    ) -> MergeResult:
-        """Bring what one branch did into another, as one commit; see `omnigraph.Graph.merge`.
-
-        Args:
-            source (str): the branch brought in; it does not change.
-            into (str): the branch changed.
-            by (str): `row` or `property`: what must differ to conflict.
-            prefer (str | None): `source` or `target`: whose row to take where both changed it.
-            resolutions (Resolutions | None): by type and id, `"source"`, `"target"`, a row, or None to delete; or a
-                JSON file that says so.
-            preview (bool): work it out and write nothing; conflicts are returned.
-            delete_branch (bool): delete the source afterwards.
-            actor (str | None): not to be named: the token decides.
-            message (str | None): why.
-            if_commit (str | None): only if this is still the target's head commit.
-            if_source_commit (str | None): only if this is still the source's.
-            prune_previous (bool): in the same step, show earlier commits of the target no more.
-            engine (str): the server's matter; passed over.
-
-        Returns:
-            MergeResult: the outcome and the commit.
-
-        Raises:
-            MergeConflictError: the branches did what cannot both stand; `conflicts` lists all of it.
-            PreconditionError: a head is not the commit named.
-            OutcomeUnknownError: the answer was lost; merging again does nothing if it was done.
-        """
-        refuse_actor(actor, self._open())
-        choices_of(by, prefer, resolutions)  # refused here as an open graph refuses it
+    def _merge(self, wanted: MergeWanted, options: WriteOptions) -> MergeResult:
+        wire = self._as_told(options)
         body = {
-            "source": source,
-            "target": into,
-            "by": by,
-            "prefer": prefer,
-            "resolve": _said(resolutions),
-            "preview": preview,
-            "delete_branch": delete_branch,
-            "message": message,
-            "if_commit": if_commit,
-            "if_source_commit": if_source_commit,
-            "prune_previous": prune_previous,
+            "source": wanted.source,
+            "target": wanted.into,
+            "by": wanted.choices.by,
+            "prefer": wanted.choices.prefer,
+            "resolve": wanted.choices.resolutions or None,
+            "preview": wanted.preview,
+            "delete_branch": wanted.delete_branch,
+            "message": options.message,
+            "if_commit": options.if_commit,
+            "if_source_commit": wanted.if_source_commit,
+            "prune_previous": options.prune_previous,
         }
-        wire = self._open()
-        if preview:
+        if wanted.preview:
             return values.merge_result(wire.post("branches/merge", body))
         return values.merge_result(wire.act("POST", "branches/merge", body))
 
-    @checked
-    def revert(
-        self,
-        commit: str | tuple[str, str],
-        *,
-        branch: str = MAIN_BRANCH,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        idempotency_key: str | None = None,
-        prune_previous: bool = False,
-    ) -> RevertResult:
-        """Undo what a commit, or a range of commits, did to entities, as a new commit; see `omnigraph.Graph.revert`.
-
-        Args:
-            commit (str | tuple[str, str]): a commit by its id; or the first and the last of a range, both included.
-            branch (str): where.
-            actor (str | None): not to be named: the token decides.
-            message (str | None): why.
-            if_commit (str | None): only if this is the head commit of the branch.
-            idempotency_key (str | None): the same key again does nothing and returns the first commit.
-            prune_previous (bool): in the same step, show earlier commits of the branch no more.
-
-        Returns:
-            RevertResult: the commit; none where everything is as before already.
-        """
-        refuse_actor(actor, self._open())
-        first, last = first_and_last(commit)
+    def _revert(self, first: str, last: str | None, branch: str, options: WriteOptions) -> RevertResult:
+        wire = self._as_told(options)
         body = {
             "commit": first,
             "last": last,
             "branch": branch,
-            "message": message,
-            "if_commit": if_commit,
-            "prune_previous": prune_previous,
+            "message": options.message,
+            "if_commit": options.if_commit,
+            "prune_previous": options.prune_previous,
         }
-        return values.revert_result(self._open().write("revert", body, idempotency_key))
+        return values.revert_result(wire.write("revert", body, options.idempotency_key))
 
-    @checked
-    def log_of(
-        self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH, limit: int | None = None
-    ) -> list[EntityEvent]:
-        """What happened to one entity, newest first; see `omnigraph.Graph.log_of`.
-
-        Args:
-            type_name (str): a node type, else an edge type; or a type key like `edge:Knows`.
-            entity_id (str): its id.
-            branch (str): on whose line; a merge tells what it brought in.
-            limit (int | None): at most so many; all by default.
-
-        Returns:
-            list[EntityEvent]: commits with what they did to it; empty where there never was such an entity.
-        """
+    def _log_of(self, type_name: str, entity_id: str, branch: str, limit: int | None) -> list[EntityEvent]:
         found = self._open().get("entity/log", type=type_name, id=entity_id, branch=branch, limit=limit)
         return [values.entity_event(each) for each in found["events"]]
 
-    @checked
-    def blame(self, type_name: str, entity_id: str, *, branch: str = MAIN_BRANCH) -> Blame:
-        """Which commit last set each property of an entity; see `omnigraph.Graph.blame`.
-
-        Args:
-            type_name (str): a node type, else an edge type; or a type key.
-            entity_id (str): its id.
-            branch (str): at whose head.
-
-        Returns:
-            Blame: a commit for every property, the one that made the entity, and the one that changed it last.
-        """
+    def _blame(self, type_name: str, entity_id: str, branch: str) -> Blame:
         return values.blame(self._open().get("entity/blame", type=type_name, id=entity_id, branch=branch))
-
-
-def _said(resolutions: Resolutions | None) -> Mapping[str, Mapping[str, object]] | None:
-    """Resolutions as they are sent; a file is read here."""
-    if isinstance(resolutions, str | PathLike):
-        found: Mapping[str, Mapping[str, object]] = json.loads(Path(resolutions).read_bytes())
-        return found
-    return resolutions

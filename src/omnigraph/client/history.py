@@ -15,7 +15,7 @@ from omnigraph.branch.entity_change import ChangeFilter
 from omnigraph.branch.told import CommitChangesPage, FeedPage
 from omnigraph.client import values
 from omnigraph.client.snapshot import RemoteSnapshot
-from omnigraph.client.values import instant
+from omnigraph.client.values import changes_wanted, instant
 from omnigraph.client.wire import NDJSON, Ask, Wire, segment
 from omnigraph.errors import InvalidRequestError, UnavailableError
 from omnigraph.model.commit import MAIN as MAIN_BRANCH
@@ -54,7 +54,7 @@ class RemoteCommits(Past):
 
     def _changes(self, commit: str, wanted: ChangeFilter, page: PageWanted) -> CommitChangesPage:
         return values.commit_changes(
-            self._wire.get(f"commits/{segment(commit)}/changes", **_bounded(page), **_chosen(wanted))
+            self._wire.get(f"commits/{segment(commit)}/changes", **_bounded(page), **changes_wanted(wanted))
         )
 
 
@@ -156,7 +156,7 @@ class RemoteChangeFeed(Followed):
         start: str | None = None,
     ) -> FeedPage:
         where = {"branch": branch, "cursor": cursor, "start": start}
-        return values.feed_page(self._wire.get("changes", **where, **_bounded(page), **_chosen(wanted)))
+        return values.feed_page(self._wire.get("changes", **where, **_bounded(page), **changes_wanted(wanted)))
 
 
 def _last_line(kept: IO[bytes]) -> dict[str, Any]:
@@ -179,8 +179,3 @@ def _bounded(page: PageWanted) -> dict[str, str | int | None]:
         if value is not None:
             raise InvalidRequestError(f"a server bounds its pages itself: `{name}` cannot be named", code="own_limits")
     return {"limit": page.changes, "page_token": page.token}
-
-
-def _chosen(wanted: ChangeFilter) -> dict[str, tuple[str, ...]]:
-    """Which changes, as a request says it."""
-    return {"kind": tuple(sorted(wanted.kinds)), "type": tuple(sorted(wanted.types)), "op": tuple(sorted(wanted.ops))}

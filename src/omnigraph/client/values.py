@@ -6,7 +6,7 @@ from typing import Any
 
 from omnigraph.api.near import NearEdge, NearNode, Neighbourhood
 from omnigraph.api.receipts import ChangeCounts, LoadResult, MergeResult, MutationResult, RevertResult
-from omnigraph.branch.entity_change import EntityChange, EntityKind, Image, Op
+from omnigraph.branch.entity_change import ChangeFilter, EntityChange, EntityKind, Image, Op
 from omnigraph.branch.point import Instant, Point, check_point
 from omnigraph.branch.told import Blame, Block, CommitChangesPage, EntityEvent, FeedPage, Tag
 from omnigraph.client.failures import merge_conflict
@@ -38,6 +38,11 @@ def state(point: Point) -> dict[str, str | int | None]:
         "tag": point.tag,
         "at": instant(point.at),
     }
+
+
+def changes_wanted(wanted: ChangeFilter) -> dict[str, tuple[str, ...]]:
+    """The members of a request that say which changes."""
+    return {"kind": tuple(sorted(wanted.kinds)), "type": tuple(sorted(wanted.types)), "op": tuple(sorted(wanted.ops))}
 
 
 # -- commits ----------------------------------------------------------------------------------------------------------
