@@ -103,11 +103,11 @@ class WordFiles:
             return False
         if abs(index.size - covered) <= covered * limits.WORDS_STALE_SHARE:
             return False
-        self._covered[pin.table, column] = index.size
         try:
             self._store.put(words_file(pin.table, pin.version, column), to_bytes(index))
         except StoreError:
             return False
+        self._covered[pin.table, column] = index.size
         return True
 
     def damaged(self) -> Iterator[str]:
