@@ -5,11 +5,12 @@ it works are no hindrance, it is published on top of them (`storage/tables/rewri
 the same table anew, or replaced its content, it is planned again.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from omnigraph.errors import NotFoundError
+from omnigraph.errors import FormatError, GraphError, NotFoundError, ReclaimedError
 from omnigraph.model.commit import UPKEEP_ACTOR, CommitKind, Pin, Record
 from omnigraph.model.schema import EntityType, Schema
 from omnigraph.storage import paths
@@ -113,7 +114,9 @@ def optimize(
     after = receipt.entry if receipt.entry is not None else receipt.head
     for key in work.planned:
         if key in after.tables:
-            seal(parts, after.tables[key].table, parts.tables.files(after.tables[key]))
+            # What was published stands, also where others have pruned and swept it by now.
+            with contextlib.suppress(GraphError):
+                seal(parts, after.tables[key].table, parts.tables.files(after.tables[key]))
     return Optimized(
         entry=receipt.entry,
         head=after,
@@ -175,9 +178,18 @@ class _Work:
         )
 
     def report(self, type_key: str, now: Pin) -> OptimizedTable:
-        """What became of a table; asks the store nothing, both versions are open."""
-        table = self._parts.tables.open(now)
+        """What became of a table; where others have pruned and swept it by now, only whether it was changed."""
         staged = self._staged.get(type_key)
+        try:
+            return self._told(type_key, now, staged)
+        except FormatError as fault:
+            if fault.code != ReclaimedError.code:
+                raise
+            changed = staged is not None and not staged.is_unchanged
+            return OptimizedTable(type_key, 0, 0, (), changed=changed, version=now.version, pending=())
+
+    def _told(self, type_key: str, now: Pin, staged: StagedTable | None) -> OptimizedTable:
+        table = self._parts.tables.open(now)
         before = self._parts.tables.open(now if staged is None else staged.base)
         after = before if staged is None else self._parts.tables.open(staged.pin)
         old, new = ({each.key for each in stored_fragments(one)} for one in (before, after))

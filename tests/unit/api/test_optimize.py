@@ -168,6 +168,26 @@ def test_of_two_that_meet_the_second_plans_anew_and_finds_nothing_left(graph: Gr
     assert layout(graph).fragments == 1
 
 
+def test_upkeep_whose_commit_others_have_pruned_and_swept_at_once_was_done(tmp_path: Path) -> None:
+    options = OpenOptions(durability="process", auto_compact=False, protection_s=0)
+    with omnigraph.init(tmp_path / "graph", SCHEMA, options=options) as graph:
+        add(graph, 0, 4)
+
+        def others() -> None:
+            with omnigraph.open(tmp_path / "graph", options=options) as faster:
+                add(faster, 4, 5)
+                faster.optimize()
+                add(faster, 5, 6)
+                faster.prune(now=True)
+                faster.sweep(older_than=0)
+
+        with armed(Failpoint.PUBLISH_INTENT_CLEARED, once(others)):
+            report = graph.optimize()
+
+        assert report.commit is not None
+        assert ages(graph) == {f"p{number:03d}": number for number in range(6)}
+
+
 def test_an_update_prepared_before_it_still_lands(graph: Graph) -> None:
     add(graph, 0, 4)
     with armed(Failpoint.WRITE_PREPARED, once(graph.optimize)):
