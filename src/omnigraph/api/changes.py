@@ -1,16 +1,14 @@
 """The changes of a graph: those of one commit, and the feed of a branch."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
 
 from omnigraph import limits
+from omnigraph.api.baseline import Baseline
 from omnigraph.api.following import Followed, PageWanted
-from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.snapshot import Reading, Snapshot
-from omnigraph.branch.arguments import checked
-from omnigraph.branch.entity_change import ChangeFilter, EntityKind, change_filter
+from omnigraph.branch.entity_change import ChangeFilter, EntityKind
 from omnigraph.branch.feed import Feed, PageBounds
 from omnigraph.branch.told import FeedPage
 from omnigraph.model.schema import NodeType
@@ -21,36 +19,13 @@ from omnigraph.transaction.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
-    """A whole state to begin from, and the cursor that goes on exactly after it.
+class BaselineInStorage(Baseline[Snapshot]):
+    """A state of an open graph, read when its lines are asked for."""
 
-    Attributes:
-        snapshot: the state.
-        resume_cursor: for the first poll.
-    """
-
-    snapshot: Snapshot
-    resume_cursor: str
     _parts: Parts
     _wanted: ChangeFilter
 
-    @property
-    def commit(self) -> str:
-        """The commit whose state it is."""
-        return self.snapshot.commit
-
-    def to_dict(self) -> dict[str, Any]:
-        """The end of the baseline as a JSON document."""
-        return {"snapshot_commit_id": self.commit, "resume_cursor": self.resume_cursor}
-
-    def lines(self) -> Iterator[bytes]:
-        """The state as JSON lines, like an export, and at the end one line with the commit and the cursor.
-
-        Only whoever has the last line has the whole state.
-
-        Yields:
-            bytes: whole lines.
-        """
+    def _lines(self) -> Iterator[bytes]:
         entities = [
             entity
             for entity in chosen_entities(self.snapshot.schema, None)
@@ -62,60 +37,22 @@ class Baseline:
             yield piece.to_pybytes()
         yield json.dumps({"baseline": self.to_dict()}).encode() + b"\n"
 
-    def write(self, stream: IO[bytes]) -> None:
-        """Write the lines.
 
-        Args:
-            stream (IO[bytes]): where to.
-        """
-        for line in self.lines():
-            stream.write(line)
-
-
-class ChangeFeed(Followed):
+class ChangeFeed(Followed[Snapshot]):
     """What happened on a branch, commit by commit. Whoever keeps the cursor misses nothing and sees nothing twice."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._parts = reading.parts
 
-    @checked
-    def baseline(
-        self,
-        branch: str = MAIN_BRANCH,
-        *,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-    ) -> Baseline:
-        """A whole state of a branch, and the cursor that goes on exactly after it.
-
-        Args:
-            branch (str): which.
-            kinds (Iterable[str]): only `node` or `edge`; the cursor is bound to this and the next two.
-            types (Iterable[str]): only types of these names.
-            ops (Iterable[str]): what the cursor will tell; the state is whole all the same.
-
-        Returns:
-            Baseline: read its lines to the end, then poll from its cursor.
-
-        Raises:
-            InvalidRequestError: a kind or operation is none.
-            NotFoundError: there is no such branch.
-        """
-        name, wanted = paths.branch_name(branch), change_filter(kinds, types, ops)
+    def _baseline(self, branch: str, wanted: ChangeFilter) -> BaselineInStorage:
+        name = paths.branch_name(branch)
         head = self._parts.log.live_head(name)
         cursor = Feed(self._parts, name, wanted).cursor_at(head)
-        return Baseline(Snapshot(self._reading, head, head_of=name), cursor, self._parts, wanted)
+        return BaselineInStorage(Snapshot(self._reading, head, head_of=name), cursor, self._parts, wanted)
 
     def _poll(
-        self,
-        branch: str,
-        wanted: ChangeFilter,
-        page: PageWanted,
-        *,
-        cursor: str | None = None,
-        start: str | None = None,
+        self, branch: str, wanted: ChangeFilter, page: PageWanted, cursor: str | None, start: str | None
     ) -> FeedPage:
         bounds = page_bounds(page.changes, page.bytes, page.commits)
         feed = Feed(self._parts, paths.branch_name(branch), wanted)

@@ -6,7 +6,10 @@ What is asked, with which arguments, is said here; how it is answered, in `commi
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Generic
 
+from omnigraph.api.at_commit import At
+from omnigraph.api.baseline import Baseline
 from omnigraph.api.commit import Commit
 from omnigraph.api.pages import Page, check_limit
 from omnigraph.branch.arguments import checked
@@ -153,8 +156,35 @@ class Past(ABC):
     def _changes(self, commit: str, wanted: ChangeFilter, page: PageWanted) -> CommitChangesPage: ...
 
 
-class Followed(ABC):
+class Followed(ABC, Generic[At]):
     """What happened on a branch, commit by commit."""
+
+    @checked
+    def baseline(
+        self,
+        branch: str = MAIN_BRANCH,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> Baseline[At]:
+        """A whole state of a branch, and the cursor that goes on exactly after it.
+
+        Args:
+            branch (str): which.
+            kinds (Iterable[str]): only `node` or `edge`; the cursor is bound to this and the next two.
+            types (Iterable[str]): only types of these names.
+            ops (Iterable[str]): what the cursor will tell; the state is whole all the same.
+
+        Returns:
+            Baseline: read its lines to the end, then poll from its cursor. From a server all of it is fetched now.
+
+        Raises:
+            InvalidRequestError: a kind or operation is none.
+            NotFoundError: there is no such branch.
+            UnavailableError: of a graph on a server, the lines broke off.
+        """
+        return self._baseline(branch, change_filter(kinds, types, ops))
 
     @checked
     def poll(
@@ -197,7 +227,7 @@ class Followed(ABC):
             LimitError: the page would be larger than pages may be.
         """
         page = PageWanted(limit, max_bytes, max_commits, page_token)
-        return self._poll(branch, change_filter(kinds, types, ops), page, cursor=cursor, start=start)
+        return self._poll(branch, change_filter(kinds, types, ops), page, cursor, start)
 
     @checked
     def drain(
@@ -226,18 +256,15 @@ class Followed(ABC):
             FeedPage: with a cursor.
         """
         wanted, page = change_filter(kinds, types, ops), PageWanted(limit)
-        first = self._poll(branch, wanted, page, cursor=cursor, start=start)
-        return whole_commits(first, lambda token: self._poll(branch, wanted, replace(page, token=token)))
+        first = self._poll(branch, wanted, page, cursor, start)
+        return whole_commits(first, lambda token: self._poll(branch, wanted, replace(page, token=token), None, None))
 
     # -- how it is answered -------------------------------------------------------------------------------------------
 
     @abstractmethod
+    def _baseline(self, branch: str, wanted: ChangeFilter) -> Baseline[At]: ...
+
+    @abstractmethod
     def _poll(
-        self,
-        branch: str,
-        wanted: ChangeFilter,
-        page: PageWanted,
-        *,
-        cursor: str | None = None,
-        start: str | None = None,
+        self, branch: str, wanted: ChangeFilter, page: PageWanted, cursor: str | None, start: str | None
     ) -> FeedPage: ...

@@ -57,12 +57,7 @@ class GraphWrites(OpenGraph, Writing, Reshaping):
         )
 
     def _write(
-        self,
-        nodes: Mapping[str, object],
-        edges: Mapping[str, object],
-        mode: Mode,
-        branch: str,
-        options: WriteOptions,
+        self, nodes: Mapping[str, object], edges: Mapping[str, object], mode: Mode, branch: str, options: WriteOptions
     ) -> WriteResult:
         parts = self._open()
         parts.refuse_read_only()

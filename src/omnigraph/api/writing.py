@@ -270,12 +270,7 @@ class Writing(ABC):
 
     @abstractmethod
     def _write(
-        self,
-        nodes: Mapping[str, object],
-        edges: Mapping[str, object],
-        mode: Mode,
-        branch: str,
-        options: WriteOptions,
+        self, nodes: Mapping[str, object], edges: Mapping[str, object], mode: Mode, branch: str, options: WriteOptions
     ) -> WriteResult: ...
 
     @abstractmethod

@@ -4,13 +4,14 @@ import json
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import IO, Any
 
+from omnigraph.api.baseline import Baseline
 from omnigraph.api.commit import Commit
 from omnigraph.api.following import CommitsWanted, Followed, PageWanted, Past
 from omnigraph.api.pages import Page
-from omnigraph.branch.arguments import checked
 from omnigraph.branch.entity_change import ChangeFilter
 from omnigraph.branch.told import CommitChangesPage, FeedPage
 from omnigraph.client import values
@@ -18,7 +19,6 @@ from omnigraph.client.snapshot import RemoteSnapshot
 from omnigraph.client.values import changes_wanted, instant
 from omnigraph.client.wire import NDJSON, Ask, Wire, segment
 from omnigraph.errors import InvalidRequestError, UnavailableError
-from omnigraph.model.commit import MAIN as MAIN_BRANCH
 
 # How much of a baseline stays in memory before it goes to a file.
 _SPOOLED_BYTES = 4 * 1024**2
@@ -58,80 +58,28 @@ class RemoteCommits(Past):
         )
 
 
-class RemoteBaseline:
-    """A whole state to begin from, and the cursor that goes on exactly after it.
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class RemoteBaseline(Baseline[RemoteSnapshot]):
+    """A state that a server has sent, kept until nobody needs it."""
 
-    Attributes:
-        snapshot: the state.
-        resume_cursor: for the first poll.
-    """
+    _kept: IO[bytes] = field(repr=False)
 
-    __slots__ = ("__weakref__", "_lines", "resume_cursor", "snapshot")
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self._kept.close)
 
-    def __init__(self, snapshot: RemoteSnapshot, resume_cursor: str, lines: IO[bytes]) -> None:
-        self.snapshot = snapshot
-        self.resume_cursor = resume_cursor
-        self._lines = lines
-        weakref.finalize(self, lines.close)
-
-    @property
-    def commit(self) -> str:
-        """The commit whose state it is."""
-        return self.snapshot.commit
-
-    def to_dict(self) -> dict[str, Any]:
-        """The end of the baseline as a JSON document."""
-        return {"snapshot_commit_id": self.commit, "resume_cursor": self.resume_cursor}
-
-    def lines(self) -> Iterator[bytes]:
-        """The state as JSON lines, and at the end one line with the commit and the cursor.
-
-        Yields:
-            bytes: whole lines.
-        """
-        self._lines.seek(0)
-        yield from self._lines
-
-    def write(self, stream: IO[bytes]) -> None:
-        """Write the lines.
-
-        Args:
-            stream (IO[bytes]): where to.
-        """
-        for line in self.lines():
-            stream.write(line)
+    def _lines(self) -> Iterator[bytes]:
+        self._kept.seek(0)
+        yield from self._kept
 
 
-class RemoteChangeFeed(Followed):
+class RemoteChangeFeed(Followed[RemoteSnapshot]):
     """What happened on a branch, commit by commit; see `omnigraph.Graph.changes`."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
-    @checked
-    def baseline(
-        self,
-        branch: str = MAIN_BRANCH,
-        *,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-    ) -> RemoteBaseline:
-        """A whole state of a branch, and the cursor that goes on exactly after it. All of it is fetched now.
-
-        Args:
-            branch (str): which.
-            kinds (Iterable[str]): only `node` or `edge`; the cursor is bound to this and the next two.
-            types (Iterable[str]): only types of these names.
-            ops (Iterable[str]): what the cursor will tell; the state is whole all the same.
-
-        Returns:
-            RemoteBaseline: its lines, and the cursor to poll from.
-
-        Raises:
-            UnavailableError: the stream broke off.
-        """
-        body = {"branch": branch, "kind": list(kinds), "type": list(types), "op": list(ops)}
+    def _baseline(self, branch: str, wanted: ChangeFilter) -> RemoteBaseline:
+        body = {"branch": branch, **changes_wanted(wanted)}
         # Kept apart until the last line says that it is whole; a file of its own where it is large.
         kept: IO[bytes] = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  (closed with the baseline)
         try:
@@ -147,13 +95,7 @@ class RemoteChangeFeed(Followed):
         return RemoteBaseline(snapshot, end["resume_cursor"], kept)
 
     def _poll(
-        self,
-        branch: str,
-        wanted: ChangeFilter,
-        page: PageWanted,
-        *,
-        cursor: str | None = None,
-        start: str | None = None,
+        self, branch: str, wanted: ChangeFilter, page: PageWanted, cursor: str | None, start: str | None
     ) -> FeedPage:
         where = {"branch": branch, "cursor": cursor, "start": start}
         return values.feed_page(self._wire.get("changes", **where, **_bounded(page), **changes_wanted(wanted)))

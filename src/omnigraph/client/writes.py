@@ -45,12 +45,7 @@ class RemoteWrites(RemoteBase, Writing, Reshaping):
         return mutation_result(wire.write("mutate/if-graph-commit", body, options.idempotency_key, condition))
 
     def _write(
-        self,
-        nodes: Mapping[str, object],
-        edges: Mapping[str, object],
-        mode: Mode,
-        branch: str,
-        options: WriteOptions,
+        self, nodes: Mapping[str, object], edges: Mapping[str, object], mode: Mode, branch: str, options: WriteOptions
     ) -> WriteResult:
         wire = self._as_told(options)
         lines = lines_of_rows(nodes, edges)

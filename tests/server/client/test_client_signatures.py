@@ -4,9 +4,9 @@ import inspect
 
 import pytest
 
-from omnigraph.api.blob import Blob
+from omnigraph.api.blobs import BlobInStorage
 from omnigraph.api.branches import Branches
-from omnigraph.api.changes import Baseline, ChangeFeed
+from omnigraph.api.changes import BaselineInStorage, ChangeFeed
 from omnigraph.api.commits import Commits
 from omnigraph.api.graph import Graph
 from omnigraph.api.snapshot import Snapshot
@@ -26,8 +26,8 @@ PAIRS: dict[str, tuple[type, type]] = {
     "tags": (Tags, RemoteTags),
     "commits": (Commits, RemoteCommits),
     "changes": (ChangeFeed, RemoteChangeFeed),
-    "baseline": (Baseline, RemoteBaseline),
-    "blob": (Blob, RemoteBlob),
+    "baseline": (BaselineInStorage, RemoteBaseline),
+    "blob": (BlobInStorage, RemoteBlob),
     "diff": (Diff, RemoteDiff),
 }
 # What needs the storage itself: Spark, Lance, Arrow as it lies there, what reads keep in memory, and upkeep.
