@@ -3,15 +3,17 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from pyarrow import ipc
 
 from omnigraph.api.result import Result
+from omnigraph.server.answers import ARROW
 from omnigraph.server.errors import Refusal
 from omnigraph.server.room import Holding, Room
 from omnigraph.server.state import ServerState
@@ -205,6 +207,26 @@ def test_large_rows_are_made_into_json_few_at_a_time(serve: InProcess, monkeypat
 
     assert "content-length" not in answer.headers
     assert [row["a.name"] for row in answer.json()["rows"]] == [f"{n}" * 6_000 for n in range(5)]
+
+
+def test_few_rows_of_arrow_are_one_answer_and_many_come_in_pieces(
+    serve: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve(rows="".join(json.dumps({"type": "Author", "data": {"name": f"{n}"}}) + "\n" for n in range(9)))
+
+    def asked(rows_at_once: int) -> tuple[Mapping[str, str], bytes]:
+        monkeypatch.setattr("omnigraph.limits.SERVER_ROWS_AT_ONCE", rows_at_once)
+        answer = client.post("query", json=MANY, headers={"Accept": ARROW})
+        return answer.headers, answer.content
+
+    whole, pieces = asked(9), asked(8)
+
+    assert int(whole[0]["content-length"]) == len(whole[1])
+    assert "content-length" not in pieces[0]
+    for headers, content in (whole, pieces):
+        assert headers["content-type"] == ARROW
+        assert ipc.open_stream(content).read_all().to_pylist() == [{"a.name": f"{n}"} for n in range(9)]
+    assert state_of(client).results.held == 0
 
 
 # --- turns and rooms themselves ---------------------------------------------------------------------------------------

@@ -53,8 +53,15 @@ def rows_answered(
 
 
 def arrow_answered(result: Result, call: Call) -> Response:
-    """The rows of a query as an Arrow stream, for whoever wants them typed; sent some at a time."""
-    return _streamed(_arrow_pieces(result), result, call, media_type=ARROW)
+    """The rows of a query as an Arrow stream, for whoever wants them typed; many rows are sent some at a time.
+
+    Few rows are one answer, made in the thread of the call: pieces of their own would each go through a thread and
+    back, which costs more than most queries.
+    """
+    pieces = _arrow_pieces(result)
+    if result.row_count <= _rows_at_once(result):
+        return Response(b"".join(pieces), media_type=ARROW)
+    return _streamed(pieces, result, call, media_type=ARROW)
 
 
 def _streamed(
