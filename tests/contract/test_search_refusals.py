@@ -139,7 +139,11 @@ def test_what_cannot_be_searched_for_is_told_in_a_sentence_with_a_code(asked: He
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_what_is_no_number_is_no_part_of_a_vector(asked: Here | Served, number: float) -> None:
     found = asked.ask(written("", NEAREST, "$v: Vector(3)"), {"v": [1, 2, number]})
+    # Over HTTP it is refused before anybody asks what it is for.
+    told = "param 'v': expected float" if isinstance(asked, Here) else "is no number of JSON"
     assert isinstance(found, tuple), found
+    assert found[0] == "bad_request"
+    assert told in found[1]
 
 
 @pytest.mark.parametrize("function", ["search", "match_text", "fuzzy"])

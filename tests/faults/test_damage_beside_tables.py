@@ -107,7 +107,9 @@ DAMAGES = [removed, emptied, cut, changed, scribbled]
 def test_files_that_can_be_made_again_change_no_answer_are_named_and_go(
     folder: str, damage: Callable[[Path], None], root: Path, expected: list[list[dict[str, object]]]
 ) -> None:
-    for path in sorted(path for path in (root / folder).rglob("*") if path.is_file()):
+    files = sorted(path for path in (root / folder).rglob("*") if path.is_file())
+    assert len(files) >= (3 if folder == derived.ADJACENCY else 1)
+    for path in files:
         again = Path(shutil.copytree(root, root.with_name(path.name + path.parent.name)))
         damaged = again / path.relative_to(root)
         damage(damaged)
@@ -125,10 +127,16 @@ def test_files_that_can_be_made_again_change_no_answer_are_named_and_go(
 
 
 def test_files_of_another_release_are_no_damage(root: Path, expected: list[list[dict[str, object]]]) -> None:
-    for path in (root / derived.DERIVED).rglob("head.json"):
+    heads = list((root / derived.DERIVED).rglob("head.json"))
+    words = [each for each in (root / derived.WORDS).rglob("*") if each.is_file()]
+    assert heads
+    assert words
+    for path in heads:
         path.write_bytes(derived.sealed({**derived.unsealed(path.read_bytes()), "format": 99}))
-    for path in [each for each in (root / derived.WORDS).rglob("*") if each.is_file()]:
-        path.write_bytes(path.read_bytes().replace(b'"format":2', b'"format":9'))
+    for path in words:
+        body = path.read_bytes()
+        assert body.count(b'"format":2') == 1
+        path.write_bytes(body.replace(b'"format":2', b'"format":9'))
 
     assert omnigraph.verify(root, deep=True).is_whole
 

@@ -112,9 +112,9 @@ def test_every_operation_on_a_graph_is_refused_to_whom_the_policy_allows_nothing
     policy.write_text(NOBODY_POLICY)
     client = serve(tokens=TOKENS, policy=str(policy), token=token)
 
-    for method, path, operation in operations(client):
-        if operation["operationId"] in ABOUT_THE_CALLER:
-            continue
+    asked = [each for each in operations(client) if each[2]["operationId"] not in ABOUT_THE_CALLER]
+    assert len(asked) > 20
+    for method, path, operation in asked:
         answer = call(client, method, path, operation)
         # Where the names of commits, tags and stored queries are nobody's business, they are not there at all.
         assert answer.status_code in (403, 404), (method, path, answer.text)

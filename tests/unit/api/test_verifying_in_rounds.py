@@ -159,8 +159,10 @@ def test_a_note_of_the_last_round_that_says_nothing_is_no_hindrance(note: str, r
     path.parent.mkdir(exist_ok=True)
     path.write_text(note)
 
-    assert len(all_rounds(graph, 1_000)) == 1
+    assert rounds.read_place(graph._open()) is None
+    [report] = all_rounds(graph, 1_000)
 
+    assert set(report.found.heads) == {"main", "side"}, "it began anew"
     assert rounds.read_place(graph._open()) is None
 
 
@@ -186,6 +188,7 @@ def test_what_is_pruned_and_swept_while_somebody_looks_is_no_damage(
     in_rounds: bool, root: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = TableCheck.look
+    before = {path for path in (root / "nodes").rglob("*") if path.is_file()}
 
     def meanwhile(check: TableCheck, pins: object) -> None:
         monkeypatch.setattr(TableCheck, "look", look)
@@ -200,6 +203,8 @@ def test_what_is_pruned_and_swept_while_somebody_looks_is_no_damage(
     report = graph._verify_some(1_000)[0] if in_rounds else graph.verify()
 
     assert [each.path for each in report.findings] == []
+    gone = {path.parent.name for path in before if not path.exists()}
+    assert "_versions" in gone, "somebody swept what was about to be looked at"
 
 
 @pytest.mark.parametrize("in_rounds", [True, False])
@@ -208,17 +213,21 @@ def test_a_hint_of_entries_that_came_while_somebody_looked_is_no_damage(
 ) -> None:
     monkeypatch.setattr(limits, "HINT_EVERY_ENTRIES", 1)
     hinted = Log.hinted
+    told_of: list[int | None] = []
 
     def meanwhile(log: Log, branch: str) -> int | None:
         if branch == "side":
             graph.write({"Person": [{"name": "late"}]}, branch=branch, mode="merge")
+            told_of.append(hinted(log, branch))
         return hinted(log, branch)
 
     monkeypatch.setattr(Log, "hinted", meanwhile)
+    before = graph.snapshot(branch="side").number
 
     report = graph._verify_some(1_000)[0] if in_rounds else graph.verify()
 
     assert report.is_whole
+    assert before + 1 in told_of, "of an entry that was not there when the look began"
 
 
 def test_a_hint_of_entries_that_are_lost_is_told(root: Path, graph: Graph) -> None:
