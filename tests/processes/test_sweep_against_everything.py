@@ -105,12 +105,17 @@ def check(graph: Graph, orders: list[Order]) -> None:
     assert graph.sweep(older_than=0).deleted_files == 0
     assert needless_files(parts) == []
     reading = Reading(parts, graph._schemas, graph._reading.engine)
-    known: dict[str, set[str]] = {}
+    known: dict[str, tuple[int, set[str]]] = {}
     for entry in sorted(kept_entries(parts), key=lambda entry: entry.number):
         # Nobody takes a name back: a later commit of a line holds at least what an earlier one does.
         names = names_in(Snapshot(reading, entry, head_of=None))
-        assert known.get(entry.branch, set()) <= names <= acknowledged, f"entry {entry.number} of {entry.branch}"
-        known[entry.branch] = names
+        number, before = known.get(entry.branch, (0, set()))
+        assert before <= names <= acknowledged, f"entry {entry.number} of {entry.branch}"
+        if number == entry.number - 1 > 0:
+            told = entry.changes.types.get("node:Person")
+            new = 0 if told is None else told.inserted
+            assert len(names - before) == new, f"entry {entry.number} of {entry.branch} is not what it says it did"
+        known[entry.branch] = (entry.number, names)
 
 
 @pytest.mark.parametrize(
