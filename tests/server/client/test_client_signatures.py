@@ -51,6 +51,11 @@ LEFT_OUT = {
 }
 # What only a graph on a server has: who asks, and queries that the server keeps.
 BESIDES = {"graph": {"actor", "invoke", "stored_queries"}}
+# What is each one's own: where it is and how it ends, what hangs on it, and a difference, which is read or fetched.
+APART = {
+    "graph": {"uri", "read_only", "close", "branches", "tags", "commits", "changes"},
+    "diff": {"from_commit", "to_commit", "types", "stats", "to_pylist"},
+}
 
 
 def _public(kind: type) -> set[str]:
@@ -72,6 +77,17 @@ def test_methods_take_the_same_arguments(what: str) -> None:
         if not inspect.isfunction(method):
             continue
         assert _arguments(remote) == _arguments(method), name
+
+
+@pytest.mark.parametrize("what", PAIRS)
+def test_what_both_have_is_said_once(what: str) -> None:
+    here, there = PAIRS[what]
+    apart = {
+        name
+        for name in _public(here) & _public(there)
+        if inspect.getattr_static(here, name, None) is not inspect.getattr_static(there, name, None)
+    }
+    assert apart == APART.get(what, set())
 
 
 def _arguments(method: object) -> list[tuple[str, object, object]]:
