@@ -326,6 +326,29 @@ def test_a_log_entry_between_others_is_lost_alone(root: Path, graph: Graph, spoi
         assert mended.verify(deep=True).is_whole
 
 
+@pytest.mark.parametrize("reads_max", [None, 1], ids=["at once", "in rounds"])
+def test_a_commit_that_was_put_where_an_entry_was_missing_is_named(root: Path, reads_max: int | None) -> None:
+    with reopened(root) as graph:
+        graph.write({"Person": [{"name": "eve", "age": 5}]})
+    log_entry(root, 5).unlink()
+    (finding,) = omnigraph.verify(root, options=QUIET).findings
+    assert finding.problem.endswith("some take the entry before it for the newest")
+    with reopened(root) as graph:  # counts upward from an early entry, and stops where one is missing
+        lost = graph.write({"Person": [{"name": "new", "age": 5}]}).commit
+    with reopened(root) as graph:
+        assert "new" not in ages(graph)
+        findings = list(graph.verify().findings)
+        if reads_max is not None:
+            findings, stopped = [], True
+            while stopped:
+                report, place = graph._verify_some(reads_max)
+                findings += report.findings
+                stopped = place is not None
+    (finding,) = findings
+    assert (finding.kind, finding.loss) == (FindingKind.ENTRY, Loss.HISTORY)
+    assert [(each.branch, each.number, each.commit) for each in finding.affected] == [("main", 5, lost)]
+
+
 def test_the_newest_entry_cut_stops_readers_until_quarantine_shows_the_state_before(root: Path) -> None:
     cut(log_entry(root, 5))
     with pytest.raises(omnigraph.FormatError):

@@ -125,6 +125,7 @@ def read_entries(parts: Parts, log: CheckedLog, numbers: Iterable[int], *, floor
 def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
     """What is wrong with a log itself."""
     yield from unreadable_findings(parts, log)
+    yield from order_findings(parts, log)
     yield from hint_findings(parts, log.branch, max([*log.entries, *log.unreadable], default=0))
     for listed in parts.store.list(paths.checkpoint_folder(log.branch)):
         last = paths.entry_number(listed.path)
@@ -135,15 +136,46 @@ def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
 def unreadable_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
     """Entries that should be there and cannot be read."""
     for number, fault in log.unreadable.items():
+        # Whoever counts upward from an earlier entry takes a missing one for the end.
+        is_hole = fault.code == "entry_missing" and number < max(log.entries, default=0)
         whole = parts.log.folded_entry(log.branch, number)
         yield Finding(
             FindingKind.ENTRY,
             parts.log.place_of(log.branch, number),
             f"entry {number} of branch '{log.branch}' cannot be read: {fault.message}"
-            + ("; a checkpoint holds it" if whole is not None else ""),
+            + ("; a checkpoint holds it" if whole is not None else "")
+            + ("; until it is put back, some take the entry before it for the newest" if is_hole else ""),
             Loss.NOTHING if whole is not None else Loss.CONTENT,
             (Affected(log.branch, number, "" if whole is None else whole.commit),),
             certain=not isinstance(fault, UnavailableError),
+        )
+
+
+def order_findings(parts: Parts, log: CheckedLog, above: Record | None = None) -> Iterator[Finding]:
+    """Entries that do not follow the one before them: somebody wrote where an entry was missing.
+
+    Args:
+        parts (Parts): of the graph.
+        log (CheckedLog): some entries of a log.
+        above (Record | None): the entry after the last of these, where it is not among them.
+    """
+    known = log.entries if above is None else {**log.entries, above.number: above}
+    for number in sorted(known):
+        entry, before = known[number], known.get(number - 1)
+        if (
+            before is None
+            or entry.life == number
+            or entry.parent == before.head_commit
+            or "quarantined" in before.notes
+        ):
+            continue
+        yield Finding(
+            FindingKind.ENTRY,
+            parts.log.place_of(log.branch, number),
+            f"entry {number} of branch '{log.branch}' follows commit {entry.parent}, and commit {before.head_commit} "
+            "is before it: what that one wrote is in no later commit",
+            Loss.HISTORY,
+            (Affected(log.branch, before.number, before.commit),),
         )
 
 

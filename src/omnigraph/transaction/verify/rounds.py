@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 
 from omnigraph import limits
-from omnigraph.errors import FormatError
+from omnigraph.errors import FormatError, GraphError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import StoreError
@@ -26,6 +26,7 @@ from omnigraph.transaction.verify.records import (
     hint_findings,
     intent_findings,
     lease_findings,
+    order_findings,
     read_entries,
     stamp_findings,
     unreadable_findings,
@@ -140,11 +141,14 @@ class _Looking:
         if resumed is None:
             self.found += hint_findings(self._parts, branch, newest)
         last = newest if resumed is None else min(resumed, newest)
+        above = None if last == newest else self._readable(branch, last + 1)
         while last >= lowest:
             if self._reads >= self._reads_max and self.logs:
                 return Place(branch, last)
             first = max(lowest, last - min(_STEP_ENTRIES, max(1, self._reads_max - self._reads)) + 1)
-            self._entries(branch, head, range(first, last + 1), floor=lowest)
+            found = self._entries(branch, head, range(first, last + 1), floor=lowest)
+            self.found += order_findings(self._parts, found, above)
+            above = found.entries.get(first)
             last = first - 1
         below = sorted(number for number in self._held.get(branch, ()) if number < lowest)
         if below:
@@ -166,7 +170,13 @@ class _Looking:
             return self._parts.log.floors.highest(branch)
         return max(head.pruned.floor, head.life or 1) if head.is_live else head.number
 
-    def _entries(self, branch: str, head: Record | None, numbers: Sequence[int], *, floor: int) -> None:
+    def _readable(self, branch: str, number: int) -> Record | None:
+        try:
+            return self._parts.log.read(branch, number)
+        except GraphError:
+            return None  # the round before has told it
+
+    def _entries(self, branch: str, head: Record | None, numbers: Sequence[int], *, floor: int) -> CheckedLog:
         log = CheckedLog(branch, held=frozenset(self._held.get(branch, ())), newest=head)
         self.logs.append(log)
         read_entries(self._parts, log, numbers, floor=floor)
@@ -184,3 +194,4 @@ class _Looking:
             if new:
                 check.look(new)
             self._seen |= new.keys()
+        return log
