@@ -123,7 +123,7 @@ def check(graph: Graph, orders: list[Order]) -> None:
     [
         pytest.param(Plan(times=6, writers=1, sweepers=1, kills=3, on_spark=2), id="nine-processes-and-spark"),
         pytest.param(
-            Plan(times=60, writers=4, sweepers=2, kills=30, on_spark=60),
+            Plan(times=200, writers=4, sweepers=2, kills=60, on_spark=60),
             id="thirteen-processes-and-spark-for-long",
             marks=pytest.mark.torture,
         ),
