@@ -31,6 +31,7 @@ from omnigraph.server.routes import ROUTERS
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.state import ServerState
 from omnigraph.server.streams import StreamSlots
+from omnigraph.server.threads import Threads
 from omnigraph.server.turns import Turns
 from omnigraph.server.upkeep import Upkeep
 from omnigraph.version import VERSION
@@ -66,6 +67,7 @@ def application(settings: ServerSettings, graphs: Graphs) -> FastAPI:
             actor_running_max=settings.share_of_one(settings.threads),
             actor_max=settings.actor_calls_max,
         ),
+        threads=Threads(settings.threads),
         streams=StreamSlots(),
         bodies=_room(settings, settings.bodies_bytes_max, "bodies of requests"),
         queries=_room(settings, settings.queries_bytes_max, "queries"),
@@ -81,9 +83,13 @@ def application(settings: ServerSettings, graphs: Graphs) -> FastAPI:
         anyio.to_thread.current_default_thread_limiter().total_tokens = threads
         upkeep = upkeep_of(settings, graphs)
         upkeep.start()
-        yield
-        await anyio.to_thread.run_sync(upkeep.stop)
-        graphs.close()
+        try:
+            yield
+            await anyio.to_thread.run_sync(upkeep.stop)
+            graphs.close()
+        finally:
+            # Also where the loop is ended before its time: a thread that waits for work would keep the process.
+            state.threads.close()
 
     app = FastAPI(
         title="Omnigraph API",

@@ -1,8 +1,10 @@
 """Bodies of requests, read whole before anything begins: bounded in bytes, in depth, and in the time they may take."""
 
 import asyncio
+import inspect
 import json
 from collections.abc import Callable, Coroutine
+from functools import partial, wraps
 from typing import Any
 
 from fastapi import Request, Response
@@ -101,6 +103,9 @@ class BoundedRoute(APIRoute):
     # Those that read their body themselves take their turn afterwards.
     takes_turn = True
 
+    def __init__(self, path: str, endpoint: Callable[..., Any], **said: Any) -> None:  # noqa: ANN401  (FastAPI's own)
+        super().__init__(path, _in_our_threads(endpoint), **said)
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler, which gets a bounded request."""
         handle = super().get_route_handler()
@@ -133,6 +138,18 @@ class NdjsonRoute(BoundedRoute):
 
     request_class = NdjsonRequest
     takes_turn = False
+
+
+def _in_our_threads(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """What a route does, in the threads of the server where it is about a graph and not of the loop's."""
+    if inspect.iscoroutinefunction(endpoint) or "call" not in inspect.signature(endpoint).parameters:
+        return endpoint
+
+    @wraps(endpoint)
+    async def in_a_thread(**given: Any) -> Any:  # noqa: ANN401  (whatever the route takes and answers)
+        return await given["call"].server.threads.run(partial(endpoint, **given))
+
+    return in_a_thread
 
 
 def words_for(scope: Scope) -> str:

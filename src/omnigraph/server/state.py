@@ -9,6 +9,7 @@ from omnigraph.server.graphs import Graphs
 from omnigraph.server.room import Room
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.streams import StreamSlots
+from omnigraph.server.threads import Threads
 from omnigraph.server.turns import Turns
 
 
@@ -21,6 +22,7 @@ class ServerState:
         graphs: what it serves.
         admission: what each actor has under way.
         turns: whose turn it is at the threads.
+        threads: in which calls run.
         streams: who may stream.
         bodies: room for the bodies of requests.
         queries: room for what queries hold while they run.
@@ -33,6 +35,7 @@ class ServerState:
     graphs: Graphs
     admission: Admission
     turns: Turns
+    threads: Threads
     streams: StreamSlots
     bodies: Room
     queries: Room

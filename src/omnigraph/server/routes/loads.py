@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from omnigraph.api.receipts import LoadResult
 from omnigraph.errors import InvalidRequestError
@@ -78,7 +77,7 @@ async def load_ndjson(
         raise Refusal(415, f"graph-batch load requires Content-Type: {NDJSON}")
     versions = _versions(expected_table_versions)
     async with call.turn():
-        await run_in_threadpool(_authorize, call, branch, source, prunes=prune_previous)
+        await call.server.threads.run(lambda: _authorize(call, branch, source, prunes=prune_previous))
     body = await request.body()
     try:
         body.decode()
@@ -107,7 +106,7 @@ async def load_ndjson(
         return answered(document)
 
     async with call.turn():
-        return await run_in_threadpool(run)
+        return await call.server.threads.run(run)
 
 
 def _ingested(call: Call, body: IngestRequest, idempotency_key: str | None) -> dict[str, Any]:
