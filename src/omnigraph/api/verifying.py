@@ -54,6 +54,11 @@ class VerifyReport:
         return self.found.lost
 
     @property
+    def readable(self) -> dict[str, tuple[int, ...]]:
+        """By branch, the numbers of the kept entries that were looked at and can be read whole, ascending."""
+        return self.found.readable
+
+    @property
     def quarantined(self) -> tuple[str, ...]:
         """What quarantine did."""
         return self.found.quarantined
@@ -91,6 +96,9 @@ class VerifyReport:
                 }
                 for each in self.findings
             ],
+            "readable": [
+                {"branch": branch, "numbers": _runs(numbers)} for branch, numbers in sorted(self.readable.items())
+            ],
             "checked": {
                 "commits": self.found.commits,
                 "versions": self.found.versions,
@@ -118,6 +126,17 @@ class VerifyReport:
             "operations": [],
             "error": about[0].problem if about else None,
         }
+
+
+def _runs(numbers: Iterable[int]) -> list[list[int]]:
+    """Ascending numbers as runs without gaps: the first and the last of each."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return runs
 
 
 def verified_in_part(parts: Parts, schema_of: SchemaOf, *, reads_max: int) -> tuple[VerifyReport, Place | None]:

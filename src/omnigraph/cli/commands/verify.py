@@ -9,6 +9,9 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.render import size
 
+# What a finding means for the commits it names.
+_LOSSES = {"content": "lost on", "history": "not told any more of", "nothing": "seen on"}
+
 
 def _arguments(parser: ArgumentParser) -> None:
     add_positional_uri(parser)
@@ -53,12 +56,18 @@ def verified_lines(document: Mapping[str, Any]) -> list[str]:
     """What was found, for people."""
     lines = []
     for each in document["findings"]:
-        lines.append(f"{each['kind']} {each['path']}: {each['problem']}")
+        rows = f" ({each['rows']} rows)" if each["rows"] > 0 else ""
+        lines.append(f"{each['kind']} {each['path']}{rows}: {each['problem']}")
         lines += [
-            f"  lost on {at['branch']} #{at['number']} ({at['commit']})"
+            f"  {_LOSSES[each['loss']]} {at['branch']} #{at['number']}"
+            + (f" ({at['commit']})" if at["commit"] is not None else "")
             + (f": {at['type_key']}" if at["type_key"] is not None else "")
             for at in each["commits"]
         ]
+    if any(each["loss"] == "content" for each in document["findings"]):
+        for line in document["readable"]:
+            runs = (f"#{first}" if first == last else f"#{first} to #{last}" for first, last in line["numbers"])
+            lines.append(f"whole on {line['branch']}: {', '.join(runs) or 'no commit'}")
     lines += [f"quarantined: {each}" for each in document["quarantined"]]
     checked = document["checked"]
     whole = "everything is there" if not document["findings"] else f"{len(document['findings'])} findings"

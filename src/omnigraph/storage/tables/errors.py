@@ -70,6 +70,8 @@ _DAMAGED = re.compile(
 # Lance appends where in its own source an error arose: in these places it takes files apart.
 _TAKING_FILES_APART = re.compile(r"rust/lance-(file|encoding)/src/|rust/lance-table/src/io/|rust/lance-io/src/utils")
 _PLACES = re.compile(r",? \S+\.rs:\d+:\d+")
+# Where rows come from Python, their error is told twice: in words, then with every call on the way.
+_CALLS = re.compile(r"\.? *Detail: Python exception: Traceback.*", re.DOTALL)
 _REQUEST = re.compile(r"^invalid user input: |divide by zero|cast error|arithmetic overflow", re.IGNORECASE)
 
 _DENIED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -89,7 +91,7 @@ def as_graph_error(error: Exception, table: str, version: int | None) -> GraphEr
         GraphError: to be raised from `error`.
     """
     text = str(error)
-    said = _PLACES.sub("", text)  # the places are for those who develop Lance
+    said = _CALLS.sub("", _PLACES.sub("", text))  # the places are for those who develop Lance
     number = error.errno if isinstance(error, OSError) else None
     where = f"table {table}" if version is None else f"table {table} at version {version}"
     if isinstance(error, CommitConflictError):

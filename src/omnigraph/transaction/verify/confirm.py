@@ -44,7 +44,7 @@ def confirmed(parts: Parts, found: Iterable[Finding], held: Mapping[str, Contain
             # Several branches may need one object, a schema say: it is damaged once.
             known = left.get((each.kind, each.path, each.problem))
             more = affected if known is None else (*known.affected, *affected)
-            left[each.kind, each.path, each.problem] = replace(known or each, affected=more)
+            left[each.kind, each.path, each.problem] = replace(known or each, affected=tuple(sorted(set(more))))
     return tuple(sorted(left.values(), key=lambda each: each.path))
 
 

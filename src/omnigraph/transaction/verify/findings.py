@@ -84,6 +84,7 @@ class Verified:
     Attributes:
         findings: in the order of their paths.
         heads: of every branch looked at, the number of its newest entry that can be read.
+        kept: of every branch looked at, the numbers of the entries whose data is kept, ascending.
         commits: how many entries were looked at.
         versions: how many table versions.
         files: how many files they consist of.
@@ -94,6 +95,7 @@ class Verified:
 
     findings: tuple[Finding, ...]
     heads: dict[str, int]
+    kept: dict[str, tuple[int, ...]]
     commits: int
     versions: int
     files: int
@@ -105,6 +107,14 @@ class Verified:
     def is_whole(self) -> bool:
         """Whether nothing was found."""
         return not self.findings
+
+    @property
+    def readable(self) -> dict[str, tuple[int, ...]]:
+        """By branch, the numbers of the entries that were looked at and can be read whole, ascending."""
+        lost = self.lost
+        return {
+            branch: tuple(at for at in numbers if (branch, at) not in lost) for branch, numbers in self.kept.items()
+        }
 
     @property
     def lost(self) -> dict[tuple[str, int], frozenset[str]]:

@@ -85,9 +85,13 @@ def verify(
 def summed_up(findings: tuple[Finding, ...], logs: Iterable[CheckedLog], checks: Iterable[TableCheck]) -> Verified:
     """What was looked at, and what was found."""
     logs, checks = list(logs), list(checks)
+    kept: dict[str, set[int]] = {}
+    for log in logs:
+        kept.setdefault(log.branch, set()).update(entry.number for entry in log.kept())
     return Verified(
         findings=findings,
         heads={log.branch: log.head.number for log in logs if log.head is not None and log.head.is_live},
+        kept={branch: tuple(sorted(numbers)) for branch, numbers in kept.items() if numbers},
         commits=sum(len(log.entries) for log in logs),
         versions=sum(check.versions for check in checks),
         files=sum(len(check.files) for check in checks),
