@@ -77,6 +77,7 @@ class RemoteWrites(RemoteBase, Writing, Reshaping):
         where = {"branch": options.branch, "from": options.from_branch, "mode": options.mode.value}
         if options.strict:
             return self._loaded(wire, lines, where | {"dry_run": options.dry_run or None}, said)
+        _refuse_unsaid(options, said)
         body = {"data": lines.decode(), **where, "expected_table_versions": _versions(said)}
         return load_result(wire.write("load", body, said.idempotency_key), self.uri)
 
@@ -114,6 +115,22 @@ class RemoteWrites(RemoteBase, Writing, Reshaping):
         headers = {"Content-Type": NDJSON, KEY: options.idempotency_key or wire.ids.new()}
         ask = Ask("POST", "load/ndjson", params=params, content=lines, headers=headers)
         return load_result(wire.document(ask), self.uri)
+
+
+def _refuse_unsaid(options: LoadOptions, said: WriteOptions) -> None:
+    """Stop a load of old that wants what its request cannot say: passed over, a dry run would write."""
+    wanted = {
+        "dry_run": options.dry_run,
+        "message": said.message,
+        "if_commit": said.if_commit,
+        "prune_previous": said.prune_previous,
+    }
+    for named, value in wanted.items():
+        if value:
+            raise InvalidRequestError(
+                f"a served graph takes a stream of JSON values as it is: leave out `{named}`, or load lines strictly",
+                code="json_lines_only",
+            )
 
 
 def _versions(options: WriteOptions) -> dict[str, int] | None:

@@ -171,6 +171,19 @@ def test_scripts_of_old_load_a_stream_of_values(graph: AnyGraph, line: str) -> N
     assert done.nodes == {"Author": 2}
 
 
+def test_what_a_load_of_old_cannot_say_to_a_server_is_refused_before_it_writes(
+    served_library: AnyGraph,
+) -> None:
+    row = b'{"type":"Author","data":{"name":"Lem"}}'
+    head = served_library.branches.create("of-old")
+    for said in ({"dry_run": True}, {"message": "why"}, {"if_commit": head}, {"prune_previous": True}):
+        [named] = said
+        with pytest.raises(errors.InvalidRequestError, match=f"leave out `{named}`") as refused:
+            served_library.load(row, mode="merge", branch="of-old", strict=False, **LOCAL, **said)
+        assert refused.value.code == "json_lines_only"
+    assert served_library.snapshot(branch="of-old").commit == head
+
+
 # --- the schema -------------------------------------------------------------------------------------------------------
 
 
