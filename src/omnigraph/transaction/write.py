@@ -130,24 +130,35 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
     )
     types = operation.type_keys if operation.queued else frozenset[str]()
     with queues.held(parts.store.uri, name, types) as held, Overtaken(parts, draft) as overtaken:
-        for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
-            begun = parts.clock.monotonic()
-            try:
-                receipt = _attempt(parts, operation, draft, held)
-            except LostRaceError as lost:
-                if not operation.redoable and not isinstance(lost, StageAgainError):
-                    raise refused(lost.conflicts) from None
-                last = lost
-                if operation.queued:
-                    overtaken.again(parts.clock.monotonic() - begun, lost.rested_on)
-                parts.clock.sleep(backoff_s(attempt))
-            else:
-                if parts.published is not None and receipt.entry is not None and not receipt.replayed:
-                    parts.published(receipt.entry)
-                return replace(receipt, attempts=attempt, warnings=healed.warnings + receipt.warnings)
+        receipt = _carried_out_at_last(parts, operation, draft, held, overtaken)
+    # Whoever is next in line need not wait for this: it is best effort, and two writes to the disk.
+    if draft.idempotency_key is not None and receipt.entry is not None and not receipt.replayed:
+        idempotency.note_use(parts, name, draft.idempotency_key, receipt.entry)
+    return replace(receipt, warnings=healed.warnings + receipt.warnings)
+
+
+def _carried_out_at_last(
+    parts: Parts, operation: Operation, draft: Draft, held: queues.Held, overtaken: Overtaken
+) -> Receipt:
+    """Attempt after attempt, until one is published or none can be."""
+    for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
+        begun = parts.clock.monotonic()
+        try:
+            receipt = _attempt(parts, operation, draft, held)
+        except LostRaceError as lost:
+            if not operation.redoable and not isinstance(lost, StageAgainError):
+                raise refused(lost.conflicts) from None
+            last = lost
+            if operation.queued:
+                overtaken.again(parts.clock.monotonic() - begun, lost.rested_on)
+            parts.clock.sleep(backoff_s(attempt))
+        else:
+            if parts.published is not None and receipt.entry is not None and not receipt.replayed:
+                parts.published(receipt.entry)
+            return replace(receipt, attempts=attempt)
     raise ConflictError(
-        f"branch '{name}' is too busy: the write ran {limits.REDO_ATTEMPTS_MAX} times and each time lost the race "
-        f"({told(last.conflicts[0])})",
+        f"branch '{draft.branch}' is too busy: the write ran {limits.REDO_ATTEMPTS_MAX} times and each time lost the "
+        f"race ({told(last.conflicts[0])})",
         conflicts=last.conflicts,
         code="too_busy",
     )
@@ -191,13 +202,10 @@ def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.H
     check_preconditions(draft, base)
     staging = Staging(parts.snapshot(base), parts.finder)
     try:
-        receipt = _carried_out(parts, operation, draft, base, staging, held=held, begun=begun)
+        return _carried_out(parts, operation, draft, base, staging, held=held, begun=begun)
     except LostRaceError as lost:
         lost.rested_on = staging.noted_types | staging.touched
         raise
-    if key is not None and receipt.entry is not None:
-        idempotency.note_use(parts, draft.branch, key, receipt.entry)
-    return receipt
 
 
 def _carried_out(

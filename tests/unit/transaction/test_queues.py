@@ -9,13 +9,14 @@ import pytest
 from omnigraph.branch import branches
 from omnigraph.errors import InternalError
 from omnigraph.failpoints import Failpoint
-from omnigraph.model.commit import MAIN
+from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.testing.parked import parked
-from omnigraph.transaction import queues
+from omnigraph.transaction import idempotency, queues
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.queues import Held, held
 from omnigraph.transaction.root import open_root
@@ -90,6 +91,25 @@ def test_a_table_that_was_not_queued_for_is_refused_by_name() -> None:
     with pytest.raises(InternalError, match=COMPANY) as refused:
         Held(MAIN, PERSONS).covers(frozenset({PERSON, COMPANY}))
     assert refused.value.code == "queue_not_held"
+
+
+def test_whoever_is_next_in_line_does_not_wait_until_a_key_is_noted(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_in = []
+    note_use = idempotency.note_use
+
+    def noting(parts: Parts, branch: str, key: str, entry: Record) -> None:
+        let_in.append(goes_on(parts.store.uri, branch, PERSON))
+        note_use(parts, branch, key, entry)
+
+    monkeypatch.setattr(idempotency, "note_use", noting)
+    first = write(parts, MAIN, op.insert(PERSON, {"a": 1}), WriteOptions(idempotency_key="once"))
+    again = write(parts, MAIN, op.insert(PERSON, {"a": 1}), WriteOptions(idempotency_key="once"))
+
+    assert let_in == [True]
+    assert again.replayed
+    assert again.entry == first.entry
 
 
 def test_a_write_that_touches_a_table_it_did_not_announce_does_nothing(parts: Parts) -> None:
