@@ -6,6 +6,7 @@ import pytest
 
 from omnigraph import limits
 from omnigraph.branch import branches
+from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.model.retention import Pruned
@@ -287,6 +288,25 @@ def test_the_floor_does_not_pass_the_base_of_a_write_that_left_an_intent(tmp_pat
     assert prune(other, MAIN, Policy(keep=1, now=True), dry_run=True).after.floor == 3
     commit(parts, 4)
     assert prune(parts, MAIN, Policy(keep=1, now=True)).after.floor > 3, "its end was found by the write"
+
+
+def test_what_is_still_to_be_swept_is_carried_on_from_entry_to_entry_until_a_sweep_has_cut_it(tmp_path: Path) -> None:
+    at_once = Settings(durability="process", protection_s=0, log_cut_s=0)
+    parts = grown(tmp_path, ManualClock(), 6, settings=at_once)
+
+    def pending(pruned: Pruned) -> tuple[int, int]:
+        return pruned.unswept, pruned.floor
+
+    assert pending(prune(parts, MAIN, Policy(keep=2)).after) == (1, 5)
+    # Whoever was to sweep died. Neither a write nor a later prune forgets where to begin.
+    assert pending(commit(parts, 8).pruned) == (1, 5)
+    assert pending(commit(parts, 9, prune_previous=True).pruned) == (1, 8)
+    assert pending(prune(parts, MAIN, Policy(keep=1, now=True)).after) == (1, 9)
+
+    sweep(parts, older_than_s=0)
+    commit(parts, 11)
+    commit(parts, 12)
+    assert pending(prune(parts, MAIN, Policy(keep=1, now=True)).after) == (9, 13)
 
 
 @pytest.mark.parametrize("window_s", [0.0, 600.0])
