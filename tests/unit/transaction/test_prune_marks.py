@@ -8,6 +8,7 @@ from omnigraph import limits
 from omnigraph.branch import branches
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
+from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.model.retention import Pruned
 from omnigraph.storage.object_stores.forwarding import RequestKind
@@ -15,9 +16,9 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.histories import grow_history
-from omnigraph.testing.interrupted import interrupt
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
+from omnigraph.testing.races import once
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
@@ -281,13 +282,20 @@ def test_it_is_told_how_many_marked_commits_keep_their_data_and_a_later_prune_pa
 
 def test_the_floor_does_not_pass_the_base_of_a_write_that_left_an_intent(tmp_path: Path) -> None:
     parts = grown(tmp_path, ManualClock(), 3, settings=EAGER)
-    interrupt(parts, op.insert(PERSON, {"x": 1}))
-    other = open_root(str(tmp_path), read_only=True, settings=EAGER)
+    floors = []
 
-    # What another process would do that takes the writer for alive.
-    assert prune(other, MAIN, Policy(keep=1, now=True), dry_run=True).after.floor == 3
-    commit(parts, 4)
-    assert prune(parts, MAIN, Policy(keep=1, now=True)).after.floor > 3, "its end was found by the write"
+    def others() -> None:
+        faster = open_root(str(tmp_path), settings=EAGER)
+        for number in range(4, 8):
+            commit(faster, number)
+        floors.append(prune(faster, MAIN, Policy(keep=1, now=True)).after.floor)
+        floors.append(commit(faster, 9, prune_previous=True).pruned.floor)
+
+    with armed(Failpoint.WRITE_INTENT_COMPLETED, once(others)):
+        write(parts, MAIN, op.noted(op.insert(PERSON, {"x": 1})))
+
+    assert floors == [3, 3]
+    assert prune(parts, MAIN, Policy(keep=1, now=True)).after.floor == 10
 
 
 def test_what_is_still_to_be_swept_is_carried_on_from_entry_to_entry_until_a_sweep_has_cut_it(tmp_path: Path) -> None:
@@ -307,6 +315,7 @@ def test_what_is_still_to_be_swept_is_carried_on_from_entry_to_entry_until_a_swe
     commit(parts, 11)
     commit(parts, 12)
     assert pending(prune(parts, MAIN, Policy(keep=1, now=True)).after) == (9, 13)
+    assert pending(commit(parts, 15, prune_previous=True).pruned) == (9, 14)
 
 
 @pytest.mark.parametrize("window_s", [0.0, 600.0])
