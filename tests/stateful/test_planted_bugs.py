@@ -185,8 +185,8 @@ BUGS = [
     Bug(
         "a write is redone when it should be refused",
         "transaction/write.py",
-        "                if not operation.redoable and not isinstance(lost, StageAgainError):\n",
-        "                if False:\n",
+        "if not operation.redoable and not isinstance(lost, StageAgainError):\n",
+        "if False:\n",
         (MATRIX,),
     ),
 ]
