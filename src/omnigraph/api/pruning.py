@@ -169,6 +169,12 @@ class CleanupReport:
     swept: SweepReport
     type_keys: dict[str, str]
 
+    @property
+    def errors(self) -> dict[str, str]:
+        """What went wrong, the rest being done: by table folder, branch or path."""
+        doubts = {item.file.owner: item.reason for item in self.swept.swept.of(Verdict.INDETERMINATE)}
+        return doubts | dict(self.swept.swept.errors or {})
+
     def to_dict(self) -> dict[str, Any]:
         """The report as the document that scripts read.
 
@@ -181,8 +187,11 @@ class CleanupReport:
             if file.path.startswith((paths.NODES, paths.EDGES)):
                 removed[file.owner] += file.size
                 versions[file.owner] += file.kind is FileKind.MANIFEST
-        errors = self.swept.swept.errors or {}
-        tables = sorted({*self.type_keys, *removed}, key=lambda table: (self.type_keys.get(table, table), table))
+        errors = self.errors
+        failed = {each for each in errors if each.startswith((paths.NODES, paths.EDGES))}
+        tables = sorted(
+            {*self.type_keys, *removed, *failed}, key=lambda table: (self.type_keys.get(table, table), table)
+        )
         return {
             "uri": self.uri,
             "keep_versions": self.keep,

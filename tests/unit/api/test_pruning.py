@@ -16,9 +16,15 @@ from omnigraph import (
     PermissionDeniedError,
     ReclaimedError,
 )
+from omnigraph.api.pruning import CleanupReport, PruneReport, SweepReport
 from omnigraph.api.snapshot import Snapshot
+from omnigraph.branch.sweep.files import Candidate, FileKind
+from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
+from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.faults import Fault
+from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.races import once
 from omnigraph.testing.where import Where
@@ -275,6 +281,38 @@ def test_cleanup_leaves_exactly_what_was_to_be_kept_and_the_newest(
     assert by_type["node:Company"]["old_versions_removed"] == 0
     assert {each["error"] for each in document["datasets"]} == {None}
     assert age(graph) == 9
+
+
+def test_cleanup_tells_what_it_could_not_delete_and_does_the_rest(tmp_path: Path) -> None:
+    store = FaultyStore(LocalStore(tmp_path / "graph", durability=Durability.PROCESS))
+    with omnigraph.init(store, SCHEMA, options=EAGER) as graph:
+        for each in range(4):
+            graph.write({"Person": [{"name": "ada", "age": each}], "Company": [{"name": f"c{each}"}]}, mode="merge")
+        person = graph.snapshot().record.tables["node:Person"].table
+        store.arm(Fault.FAIL_BEFORE, kind=RequestKind.DELETE, path_part=f"{person}/data/", times=9)
+
+        report = graph.cleanup(keep=1, confirm=True)
+
+        assert list(report.errors) == [person]
+        by_type = {each["type_key"]: each for each in report.to_dict()["datasets"]}
+        assert by_type["node:Person"]["error"] == report.errors[person]
+        assert by_type["node:Company"]["error"] is None
+        assert by_type["node:Company"]["old_versions_removed"] == 3
+        store.disarm()
+        assert graph.cleanup(keep=1, confirm=True).errors == {}
+        assert len(list((tmp_path / "graph" / person / "data").iterdir())) == 1
+
+
+def test_what_cleanup_is_in_doubt_about_is_an_error_of_its_table() -> None:
+    doubtful = Candidate("nodes/T/data/x.lance", 1, 0, FileKind.DATA, "nodes/T")
+    swept = Swept((Item(doubtful, Verdict.INDETERMINATE, "a version of its table could not be read"),), 0, 0)
+    report = CleanupReport(
+        "g", 1, None, PruneReport("g", (), dry_run=False), SweepReport("g", swept, dry_run=False), {}
+    )
+
+    assert [(each["type_key"], each["error"]) for each in report.to_dict()["datasets"]] == [
+        ("nodes/T", "a version of its table could not be read")
+    ]
 
 
 def test_after_cleanup_the_graph_is_optimized_and_written_as_before(graph: Graph) -> None:

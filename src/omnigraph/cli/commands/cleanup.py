@@ -36,7 +36,10 @@ def _run(call: Call) -> int:
         + (f" ({each['error']})" if each["error"] else "")
         for each in document["datasets"]
     ]
-    return call.show(document, *lines)
+    call.show(document, *lines)
+    for what, error in report.errors.items():
+        call.note(f"warning: {what}: {error}")
+    return 0
 
 
 COMMANDS = {"": Command(_run, _arguments, "  omnigraph cleanup ./library --keep 10 --confirm")}
