@@ -130,6 +130,20 @@ def test_of_several_heirs_one_takes_it(elsewhere: Elsewhere) -> None:
     assert elsewhere.lock.read() == first.result()
 
 
+def test_an_heir_that_comes_late_leaves_the_lock_to_whoever_has_it_by_then(elsewhere: Elsewhere) -> None:
+    elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
+    slow = elsewhere.store.arm(Fault.STALL, kind=RequestKind.PUT_IF_ABSENT, path_part=".taken")
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(elsewhere.lock.take, "plan")
+        assert slow.hit.wait(30)  # it knows that the holder is dead
+        taken = elsewhere.lock.take("apply")
+        slow.released.set()
+        ended = late.exception(30)
+    assert isinstance(ended, LockFaultError)
+    assert ended.code == "state_lock_held"
+    assert elsewhere.lock.read() == taken
+
+
 def heir(elsewhere: Elsewhere) -> Path:
     """Let somebody else have begun to inherit the lock; its sign of life."""
     other = Held("01J9ZB6V3N4Q5R6S7T8V9W0X2Z", "plan", "2026-01-01T00:00:00Z", 2)

@@ -1,6 +1,8 @@
 """A request sent twice under one key is done once, also when the commit of the first was pruned in between."""
 
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,14 +12,15 @@ from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import StoreError
-from omnigraph.storage.object_stores.forwarding import RequestKind
+from omnigraph.storage.object_store import ObjectStore, StoreError
+from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
 from omnigraph.testing import operations as op
 from omnigraph.testing.cuts import FOR_EVER
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
+from omnigraph.testing.races import once
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
@@ -179,7 +182,42 @@ def test_what_a_key_did_in_an_earlier_life_of_a_branch_does_not_hide_what_it_did
     assert write(parts, "side", op.append(PERSON, {"b": 1}), KEYED).replayed
 
 
-def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(parts: Parts) -> None:
+class _SweptMeanwhile(ForwardingStore):
+    """Runs something once, when a request about certain paths was just answered."""
+
+    def __init__(self, inner: ObjectStore, path_part: str, act: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self._part, self._act = path_part, once(act)
+        self.has_acted = False
+
+    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:
+        answer = send()
+        if self._part in path and kind in (RequestKind.GET, RequestKind.LIST):
+            self.has_acted = True
+            self._act()
+        return answer
+
+
+@pytest.mark.parametrize("looked_at", [paths.KEYS, "__manifest/floor/"], ids=["the note", "the floor"])
+def test_a_log_that_is_cut_while_somebody_looks_for_a_key_hides_nothing(parts: Parts, looked_at: str) -> None:
+    die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
+    forget_what_is_old(parts, swept=False)
+    store = _SweptMeanwhile(parts.store, looked_at, lambda: sweep(parts, older_than_s=0))
+    # It trusts what it knows of the log for a while, as processes do.
+    slow = open_root(store, settings=replace(parts.settings, log_cut_s=3_600.0), clock=parts.clock)
+    slow.log.live_head(MAIN)
+    store.has_acted = False
+
+    second = write(slow, MAIN, op.append(PERSON, {"b": 1}), KEYED)
+
+    assert store.has_acted
+    assert parts.log.read(MAIN, 2) is None
+    assert second.replayed
+    assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
+
+
+@pytest.mark.parametrize("swept", [False, True], ids=["written to", "written to, pruned and swept"])
+def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(parts: Parts, swept: bool) -> None:
     branches.create(parts, "side")
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT, "side")
     write(parts, "side", op.upsert(PERSON, {"other": 0}))
@@ -192,8 +230,10 @@ def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(pa
         # Of one digit, like the first: both notes are equally long.
         assert again.entry is not None
         assert again.entry.number < 10
+        if swept:
+            forget_what_is_old(parts, "side")
 
-    with armed(Failpoint.SWEEP_CLASSIFIED, made_again):
+    with armed(Failpoint.SWEEP_CLASSIFIED, once(made_again)):
         sweep(parts, older_than_s=0)
     forget_what_is_old(parts, "side")
 

@@ -19,7 +19,7 @@ from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, delete_a
 from omnigraph.storage.tables.files import manifest_file, step_to
 from omnigraph.storage.tables.handles import Handle
 from omnigraph.storage.tables.manifests import NOT_FOR_US, read_manifest
-from omnigraph.storage.tables.messages import entries, message, number, within
+from omnigraph.storage.tables.messages import entries, message, number, stated, within
 from omnigraph.storage.tables.small_versions import small_version
 from omnigraph.storage.tables.stage import _written, make_version
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, Places, RowsToStage, Tables
@@ -241,9 +241,19 @@ def _with_entry(body: bytes, entry: bytes) -> bytes:
         (lambda body: _with_entry(body, number(14, 7)), False),
         (lambda body: _with_entry(body, within(99, b"what is to come")), False),
         (lambda body: _with_entry(body, number(9, 2) + number(10, 2)), False),
+        (lambda body: _with_entry(body, number(10, 1)), False),
+        (lambda body: _with_entry(body, stated(11, 0)), False),
         (lambda body: body.replace(lance.__version__.encode(), b"1" * len(lance.__version__)), False),
     ],
-    ids=["as it is", "row numbers that stay", "a field of a later release", "a feature", "another release"],
+    ids=[
+        "as it is",
+        "row numbers that stay",
+        "a field of a later release",
+        "a feature",
+        "one of writers only",
+        "numbers used already",
+        "another release",
+    ],
 )
 def test_a_manifest_with_anything_unknown_is_left_to_lance(
     root: Path, tables: Tables, three: Pin, change: Callable[[bytes], bytes], is_known: bool
@@ -271,6 +281,19 @@ def test_more_rows_than_few_are_left_to_lance(tables: Tables, three: Pin, monkey
     assert small_version(handle, (), at(0, 0)) is not None
     monkeypatch.setattr(limits, "SMALL_VERSION_FRAGMENTS_MAX", 1)
     assert small_version(handle, (), at(0, 0)) is None
+
+
+def test_what_is_not_plainly_rows_of_a_fragment_is_left_to_lance(tables: Tables, three: Pin) -> None:
+    handle = handle_of(tables, three)
+    written = [_written(handle, people(name))[0] for name in ("dan", "eve")]
+    assert small_version(handle, written[:1], NO_ADDRESSES) is not None
+
+    assert small_version(handle, written, NO_ADDRESSES) is None, "two fragments"
+    assert small_version(handle, (), at(0, 7)) is None, "a row that is not there"
+    assert small_version(handle, (), at(9, 0)) is None, "a fragment that is not there"
+    deletion = delete_at(handle.dataset, at(0, 1))
+    assert deletion is not None
+    assert small_version(handle, deletion.updated, NO_ADDRESSES) is None, "a fragment with a vector of its own"
 
 
 DAMAGED = [b"", b"short", b"\x00" * 64, b"nothing like a file of this kind, and long enough for one"]
