@@ -16,6 +16,7 @@ from omnigraph.branch.sweep.worklist import Swept, Verdict
 from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
+from omnigraph.storage.tables.errors import DAMAGED_TABLE
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
 from omnigraph.transaction.retention import is_kept, reclaimed
@@ -309,7 +310,7 @@ def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
         fault (FormatError): what reading said.
 
     Returns:
-        GraphError: a `ReclaimedError` where a prune has passed the entry, else `fault` itself.
+        GraphError: a `ReclaimedError` where a prune has passed the entry, else what `fault` says, as damage.
     """
     if fault.code != "version_reclaimed":
         return fault
@@ -317,7 +318,7 @@ def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
     if head is None or not head.is_live or entry.number < (head.life or 1):
         return reclaimed(entry.branch, entry.number, next_number=None)
     if is_kept(head, entry.number):
-        return fault
+        return FormatError(fault.message, code=DAMAGED_TABLE, **fault.details)
     return reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 
 

@@ -13,6 +13,7 @@ from omnigraph.branch.points import of_commit
 from omnigraph.branch.sweep.reading import Reading
 from omnigraph.errors import FormatError, NotFoundError, UnavailableError
 from omnigraph.model.commit import CommitKind, Pin, Record
+from omnigraph.storage.tables.errors import DAMAGED_TABLE
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.leases import FoundLease, leases
 from omnigraph.transaction.parts import Parts
@@ -220,8 +221,8 @@ def _mark(
         elif _is_still_kept(parts, root):
             raise FormatError(
                 f"branch '{root.branch}' needs table {pin.table} at version {pin.version} (entry {root.number}), "
-                f"which cannot be read; nothing was deleted: {told}",
-                code=told.code,
+                f"which cannot be read; nothing was deleted. Bring the file back, or prune what needs it: {told}",
+                code=DAMAGED_TABLE,
                 branch=root.branch,
                 table=pin.table,
             ) from told
