@@ -163,6 +163,21 @@ def test_what_cannot_be_forgotten_is_left_to_a_sweep(tmp_path: Path, spill: Spil
     assert left(tmp_path) == ["a"]
 
 
+def test_a_store_that_fails_to_forget_stops_nobody(
+    tmp_path: Path, spill: Spill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spill.write("a", b"1")
+
+    def failing(*_: object) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", failing)
+        spill.forget()
+
+    assert left(tmp_path) == ["a"]
+
+
 def test_two_spills_of_one_graph_have_folders_of_their_own(tmp_path: Path) -> None:
     ids = UlidSource(ManualClock())
     one, other = (spill_beside(TablesPlace(str(tmp_path)), ids) for _ in range(2))
