@@ -196,6 +196,8 @@ class _Meanwhile(ForwardingStore):
         if acts and self._before:
             self._act()
         answer = send()
+        if kind is RequestKind.LIST:
+            answer = iter(list(answer))  # type: ignore[call-overload]  # a listing: it is told as it was before the act
         if acts and not self._before:
             self._act()
         return answer
