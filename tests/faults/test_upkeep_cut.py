@@ -9,7 +9,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, Maintenance, OpenOptions, limits
 from omnigraph.storage import derived, paths
-from omnigraph.testing.cuts import Copies, Cut, at_every_request
+from omnigraph.testing.cuts import FOR_EVER, Copies, Cut, at_every_request
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
@@ -88,6 +88,25 @@ def test_files_made_beside_the_graph_are_whole_or_believed_by_nobody(
         survives(cut, expected)
         cuts += 1
     assert cuts >= 4
+
+
+@pytest.mark.parametrize("kept", [derived.ADJACENCY, derived.WORDS])
+@pytest.mark.parametrize("fault", [Fault.NO_SPACE, Fault.FAIL_BEFORE, Fault.LOSE_REQUEST])
+def test_files_that_could_not_be_made_beside_the_graph_are_made_of_the_next_version(
+    fault: Fault, kept: str, documents: Copies
+) -> None:
+    store = documents.fresh()
+    with opened(store) as graph:
+        store.arm(fault, times=FOR_EVER, path_part=kept)
+        before = answers(graph)
+        store.disarm()
+        assert list(store.list(kept)) == []
+
+        graph.write({"Doc": [{"slug": "next", "body": "word2"}]}, {"Cites": [{"from": "next", "to": "d1"}]})
+
+        [cited, words] = answers(graph)
+        assert (len(cited), words) == (len(before[0]) + 1, before[1])
+        assert list(store.list(kept)) != []
 
 
 @pytest.mark.parametrize("fault", FAULTS)

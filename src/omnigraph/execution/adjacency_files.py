@@ -199,7 +199,6 @@ class AdjacencyFiles:
             return False
         if abs(count - last) <= last * limits.ADJACENCY_STALE_SHARE:
             return False
-        self._written[table] = count
         folder = adjacency_folder(table, adjacency.edges.pin.version)
         try:
             outgoing = self._put_rows(folder, "out", adjacency.outgoing)
@@ -207,6 +206,7 @@ class AdjacencyFiles:
             self._store.put(f"{folder}{_HEAD}", _head_bytes(adjacency, outgoing, incoming))
         except StoreError:
             return False
+        self._written[table] = count
         return True
 
     def loaded(self, head: Head) -> None:

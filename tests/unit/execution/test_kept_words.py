@@ -176,25 +176,6 @@ def test_upkeep_is_done_where_the_index_over_words_cannot_be_kept(fault: Fault, 
         assert graph.optimize().commit is None
 
 
-@pytest.mark.parametrize("fault", [Fault.FAIL_BEFORE, Fault.LOSE_REQUEST, Fault.NO_SPACE])
-def test_an_index_over_words_that_could_not_be_kept_is_kept_with_the_next_version(fault: Fault) -> None:
-    store = FaultyStore(MemoryStore())
-    with (
-        patch.object(limits, "WORDS_FILE_TEXTS_MIN", 100),
-        omnigraph.init(store, "node Doc { slug: String @key  body: String? }") as graph,
-    ):
-        graph.write({"Doc": [{"slug": f"d{each:04}", "body": "word7"} for each in range(200)]})
-        store.arm(fault, times=99, kind=RequestKind.PUT, path_part="__derived/words")
-        assert counts(graph)[0] == 200
-        store.disarm()
-        assert list(store.list("__derived/words/")) == []
-
-        graph.write({"Doc": [{"slug": "one more", "body": "word7"}]})
-
-        assert counts(graph)[0] == 201
-        assert len(list(store.list("__derived/words/"))) == 1
-
-
 def test_a_death_after_upkeep_and_before_the_index_over_words_costs_nothing_but_time(tmp_path: Path) -> None:
     store = FaultyStore(LocalStore(tmp_path / "graph", durability=Durability.PROCESS))
     rows = [{"slug": f"d{each:04}", "body": f"word{each % 9} word7"} for each in range(200)]
