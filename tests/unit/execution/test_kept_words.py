@@ -146,6 +146,18 @@ def test_rows_that_came_changed_and_went_since_are_found_as_they_are(searched: P
         assert counts(graph) == expected
 
 
+def test_where_rows_lie_elsewhere_than_in_any_file_another_one_is_kept(searched: Path) -> None:
+    with omnigraph.open(searched) as graph:
+        graph.write({"Doc": [{"slug": "one more", "body": "word7"}]})
+        graph.mutate('query q() { delete Doc where slug = "d0007" }')
+        expected = counts(graph)
+        assert len(files(searched)) == 1, "what has hardly changed is not written again"
+        graph.optimize()
+        assert counts(graph) == expected
+        pin = graph.snapshot().record.tables["node:Doc"]
+    assert (pin.table, pin.version) in {version_of(file.relative_to(searched).as_posix()) for file in files(searched)}
+
+
 def test_an_index_over_words_goes_with_the_version_it_was_made_for(searched: Path) -> None:
     [file] = files(searched)
     options = OpenOptions(protection_s=0)
