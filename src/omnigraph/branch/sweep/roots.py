@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from omnigraph import limits
 from omnigraph.branch.held import tagged_entries
 from omnigraph.branch.lines import birth
-from omnigraph.branch.points import of_commit
 from omnigraph.branch.sweep.reading import Reading
-from omnigraph.errors import FormatError, NotFoundError, UnavailableError
+from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.commit import CommitKind, Pin, Record
+from omnigraph.storage import paths
 from omnigraph.storage.tables.errors import DAMAGED_TABLE
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.leases import FoundLease, leases
@@ -123,7 +123,7 @@ def add_held(parts: Parts, reading: Reading, found: Reached, holding: Held) -> N
         FormatError: a commit that is held names a version that cannot be read.
         UnavailableError: the store does not answer.
     """
-    roots = _below(found, [*_leased(parts, holding), *_adopted(parts, holding.intents)])
+    roots = _below(found, [*_leased(parts, holding), *_adopted(parts, found.lines, holding.intents)])
     _mark(parts, reading, found, roots, holding.intents)
 
 
@@ -186,14 +186,35 @@ def _leased(parts: Parts, holding: Held) -> list[Record]:
     ]
 
 
-def _adopted(parts: Parts, intents: Iterable[LeftBehind]) -> list[Record]:
-    found = []
-    for commit in {commit for each in intents for commit in each.intent.adopts}:
-        try:
-            found.append(of_commit(parts, commit))
-        except NotFoundError:
-            continue  # its writer will find out
-    return found
+def _adopted(parts: Parts, lines: Mapping[str, Line], intents: Iterable[LeftBehind]) -> list[Record]:
+    """The commits that writers under way take over.
+
+    Those that were pruned as well: their writer may have asked before that. Where an entry is gone, it was cut away
+    before the intent was there; then its writer finds out.
+    """
+    wanted = {commit for each in intents for commit in each.intent.adopts}
+    found = (_entry_of(parts, line.head, commit) for commit in wanted for line in lines.values())
+    return [entry for entry in found if entry is not None]
+
+
+def _entry_of(parts: Parts, head: Record, commit: str) -> Record | None:
+    """The entry of a commit in a log of which any entries may have been cut away, by halving: ids rise along it."""
+    if commit > head.commit:
+        return None
+    listed = (paths.entry_number(file.path) for file in parts.store.list(paths.log_folder(head.branch)))
+    numbers = sorted(number for number in listed if number is not None)
+    while numbers:
+        middle = len(numbers) // 2
+        entry = parts.log.read(head.branch, numbers[middle])
+        if entry is not None and entry.commit == commit:
+            return entry
+        if entry is None:
+            del numbers[middle]  # cut away just now
+        elif entry.commit < commit:
+            numbers = numbers[middle + 1 :]
+        else:
+            numbers = numbers[:middle]
+    return None
 
 
 def _mark(
