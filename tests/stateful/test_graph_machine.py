@@ -420,7 +420,7 @@ def suppressed(kind: type[BaseException]) -> Iterator[None]:
 
 
 NORMAL = settings(
-    max_examples=32,
+    max_examples=int(os.environ.get("OMNIGRAPH_TESTS_EXAMPLES", "32")),
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

@@ -214,7 +214,7 @@ def run(sources: Path, selection: tuple[str, ...]) -> tuple[int, str]:
     # Shrinking a failure takes long and nobody reads it here: one failing test is enough.
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--timeout", "600", *selection],
-        env={**environment, "OMNIGRAPH_TESTS_DO_NOT_SHRINK": "1"},
+        env={**environment, "OMNIGRAPH_TESTS_DO_NOT_SHRINK": "1", "OMNIGRAPH_TESTS_EXAMPLES": "400"},
         cwd=ROOT,
         capture_output=True,
         check=False,

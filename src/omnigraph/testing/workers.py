@@ -35,6 +35,8 @@ ACCOUNTS = tuple(f"account-{number}" for number in range(6))
 OPENING_BALANCE = 100
 _TRIES_MAX = 200
 _POLL_S = 0.005
+_NEWS_EVERY = 4
+_NEWS_S = 0.3
 _NOTED_EVERY = 3
 
 
@@ -172,10 +174,20 @@ def work(order: Order) -> None:
         parts.clock.sleep(_POLL_S)
     with Path(order.ledger).open("ab", buffering=0) as ledger:
         for number in range(done + 1, order.commits + 1):
-            told = order.acknowledged_to_anybody()
+            told = _told(parts, order, number)
             seen = parts.log.live_head(order.branch).number
             assert seen >= told, f"entry {told} was acknowledged in some process, and in this one the head is {seen}"
             ledger.write(order.line(number, _committed(parts, order, number)))
+
+
+def _told(parts: Parts, order: Order, number: int) -> int:
+    """The newest entry that was acknowledged to any worker; now and then one that another has made since we looked."""
+    known = told = order.acknowledged_to_anybody()
+    until = parts.clock.monotonic() + (_NEWS_S if number % _NEWS_EVERY == 0 else 0.0)
+    while told == known and parts.clock.monotonic() < until:  # who is alone by now hears nothing
+        parts.clock.sleep(_POLL_S)
+        told = order.acknowledged_to_anybody()
+    return told
 
 
 def _committed(parts: Parts, order: Order, number: int) -> Record:
