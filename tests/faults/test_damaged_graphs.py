@@ -230,6 +230,19 @@ def test_a_version_that_cannot_be_read_is_lost_on_its_commit_and_the_head_goes_b
         assert mended.verify(deep=True).lost == {("main", 5): frozenset({"node:Person"})}
 
 
+def test_a_version_that_holds_other_than_its_commit_says_is_named(root: Path, graph: Graph) -> None:
+    path = log_entry(root, 5)
+    document = json.loads(path.read_text())
+    document["tables"]["node:Person"]["rows"] = 7
+    del document["sum"]
+    path.write_text(json.dumps(document))
+    report = omnigraph.verify(root, options=QUIET)
+    (finding,) = report.findings
+    assert (finding.kind, finding.path) == (FindingKind.VERSION, manifest(graph, 5))
+    assert finding.problem.startswith("holds 3 rows in ")
+    assert report.lost == {("main", 5): frozenset({"node:Person"})}
+
+
 def test_a_flipped_bit_is_found_by_its_checksum(root: Path, graph: Graph) -> None:
     graph.optimize()
     path = root / data_file(graph, 6)

@@ -12,7 +12,7 @@ from omnigraph.branch import branches
 from omnigraph.branch.sweep.files import FileKind
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.branch.sweep.worklist import Verdict
-from omnigraph.errors import FormatError, UnavailableError
+from omnigraph.errors import FormatError, ReclaimedError, UnavailableError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, Pin
 from omnigraph.storage import paths
@@ -54,6 +54,19 @@ def test_a_lease_holds_a_commit_that_was_pruned_until_it_is_given_back(parts: Pa
 
     swept(parts)
     assert parts.log.read(MAIN, entry.number) is None
+
+
+def test_a_lease_that_comes_too_late_is_told_and_leaves_nothing(parts: Parts) -> None:
+    entry = grow(parts, times=2)
+    grow(parts)
+
+    def pruned_first() -> None:
+        prune(parts, MAIN, Policy(keep=1, now=True))
+        sweep(parts, older_than_s=0)
+
+    with armed(Failpoint.LEASE_PUT, pruned_first), pytest.raises(ReclaimedError), leased(parts, entry, 60):
+        pytest.fail("nobody shall rely on it")
+    assert list(parts.store.list(paths.LEASES)) == []
 
 
 def test_the_lease_of_a_dead_holder_runs_out(parts: Parts) -> None:
