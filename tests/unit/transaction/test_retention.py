@@ -11,7 +11,7 @@ from omnigraph.model.retention import NOTHING_PRUNED, Pruned
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import PERSON
 from omnigraph.transaction.parts import Settings
-from omnigraph.transaction.retention import check_kept, check_listed, still_kept
+from omnigraph.transaction.retention import check_kept, check_listed, is_kept, still_kept
 from omnigraph.transaction.write import write
 
 PRUNED = Pruned(floor=4, through=6, single=(8,))
@@ -48,6 +48,14 @@ def test_the_head_tells_of_every_entry_and_says_what_is_gone(tmp_path: Path) -> 
 
     assert caught.value.code == "version_reclaimed"
     assert caught.value.details == {"branch": MAIN, "number": 6, "next_number": 7}
+
+
+def test_what_a_name_held_before_it_was_used_again_is_kept_by_it_no_more(tmp_path: Path) -> None:
+    parts = op.new_graph(str(tmp_path), settings=Settings(durability="process"))
+    write(parts, MAIN, op.insert(PERSON, {"a": 1}))
+    born_again = replace(parts.log.live_head(MAIN), number=8, born=6)
+
+    assert [is_kept(born_again, number) for number in (5, 6, 8)] == [False, True, True]
 
 
 def test_a_commit_is_asked_for_afresh_and_none_is_kept_of_a_branch_that_is_not_there(tmp_path: Path) -> None:
