@@ -36,8 +36,11 @@ class Identity:
         self._graph = graph or None
         self._note(seen)
 
-    def confirm(self) -> None:
+    def confirm(self, *, anew: bool = False) -> None:
         """Make sure that it is still there.
+
+        Args:
+            anew (bool): ask the store even where it was asked a moment ago.
 
         Raises:
             NotFoundError: another graph is there, or none.
@@ -46,7 +49,8 @@ class Identity:
         if self._graph is None:
             return
         now = self._store.identity(paths.STAMP)
-        if now == self._seen and (now is not None or self._clock.monotonic() - self._seen_at < limits.ROOT_TRUSTED_S):
+        is_fresh = self._clock.monotonic() - self._seen_at < limits.ROOT_TRUSTED_S and not anew
+        if now == self._seen and (now is not None or is_fresh):
             return
         try:
             stamp = read_stamp(self._store.get(paths.STAMP), path=paths.absolute(self._store, paths.STAMP))

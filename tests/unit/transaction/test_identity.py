@@ -1,11 +1,13 @@
 """Whose root it is: a stamp that cannot be read makes nobody believe anything, and stops nobody for good."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from omnigraph import limits
+from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import FormatError, NotFoundError, UnavailableError
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
@@ -16,7 +18,7 @@ from omnigraph.testing import operations as op
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
+from omnigraph.testing.operations import PERSON, rows_of
 from omnigraph.transaction.identity import Identity
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.write import write
@@ -124,3 +126,21 @@ def test_until_it_is_said_which_graph_it_is_every_graph_is_right(store: Far, clo
     clock.advance(limits.ROOT_TRUSTED_S)
     with pytest.raises(NotFoundError):
         identity.confirm()
+
+
+def test_a_sweep_looks_whose_root_it_is_however_short_a_time_ago_it_knew(
+    tmp_path: Path, store: Far, parts: Parts, clock: ManualClock
+) -> None:
+    write(parts, MAIN, op.append(PERSON, {"b": 1}))  # it has just looked
+    shutil.rmtree(tmp_path)
+    other = op.new_graph(store, types=[PERSON], settings=SETTINGS, clock=clock)
+    for name in ("c", "d", "e", "f"):
+        write(other, MAIN, op.append(PERSON, {name: 1}))
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+
+    with pytest.raises(NotFoundError) as refused:
+        sweep(parts, older_than_s=0)
+
+    assert refused.value.code == "graph_replaced"
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} >= before
+    assert rows_of(other, PERSON).keys() == {"c", "d", "e", "f"}

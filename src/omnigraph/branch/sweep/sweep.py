@@ -84,6 +84,9 @@ def sweep(
         heal(parts)
     reading = reading or ReadingHere(parts)
     candidates = reading.listed()
+    if not dry_run:
+        # From here on what was listed is known to be ours: nobody's graph was there in the place of this one.
+        parts.log.identity.confirm(anew=True)
     ages = Ages(
         now_us=parts.clock.now_us() if dry_run else parts.intents.store_now_us(),
         older_than_s=older_than_s,
