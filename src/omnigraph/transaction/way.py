@@ -2,8 +2,8 @@
 
 What rests on whole types (a load on Spark, a merge that takes tables over, a replacement) loses to whoever writes a row
 there meanwhile, and small writes are always faster. After a few losses it leaves an intent that names the tables, and
-for how long it asks. Every write looks at the intents before it begins, so that to see it costs the others nothing; they
-wait until it is gone, or the time is over. Within a process they are in line anyway.
+for how long it asks. Every write looks at the intents before it begins, so that to see it costs the others nothing;
+they wait until it is gone, or the time is over. Within a process they are in line anyway.
 
 It is a courtesy: nothing is wrong without it, nobody waits twice for the same request, and none outlives its process.
 The intent also keeps prunes from passing the commit the writer starts from.
