@@ -119,6 +119,23 @@ def test_who_has_waited_for_a_request_does_not_wait_for_it_again(root: Path, par
     assert clock.monotonic() == before
 
 
+def test_all_writers_of_a_process_wait_for_a_request_that_one_of_them_waits_for(root: Path, parts: Parts) -> None:
+    asks(parts, PERSON)
+    done_at: list[float] = []
+
+    def write_too() -> None:
+        write(other, MAIN, op.insert(PERSON, {"m": 1}))
+        done_at.append(clock.monotonic())
+
+    clock = Watch(2.0, write_too)
+    other = open_root(store_of(root), settings=SETTINGS, clock=clock)
+    begun = clock.monotonic()
+    write(other, MAIN, ROW)
+    (at,) = done_at
+    assert ASKED_S <= at - begun <= ASKED_S + 1
+    assert clock.monotonic() - begun <= ASKED_S + 1  # and none any longer for that
+
+
 def test_a_write_goes_on_as_soon_as_the_request_is_gone(root: Path, parts: Parts) -> None:
     asked = asks(parts, PERSON)
     clock = Watch(2.0, lambda: parts.intents.clear(asked))

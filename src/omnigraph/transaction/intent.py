@@ -96,7 +96,7 @@ class Intents:
         self._ids = ids
         self._heartbeat_s = heartbeat_s
         self._stale_s = stale_s
-        self._met: set[str] = set()
+        self._waited_for: dict[str, float] = {}
 
     # -- the writer's side --------------------------------------------------------------------------------------------
 
@@ -145,15 +145,14 @@ class Intents:
             if is_note:
                 noted.add(intent_id)
         with _live_lock:
-            self._met &= noted
+            for gone in self._waited_for.keys() - noted:
+                del self._waited_for[gone]
             return {each: newest[each] for each in sorted(noted - _live)}
 
-    def first_met(self, intent_id: str) -> bool:
-        """Whether this is the first time that somebody here asks so of an intent that is listed."""
+    def waited_for_until(self, intent_id: str, until: float) -> float:
+        """Until when writers here wait for an intent that is listed: as long as the first of them said."""
         with _live_lock:
-            known = intent_id in self._met
-            self._met.add(intent_id)
-            return not known
+            return self._waited_for.setdefault(intent_id, until)
 
     def everything(self) -> list[LeftBehind]:
         """Every intent on the store, those of writers alive in this process too. One request, and two for each.

@@ -5,7 +5,7 @@ there meanwhile, and small writes are always faster. After a few losses it leave
 for how long it asks. Every write looks at the intents before it begins, so that to see it costs the others nothing;
 they wait until it is gone, or the time is over. Within a process they are in line anyway.
 
-It is a courtesy: nothing is wrong without it, nobody waits twice for the same request, and none outlives its process.
+It is a courtesy: nothing is wrong without it, nobody waits for it beyond its time, and none outlives its process.
 The intent also keeps prunes from passing the commit the writer starts from.
 """
 
@@ -90,7 +90,7 @@ class Overtaken:
 
 
 def make_way(parts: Parts, branch: str, types: frozenset[str], asking: Iterable[Intent]) -> None:
-    """Wait for those that ask for it, each no longer than it asks, and once.
+    """Wait for those that ask for it, each no longer than it asks from when it was first met here.
 
     Args:
         parts (Parts): of the graph.
@@ -100,12 +100,13 @@ def make_way(parts: Parts, branch: str, types: frozenset[str], asking: Iterable[
     """
     for intent in asking:
         apart = intent.branch != branch or (types and types.isdisjoint(intent.tables))
-        if not apart and parts.intents.first_met(intent.id):
+        if not apart:
             _wait_for(parts, intent)
 
 
 def _wait_for(parts: Parts, intent: Intent) -> None:
     until = parts.clock.monotonic() + min(intent.asks_s, limits.WAY_S_MAX)
+    until = parts.intents.waited_for_until(intent.id, until)
     pauses = 0
     with suppress(StoreError, GraphError):  # who cannot ask does not wait
         while parts.clock.monotonic() < until and not has_ended(intent.writer, this_writer()):
