@@ -71,11 +71,11 @@ def taken(values: Values, places: Numbers) -> Values:
     if plain is None or not places.flags.c_contiguous:
         return values.take(arrow(places))
     wrapped = pa.Array.from_buffers(plain, len(places), [None, pa.py_buffer(places.data)])
-    return _TAKE.call([values, wrapped], _UNCHECKED)  # type: ignore[no-any-return]  # Arrow's kernels have no types
+    return _TAKE.call([values, wrapped], _CHECKED)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 _TAKE = pc.get_function("array_take")
-_UNCHECKED = pc.TakeOptions(boundscheck=False)
+_CHECKED = pc.TakeOptions(boundscheck=True)  # a place that is not there is an error, and no read beyond an end
 _INDEX_TYPES: dict[Any, Any] = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 
 
