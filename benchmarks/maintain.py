@@ -5,9 +5,9 @@ manifests, log entries, index segments, and what the process keeps. Metadata cou
 late and early are measured by turns: when the commits are done, another process makes the same graph anew, up to commit
 100. The same run without upkeep shows what is held down.
 
-This is measured in a file system in memory, where there is one. A disk's may be slower at making files where many were
-deleted a short time ago (ext4 looks at each of them for minutes, up to a millisecond for every new file), and that says
-nothing of the graph. What the same commits take on disk is told beside what a plain file takes there.
+This is measured in a file system in memory, where there is one. That of a disk may be many times slower at making files
+where many were deleted a short time ago, and that says nothing of the graph. What the same commits take on disk is told
+beside what a plain file takes there.
 """
 
 import multiprocessing
