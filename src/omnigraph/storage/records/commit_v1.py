@@ -165,7 +165,7 @@ def footprint_document(footprint: Footprint) -> dict[str, Any]:
 
 def read_footprint(found: dict[str, Any]) -> Footprint:
     """The footprint in a document."""
-    if "file" in found:
+    if isinstance(found.get("file"), str):  # of a type of that name there would be more to say
         return Footprint(file=found["file"])
     return Footprint(
         {
