@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser
 
+from omnigraph.api.documents import commit_document
 from omnigraph.cli.arguments import add_branch, add_json, add_uri
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
@@ -17,7 +18,6 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.api.documents import commit_document  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
     args = call.args
     with call.graph() as graph:

@@ -37,43 +37,43 @@ def _actor(call: Call) -> str | None:
 
 
 def _validate(call: Call) -> int:
-    from omnigraph.cluster.validate import validate  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.validate import validate  # noqa: PLC0415  (loads pyarrow, and the help of a command no library: test_startup)
 
     return _told(call, validate)
 
 
 def _plan(call: Call) -> int:
-    from omnigraph.cluster.plan import plan  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.plan import plan  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     return _told(call, plan)
 
 
 def _apply(call: Call) -> int:
-    from omnigraph.cluster.apply import apply  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.apply import apply  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     return _told(call, lambda folder: apply(folder, actor=_actor(call)))
 
 
 def _status(call: Call) -> int:
-    from omnigraph.cluster.observe import status  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.observe import status  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     return _told(call, status)
 
 
 def _refresh(call: Call) -> int:
-    from omnigraph.cluster.observe import refresh  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.observe import refresh  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     return _told(call, refresh)
 
 
 def _import(call: Call) -> int:
-    from omnigraph.cluster.observe import import_  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.observe import import_  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     return _told(call, import_)
 
 
 def _approve(call: Call) -> int:
-    from omnigraph.cluster.approve import approve  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.approve import approve  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     actor = _actor(call)
     if actor is None:
@@ -82,7 +82,7 @@ def _approve(call: Call) -> int:
 
 
 def _force_unlock(call: Call) -> int:
-    from omnigraph.cluster.unlock import force_unlock  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.unlock import force_unlock  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     return _told(call, lambda folder: force_unlock(folder, call.args.lock_id))
 

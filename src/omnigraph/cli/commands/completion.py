@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
+from omnigraph.cli.completion import script
 
 _EXAMPLES = """\
   omnigraph completion bash > ~/.local/share/bash-completion/completions/omnigraph
@@ -16,7 +17,6 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.cli.completion import script  # noqa: PLC0415  (reads every command)
 
     call.write(script(call.args.shell))
     return 0

@@ -16,7 +16,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.cli.tour import main  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cli.tour import main  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     with redirect_stdout(call.answers_to):
         return main(["--small"] if call.args.small else [])

@@ -34,8 +34,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.embedding.choose import chosen  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-    from omnigraph.embedding.files import EmbedMode, embed_file, read_selection, read_spec  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.embedding.choose import chosen  # noqa: PLC0415  (loads numpy, and the help of a command no library: test_startup)
+    from omnigraph.embedding.files import EmbedMode, embed_file, read_selection, read_spec  # noqa: PLC0415  (loads numpy, and the help of a command no library: test_startup)
 
     args = call.args
     source, target, document, where = _seed(args) if args.seed is not None else _named(args)
@@ -70,7 +70,7 @@ def _named(args: Namespace) -> tuple[Path, Path, Any, str]:
 def _seed(args: Namespace) -> tuple[Path, Path, Any, str]:
     import yaml  # noqa: PLC0415  (only for seeds)
 
-    from omnigraph.embedding.files import DEFAULT_OUTPUT  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.embedding.files import DEFAULT_OUTPUT  # noqa: PLC0415  (loads numpy, and the help of a command no library: test_startup)
 
     if args.input is not None or args.output is not None or args.spec is not None:
         raise InvalidRequestError("--seed names input, output and what to embed; give none of them beside it")

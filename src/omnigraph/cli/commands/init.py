@@ -19,8 +19,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.api.open import init  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-    from omnigraph.cluster.owner import refuse_managed  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.api.open import init  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
+    from omnigraph.cluster.owner import refuse_managed  # noqa: PLC0415  (loads obstore, and the help of a command no library: test_startup)
 
     text = read_text(call.args.schema, "the schema")
     refuse_managed(call.scope.address, "declare the graph in its cluster.yaml")

@@ -5,6 +5,10 @@ from argparse import ArgumentParser
 from omnigraph.cli.arguments import add_json, add_positional_uri, read_text
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
+from omnigraph.clock import SystemClock
+from omnigraph.ids import UlidSource
+from omnigraph.language.query.lint import lint
+from omnigraph.language.schema import accept
 from omnigraph.model.schema import Schema
 
 
@@ -16,7 +20,6 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.language.query.lint import lint  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
     schema, source = _schema(call)
     report = lint(read_text(call.args.query, "the queries"), schema)
@@ -26,10 +29,6 @@ def _run(call: Call) -> int:
 
 def _schema(call: Call) -> tuple[Schema, dict[str, str]]:
     if call.args.schema is not None:
-        from omnigraph.clock import SystemClock  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-        from omnigraph.ids import UlidSource  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-        from omnigraph.language.schema import accept  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-
         text = read_text(call.args.schema, "the schema")
         return accept(text, ids=UlidSource(SystemClock())), {"kind": "file", "path": call.args.schema}
     with call.graph() as graph:

@@ -8,6 +8,7 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.progress import reporting
 from omnigraph.errors import InvalidRequestError
+from omnigraph.pipeline.settings import SparkSettings
 
 _MODES = ("overwrite", "append", "merge")
 _EXAMPLES = """\
@@ -62,7 +63,6 @@ def spark_settings(call: Call) -> Any:  # noqa: ANN401  (imported only where Spa
     args = call.args
     if args.master is None and not args.spark_conf:
         return None
-    from omnigraph.pipeline.settings import SparkSettings  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
     pairs = []
     for each in args.spark_conf:

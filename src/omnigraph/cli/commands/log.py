@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser
 
+from omnigraph.branch.entity_change import cause_document
 from omnigraph.cli.arguments import add_branch, add_json, add_uri, amount
 from omnigraph.cli.call import Call
 from omnigraph.cli.changes import cause_lines, image_lines
@@ -18,7 +19,6 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.branch.entity_change import cause_document  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
     args = call.args
     with call.graph() as graph:

@@ -32,7 +32,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(call: Call) -> int:
-    from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     args = call.args
     if not args.every:

@@ -32,7 +32,7 @@ def _run(call: Call) -> int:
     writes = call.args.allow_writes or call.args.allow_main
     with call.graph(read_only=not writes) as graph:
         from omnigraph.mcp.serve import serve  # noqa: PLC0415  (heavy, and only there with an extra)
-        from omnigraph.mcp.tools import Permissions  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+        from omnigraph.mcp.tools import Permissions  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
         serve(graph, Permissions(writes=writes, main=call.args.allow_main, actor=call.actor))
     return 0

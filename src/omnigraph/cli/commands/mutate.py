@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from omnigraph.api.documents import commit_document
 from omnigraph.cli.arguments import add_branch, add_json, add_prune_previous, add_query, query_params, query_text
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
@@ -62,8 +63,6 @@ def _mutated(call: Call, text: str, params: Mapping[str, object] | None) -> dict
         )
         commit = None
         if done.commit is not None:
-            from omnigraph.api.documents import commit_document  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-
             commit = commit_document(graph.snapshot(commit=done.commit).record)
     for warning in done.warnings:
         call.note(f"warning: {warning}")

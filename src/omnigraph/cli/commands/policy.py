@@ -9,7 +9,7 @@ from omnigraph.errors import NotFoundError
 
 
 def _validate(call: Call) -> int:
-    from omnigraph.cluster.access import bundles  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.access import bundles  # noqa: PLC0415  (loads pyarrow, and the help of a command no library: test_startup)
 
     root, graph = call.cluster()
     found = [each for each in bundles(root) if graph is None or graph in each.applies_to]
@@ -31,9 +31,9 @@ def _test_arguments(parser: ArgumentParser) -> None:
 
 
 def _test(call: Call) -> int:
-    from omnigraph.cluster.access import bundles, deciding  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-    from omnigraph.policy.cases import Case, read_cases, run_cases  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-    from omnigraph.policy.policy import Decision, Policy  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.access import bundles, deciding  # noqa: PLC0415  (loads pyarrow, and the help of a command no library: test_startup)
+    from omnigraph.policy.cases import Case, read_cases, run_cases  # noqa: PLC0415  (loads yaml, and the help of a command no library: test_startup)
+    from omnigraph.policy.policy import Decision, Policy  # noqa: PLC0415  (loads yaml, and the help of a command no library: test_startup)
 
     cases = read_cases(read_text(call.args.tests, "the tests"))
     root, graph = call.cluster()
@@ -58,8 +58,8 @@ def _explain_arguments(parser: ArgumentParser) -> None:
 
 
 def _explain(call: Call) -> int:
-    from omnigraph.cluster.access import bundles, deciding  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-    from omnigraph.policy.policy import action_named  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.access import bundles, deciding  # noqa: PLC0415  (loads pyarrow, and the help of a command no library: test_startup)
+    from omnigraph.policy.policy import action_named  # noqa: PLC0415  (loads yaml, and the help of a command no library: test_startup)
 
     args = call.args
     action = action_named(args.action)

@@ -3,11 +3,13 @@
 from omnigraph.cli.arguments import add_json
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
+from omnigraph.cluster.stored_queries import wrong_queries
+from omnigraph.language.query.format import format_parameter_type
+from omnigraph.server.stored import StoredQuery, stored_queries
 
 
 def _validate(call: Call) -> int:
-    from omnigraph.cluster.access import stored_texts  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-    from omnigraph.cluster.stored_queries import wrong_queries  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.access import stored_texts  # noqa: PLC0415  (loads pyarrow, and the help of a command no library: test_startup)
 
     stored = stored_texts(*call.cluster())
     wrong = dict(wrong_queries(stored.texts, stored.schema()))
@@ -24,9 +26,7 @@ def _validate(call: Call) -> int:
 
 
 def _list(call: Call) -> int:
-    from omnigraph.cluster.access import stored_texts  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-    from omnigraph.language.query.format import format_parameter_type  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-    from omnigraph.server.stored import StoredQuery, stored_queries  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.cluster.access import stored_texts  # noqa: PLC0415  (loads pyarrow, and the help of a command no library: test_startup)
 
     def line(stored: StoredQuery) -> str:
         given = ", ".join(f"${each.name}: {format_parameter_type(each.type)}" for each in stored.query.parameters)

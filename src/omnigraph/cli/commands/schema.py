@@ -6,6 +6,7 @@ from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, ad
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.model.schema_change import SchemaPlan
+from omnigraph.model.schema_change_document import plan_document
 
 
 def _show_arguments(parser: ArgumentParser) -> None:
@@ -47,7 +48,6 @@ def _plan(call: Call) -> int:
             allow_data_loss=call.args.allow_data_loss,
             validated=call.args.validated,
         )
-        from omnigraph.model.schema_change_document import plan_document  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
         steps = plan_document(plan.steps)
         document = {
@@ -67,7 +67,7 @@ def _plan(call: Call) -> int:
 def _apply(call: Call) -> int:
     text = read_text(call.args.schema, "the schema")
     if call.scope.kind == "store":
-        from omnigraph.cluster.owner import refuse_managed  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+        from omnigraph.cluster.owner import refuse_managed  # noqa: PLC0415  (loads obstore, and the help of a command no library: test_startup)
 
         refuse_managed(call.scope.address, "change the file that its cluster.yaml names as the schema")
     call.echo_target()

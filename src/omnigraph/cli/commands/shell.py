@@ -8,6 +8,7 @@ from omnigraph.cli.arguments import add_branch, add_positional_uri
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
 from omnigraph.cli.config import home
+from omnigraph.cli.shell.statement import statements
 
 _EXAMPLES = """\
   omnigraph shell ./library
@@ -27,7 +28,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(call: Call) -> int:
     with call.graph(read_only=call.args.read_only) as graph:
-        from omnigraph.cli.shell.session import Session  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+        from omnigraph.cli.shell.session import Session  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
         is_terminal = sys.stdin.isatty() and call.answers_to.isatty()
         session = Session(
@@ -45,7 +46,6 @@ def _run(call: Call) -> int:
             call.say(f"{graph.uri}: \\help tells what can be typed, Ctrl-D leaves")
             Terminal(session, history=home() / "shell_history", colours=call.colours).run()
             return 0
-        from omnigraph.cli.shell.statement import statements  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
 
         for text in statements(sys.stdin):
             if not session.take(text):

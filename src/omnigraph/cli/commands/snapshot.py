@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser
 
+from omnigraph.api.documents import snapshot_document
 from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
@@ -15,8 +16,6 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(call: Call) -> int:
     with call.asked() as graph:
-        from omnigraph.api.documents import snapshot_document  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
-
         document = snapshot_document(graph.snapshot(branch=call.args.branch).record)
     lines = [f"{key}: {document[key]}" for key in ("graph_branch", "graph_manifest_version", "internal_schema_version")]
     lines += [

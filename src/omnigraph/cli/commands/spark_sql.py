@@ -36,7 +36,7 @@ def _run(call: Call) -> int:
             if not type(fault).__module__.startswith("pyspark."):
                 raise
             raise InvalidRequestError(f"Spark refused the statement: {str(fault).splitlines()[0]}") from None
-    from omnigraph.storage.json_values import to_json  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.storage.json_values import to_json  # noqa: PLC0415  (loads pyarrow, and the help of a command no library: test_startup)
 
     columns = [to_json(column) for column in table.columns]
     rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]

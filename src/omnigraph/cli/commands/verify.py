@@ -47,7 +47,7 @@ class _Report(Protocol):
 
 def verified(call: Call, *, deep: bool, quarantine: bool, branch: str | None = None) -> _Report:
     """Look at a graph, also at one that is too damaged to be opened."""
-    from omnigraph.api.open import verify  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+    from omnigraph.api.open import verify  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
     return verify(call.storage(), deep=deep, branch=branch, quarantine=quarantine)
 

@@ -41,7 +41,7 @@ def _schema_arguments(parser: ArgumentParser) -> None:
 
 def _schema(call: Call) -> int:
     with call.graph() as graph:
-        from omnigraph.drawing.schema import drawn  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+        from omnigraph.drawing.schema import drawn  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
         return _written(call, drawn(graph.snapshot(branch=call.args.branch)))
 
@@ -59,7 +59,7 @@ def _query(call: Call) -> int:
     args = call.args
     text, params = query_text(args), query_params(args)
     with call.graph() as graph:
-        from omnigraph.drawing.pattern import drawn  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+        from omnigraph.drawing.pattern import drawn  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
         snapshot = graph.snapshot(branch=args.branch, commit=args.snapshot)
         return _written(call, drawn(snapshot, text, params, name=args.name, limit=args.limit))
@@ -76,7 +76,7 @@ def _diff_arguments(parser: ArgumentParser) -> None:
 def _diff(call: Call) -> int:
     args = call.args
     with call.graph() as graph:
-        from omnigraph.drawing.difference import drawn  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+        from omnigraph.drawing.difference import drawn  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
         return _written(call, drawn(graph, args.older, args.newer, limit=args.limit))
 
@@ -89,7 +89,7 @@ def _history_arguments(parser: ArgumentParser) -> None:
 
 def _history(call: Call) -> int:
     with call.graph() as graph:
-        from omnigraph.drawing.history import drawn  # noqa: PLC0415  (heavy; the help of a command loads no library: test_startup)
+        from omnigraph.drawing.history import drawn  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
         return _written(call, drawn(graph, limit=call.args.limit))
 
