@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from omnigraph.api.verifying import FindingKind, Loss
 from omnigraph.errors import FormatError, GraphError
 from omnigraph.storage import derived, paths
 from omnigraph.storage.records.change_file import read_change_file
+from omnigraph.testing.damage import cut
 
 QUIET = OpenOptions(durability="process", auto_compact=False)
 SCHEMA = """
@@ -83,10 +83,6 @@ def removed(path: Path) -> None:
 
 def emptied(path: Path) -> None:
     path.write_bytes(b"")
-
-
-def cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
 
 
 def changed(path: Path) -> None:

@@ -1,7 +1,6 @@
 """Graphs damaged by hand: a verification names what is lost and on which commits; quarantine makes the rest usable."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import FormatError, GraphError, NotFoundError
 from omnigraph.model.commit import CommitKind
 from omnigraph.storage import paths
-from omnigraph.storage.tables.fragments import stored_fragments
+from omnigraph.testing.damage import change_a_letter, cut, data_file, empty, flip, log_entry, manifest
 from omnigraph.testing.where import Where
 from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.prune import Policy, prune
@@ -59,39 +58,6 @@ def root(template: Path, tmp_path: Path) -> Path:
 def graph(root: Path) -> Iterator[Graph]:
     with omnigraph.open(root, options=QUIET) as opened:
         yield opened
-
-
-def data_file(graph: Graph, number: int, type_key: str = "node:Person") -> str:
-    """The data file that an entry of main brought."""
-    before, after = (
-        {each.key for each in stored_fragments(graph.snapshot(number=at)._pinned.table(type_key))}
-        for at in (number - 1, number)
-    )
-    ((name,),) = after - before
-    return f"{graph.snapshot(number=number).record.tables[type_key].table}/data/{name}"
-
-
-def manifest(graph: Graph, number: int, type_key: str = "node:Person") -> str:
-    pin = graph.snapshot(number=number).record.tables[type_key]
-    return f"{pin.table}/_versions/d{pin.version}.manifest"
-
-
-def log_entry(root: Path, number: int, branch: str = "main") -> Path:
-    return root / paths.log_folder(branch) / f"{2**64 - 1 - number:020d}.json"
-
-
-def cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def flip(path: Path, *, at: int = 8) -> None:
-    body = bytearray(path.read_bytes())
-    body[at] ^= 0x10
-    path.write_bytes(bytes(body))
-
-
-def empty(path: Path) -> None:
-    os.truncate(path, 0)
 
 
 def ages(graph: Graph, **where: Unpack[Where]) -> dict[str, int]:
@@ -314,12 +280,6 @@ def test_a_cut_index_loses_nothing_and_is_left_out_by_quarantine(root: Path, gra
         mended.optimize()
         assert mended.snapshot()._pinned.table("node:Person").indexes()
         assert mended.verify(deep=True, branch="main").lost == {}
-
-
-def change_a_letter(path: Path) -> None:
-    """One bit, in the name of a type: what is left can be read as well as before."""
-    path.write_bytes(path.read_bytes().replace(b'"node:Person":{"table', b'"node:Qerson":{"table'))
-    json.loads(path.read_bytes())
 
 
 @pytest.mark.parametrize("spoil", [Path.unlink, cut, change_a_letter], ids=["removed", "truncated", "flipped"])
