@@ -1,5 +1,6 @@
 """Which file holds what, and damage to files: what a disk, or a person, does to them."""
 
+import json
 import os
 from pathlib import Path
 
