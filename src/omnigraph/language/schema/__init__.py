@@ -12,7 +12,7 @@ from omnigraph.language.schema.check import check, problems
 from omnigraph.language.schema.format import format
 from omnigraph.language.schema.lint import CATALOGUE, Finding, lint
 from omnigraph.language.schema.parse import parse
-from omnigraph.language.schema.plan import plan
+from omnigraph.language.schema.plan import plan, steps_between
 from omnigraph.language.schema.resolve import accept
 
-__all__ = ["CATALOGUE", "Finding", "accept", "check", "format", "lint", "parse", "plan", "problems"]
+__all__ = ["CATALOGUE", "Finding", "accept", "check", "format", "lint", "parse", "plan", "problems", "steps_between"]

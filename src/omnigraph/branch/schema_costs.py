@@ -1,0 +1,82 @@
+"""The steps from one schema to another, with the data they lose: what a preview of a merge shows about the schema."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.language.schema import steps_between
+from omnigraph.model.commit import UNKNOWN, Record
+from omnigraph.model.schema import Schema, TypeKind
+from omnigraph.model.schema_change import DropProperty, DropType, RenameType, Step
+from omnigraph.model.schema_change_document import step_document
+from omnigraph.storage.tables.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class CostedStep:
+    """One step of a schema change and the data it loses.
+
+    Attributes:
+        step: the step.
+        rows_lost: of a dropped type, its rows; 0 for every other step.
+        values_lost: of a dropped property, the rows that have a value for it; 0 for every other step.
+    """
+
+    step: Step
+    rows_lost: int = 0
+    values_lost: int = 0
+
+    def __str__(self) -> str:
+        if self.rows_lost:
+            return f"{self.step}: loses {self.rows_lost} {_plural(self.rows_lost, 'row')}"
+        if self.values_lost:
+            return f"{self.step}: loses {self.values_lost} {_plural(self.values_lost, 'value')}"
+        return str(self.step)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain JSON values: its own fields, a sentence, and what it loses."""
+        return step_document(self.step) | {
+            "text": str(self.step),
+            "rows_lost": self.rows_lost,
+            "values_lost": self.values_lost,
+        }
+
+
+def costed_steps(tables: Tables, before: Schema, state: Record, after: Schema) -> tuple[CostedStep, ...]:
+    """List the steps from the schema of a state to another one, with the rows and values they lose there.
+
+    Args:
+        tables: of the graph.
+        before: the schema of the state.
+        state: the entry whose rows are counted, for a merge the target's head.
+        after: the schema that is to hold; for a merge, that of its result.
+
+    Returns:
+        The steps in order. Only tables with a dropped property are read, and of these one column.
+    """
+    steps = steps_between(before, after, validated=True)
+    was_called = {(step.type_kind, step.to_name): step.from_name for step in steps if isinstance(step, RenameType)}
+    return tuple(_costed(tables, state, steps, was_called))
+
+
+def _costed(
+    tables: Tables, state: Record, steps: tuple[Step, ...], was_called: dict[tuple[TypeKind, str], str]
+) -> Iterator[CostedStep]:
+    for step in steps:
+        match step:
+            case DropType(kind, name):
+                pin = state.tables[f"{kind}:{name}"]
+                rows = tables.open(pin).count() if pin.rows == UNKNOWN else pin.rows
+                yield CostedStep(step, rows_lost=rows)
+            case DropProperty(kind, type_name, name):
+                old_name = was_called.get((kind, type_name), type_name)
+                table = state.tables.get(f"{kind}:{old_name}")
+                # A property of an interface has no column; the types that implement it have steps of their own.
+                values = 0 if table is None else tables.open(table).count(f"`{name}` IS NOT NULL")
+                yield CostedStep(step, values_lost=values)
+            case _:
+                yield CostedStep(step)
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"
