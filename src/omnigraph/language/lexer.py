@@ -1,6 +1,8 @@
 """The tokens of both languages, and a cursor that walks over them.
 
-One regular expression, one pass, no backtracking (every repetition is possessive): time is linear in the text.
+One regular expression, one pass: time is linear in the text. The last alternative takes any character, so white space
+is never skipped in two ways, and no repetition holds another. Possessive repetition is not used: Python before 3.11.5
+matches it wrongly.
 
 A character that starts no token, an unterminated string and an unterminated comment become a last token of kind `BAD`:
 a parser that stops earlier reports the earlier mistake, one that gets there reports this one.
@@ -25,25 +27,30 @@ VARIABLE = "variable"  # `$name` or `$_`
 END = "end"
 BAD = "bad"
 
-_KINDS = (None, NAME, TYPE_NAME, None, STRING, FLOAT, INTEGER, VARIABLE, END, BAD)
+# Found by the expression, never tokens: a comment, and the start of a string up to its first escape.
+_COMMENT = "comment"
+_ESCAPED = "escaped"
+_KINDS = (None, NAME, TYPE_NAME, _COMMENT, None, STRING, _ESCAPED, FLOAT, INTEGER, VARIABLE, END, BAD)
 
 _TOKEN = re.compile(
     r"""
-    (?: [ \t\r\n]++ | //[^\n]*+ | /\*.*?\*/ )*+
-    (?: ([a-z_][A-Za-z0-9_]*+)
-      | ([A-Z][A-Za-z0-9_]*+)
+    [ \t\r\n]*
+    (?: ([a-z_][A-Za-z0-9_]*)
+      | ([A-Z][A-Za-z0-9_]*)
+      | (//[^\n]*|/\*.*?\*/)
       | (->|\.\.|>=|<=|!=|/(?!\*)|[{}()\[\]:,@?=<>.\-+*%;|&!])
-      | ("(?:[^"\\]++|\\.)*+")
-      | ([0-9]++\.[0-9]++)
-      | ([0-9]++)
-      | (\$[a-z_][A-Za-z0-9_]*+)
+      | ("[^"\\]*")
+      | ("[^"\\]*(?=\\))
+      | ([0-9]+\.[0-9]+)
+      | ([0-9]+)
+      | (\$[a-z_][A-Za-z0-9_]*)
       | (\Z)
       | (.)
     )
     """,
     re.VERBOSE | re.DOTALL,
 )
-_COMMENT = re.compile(r'"(?:[^"\\]++|\\.)*+"|(//[^\n]*+|/\*.*?\*/)', re.DOTALL)
+_ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 _BAD_HINTS = {
@@ -74,33 +81,47 @@ class Comment:
 
 def tokenize(source: Source) -> Tokens:
     """The tokens of a text, in one pass."""
-    text = source.text
     kinds: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    for match in _TOKEN.finditer(text):
-        group = match.lastindex or 0
-        start, end = match.span(group)
-        kind = _KINDS[group] or text[start:end]
-        kinds.append(kind)
-        starts.append(start)
-        ends.append(end)
-        if kind is BAD:
-            # No parser gets past it, so the rest need not be read.
-            kinds.append(END)
-            starts.append(len(text))
-            ends.append(len(text))
-            break
-        if kind is END:
-            break
+    for kind, start, end in _scan(source.text):
+        if kind is not _COMMENT:
+            kinds.append(kind)
+            starts.append(start)
+            ends.append(end)
+    if kinds[-1] is BAD:
+        # No parser gets past it, so the rest need not be read.
+        kinds.append(END)
+        starts.append(len(source.text))
+        ends.append(len(source.text))
     return Tokens(kinds, starts, ends)
 
 
 def comments(source: Source) -> Iterator[Comment]:
     """The comments of a text, in order."""
-    for match in _COMMENT.finditer(source.text):
-        if match.group(1):
-            yield Comment(match.group(1), Span(*match.span(1)))
+    for kind, start, end in _scan(source.text):
+        if kind is _COMMENT:
+            yield Comment(source.text[start:end], Span(start, end))
+
+
+def _scan(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, start and end of every token and comment, up to and including the first `BAD` or `END`."""
+    kind, end = "", 0
+    while kind is not END and kind is not BAD and (match := _TOKEN.match(text, end)):
+        group = match.lastindex or 0
+        start, end = match.span(group)
+        kind = _KINDS[group] or text[start:end]
+        if kind is _ESCAPED:
+            kind, end = _escaped_string(text, start, end)
+        yield kind, start, end
+
+
+def _escaped_string(text: str, start: int, escape: int) -> tuple[str, int]:
+    """Kind and end of a string, from its first escape on; a repeated group would take memory per repetition."""
+    for match in _ESCAPE_OR_QUOTE.finditer(text, escape):
+        if match[0] == '"':
+            return STRING, match.end()
+    return BAD, start + 1
 
 
 def string_value(source: Source, span: Span) -> str:

@@ -250,8 +250,8 @@ def test_thousands_of_nodes_come_to_rest_with_labels_that_can_be_read(tmp_path: 
 MOVED = """() => {
   const drawn = [];
   const step = (move) => { move(); omnigraph.frame(); drawn.push(omnigraph.state().drawn); };
-  for (let k = 0; k < 10; k++) step(() => omnigraph.pan(8, 5));
-  for (let k = 0; k < 10; k++) step(() => omnigraph.zoom(1.03));
+  for (let k = 0; k < 10; k += 1) step(() => omnigraph.pan(8, 5));
+  for (let k = 0; k < 10; k += 1) step(() => omnigraph.zoom(1.03));
   return drawn;
 }"""
 

@@ -1,5 +1,7 @@
 """Tokens of both languages, and the cursor over them."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -64,13 +66,39 @@ def test_a_long_text_of_one_repeated_mistake_stops_at_the_first() -> None:
         "/**/" * 250_000,
         "// x\n" * 200_000,
         "/*" + "*" * 1_000_000,
+        "/* " * 300_000,
         '"' + "\\\\" * 500_000,
+        '"' + '\\"' * 500_000,
         "/" * 999_999,
     ],
-    ids=["spaces", "comments", "line comments", "open comment", "open string", "slashes"],
+    ids=[
+        "spaces",
+        "comments",
+        "line comments",
+        "open comment",
+        "open comments",
+        "open string",
+        "escaped quotes",
+        "slashes",
+    ],
 )
 def test_texts_made_to_be_slow_are_read_in_one_pass(text: str) -> None:
     assert len(kinds(text)) <= 2
+    assert sum(1 for _ in comments(Source(text))) <= 250_000
+
+
+def test_a_long_string_of_escapes_takes_little_memory() -> None:
+    text = '"' + "\\n" * 500_000 + '"'
+    tracemalloc.start()
+    try:
+        assert kinds(text) == ["string", END]
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_unclosed_comment_after_a_closed_one_takes_nothing_with_it() -> None:
+    assert kinds("node A {} /* one */ /* two\nnode B {}") == ["name", "type name", "{", "}", BAD, END]
 
 
 def test_comments_are_found_outside_strings_only() -> None:
