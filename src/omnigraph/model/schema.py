@@ -1,5 +1,8 @@
 """The schema of a graph, resolved: every type and property with the number that stays when its name changes.
 
+The numbers of a graph's first schema are counted from 1; later ones are derived from what they stand for
+(`model/schema_identity.py`), so that equal changes on two branches have equal numbers.
+
 Types and properties are sorted by name. Constraints name properties; an edge's may also name its endpoints `src` and
 `dst`. A property-level `@key`, `@unique` or `@index` is present as the constraint over that one property.
 """
@@ -293,10 +296,11 @@ class Schema:
 
     Attributes:
         identity_domain: ULID of the graph's first schema; numbers of different domains mean nothing to each other.
-        next_id: the next number to give to a type, property or table; numbers are never given twice.
+        next_id: one more than the greatest counted number; derived numbers are far above.
         interfaces: sorted by name.
         nodes: sorted by name.
         edges: sorted by name; no two are equal after lower-casing.
+        retired: derived numbers of dropped types, properties and tables, sorted; no number is given twice.
     """
 
     identity_domain: str
@@ -304,6 +308,7 @@ class Schema:
     interfaces: tuple[InterfaceType, ...] = ()
     nodes: tuple[NodeType, ...] = ()
     edges: tuple[EdgeType, ...] = ()
+    retired: tuple[int, ...] = ()
     _interfaces: dict[str, InterfaceType] = field(init=False, repr=False, compare=False)
     _nodes: dict[str, NodeType] = field(init=False, repr=False, compare=False)
     _edges: dict[str, EdgeType] = field(init=False, repr=False, compare=False)
@@ -346,6 +351,14 @@ class Schema:
         yield from self.interfaces
         yield from self.nodes
         yield from self.edges
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """Every number in use: of types, properties and tables."""
+        for each in self.types:
+            yield each.type_id
+            yield from (part.property_id for part in each.properties)
+        yield from (each.table_id for each in self.entities)
 
     def edges_of(self, node_name: str) -> tuple[EdgeType, ...]:
         """The edge types that leave or reach a node type."""

@@ -47,7 +47,7 @@ _SYSTEM_ROLES = frozenset({ID, SRC, DST})
 
 def to_document(schema: Schema) -> Document:
     """The schema as plain JSON values."""
-    return {
+    document: Document = {
         "ir_version": DOCUMENT_VERSION,
         "schema_identity_domain": schema.identity_domain,
         "next_identity_id": schema.next_id,
@@ -55,6 +55,9 @@ def to_document(schema: Schema) -> Document:
         "nodes": [_node_document(each) for each in schema.nodes],
         "edges": [_edge_document(each) for each in schema.edges],
     }
+    if schema.retired:
+        document["retired_identity_ids"] = list(schema.retired)
+    return document
 
 
 def from_document(document: Document) -> Schema:
@@ -83,6 +86,7 @@ def from_document(document: Document) -> Schema:
             ),
             nodes=tuple(_node(each) for each in document["nodes"]),
             edges=tuple(_edge(each) for each in document["edges"]),
+            retired=tuple(map(int, document.get("retired_identity_ids", ()))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as mistake:
         raise FormatError(f"the schema document is damaged: {type(mistake).__name__}: {mistake}") from mistake

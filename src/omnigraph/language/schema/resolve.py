@@ -1,12 +1,12 @@
 """Numbers for types, properties and tables: fresh ones at first, kept ones afterwards.
 
-A declaration is the accepted one of the same kind and name, or the one its `@rename_from` names, or new. New numbers
-come from one counter that only rises: first types (interfaces, nodes, edges, each by name), then their properties by
-name, then tables.
+A declaration is the accepted one of the same kind and name, or the one its `@rename_from` names, or new. Numbers of the
+first schema are counted: first types (interfaces, nodes, edges, each by name), then their properties by name, then
+tables. Numbers of whatever is added later are derived from what it is (`model/schema_identity.py`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.ids import IdSource, UlidSource
@@ -32,6 +32,7 @@ from omnigraph.model.schema import (
     Unique,
 )
 from omnigraph.model.schema_change import Diagnostic, DiagnosticCode
+from omnigraph.model.schema_identity import derived_number, retired_after
 
 _FIRST_ID = 1
 
@@ -72,7 +73,7 @@ def initial(shape: SchemaShape, ids: IdSource) -> Resolved:
         )
         for entity, hint in _hints(shape)
     ]
-    return Resolved(_numbered(shape, ids.new(), _FIRST_ID, _Matches()), tuple(diagnostics))
+    return Resolved(_numbered(shape, _Counter(ids.new()), _Matches()), tuple(diagnostics))
 
 
 def against(accepted: Schema, shape: SchemaShape) -> Resolved:
@@ -92,7 +93,8 @@ def against(accepted: Schema, shape: SchemaShape) -> Resolved:
     _match_types(accepted, shape, matches)
     for each in shape.types:
         _match_properties(accepted, shape.source, each, matches)
-    schema = _numbered(shape, accepted.identity_domain, accepted.next_id, matches)
+    schema = _numbered(shape, _Deriver(accepted), matches)
+    schema = replace(schema, retired=retired_after(accepted, set(schema.numbers)))
     return Resolved(schema, tuple(matches.diagnostics))
 
 
@@ -188,29 +190,53 @@ def _unresolved(source: Source, span: Span, message: str) -> InvalidRequestError
     )
 
 
-class _Numbers:
-    """Accepted numbers where there are some, the counter's next ones elsewhere."""
+@dataclass(slots=True)
+class _Counter:
+    """Gives the numbers of a first schema."""
 
-    def __init__(self, shape: SchemaShape, next_id: int, matches: _Matches) -> None:
-        self.next_id = next_id
+    domain: str
+    next_id: int = _FIRST_ID
+
+    def fresh(self, *_path: str | int) -> int:
+        self.next_id += 1
+        return self.next_id - 1
+
+
+class _Deriver:
+    """Gives the numbers of what an accepted schema does not have."""
+
+    def __init__(self, accepted: Schema) -> None:
+        self.domain = accepted.identity_domain
+        self.next_id = accepted.next_id
+        self._taken = {*accepted.numbers, *accepted.retired}
+
+    def fresh(self, *path: str | int) -> int:
+        found = derived_number(self.domain, path, self._taken)
+        self._taken.add(found)
+        return found
+
+
+class _Numbers:
+    """Accepted numbers where there are some, fresh ones elsewhere."""
+
+    def __init__(self, shape: SchemaShape, source: _Counter | _Deriver, matches: _Matches) -> None:
         self.types: dict[str, int] = {}
         self.properties: dict[tuple[str, str], int] = {}
         self.tables: dict[str, int] = {}
         for each in shape.types:
             was = matches.types.get(each.type_key)
-            self.types[each.type_key] = was.type_id if was else self._fresh()
+            self.types[each.type_key] = was.type_id if was else source.fresh("type", each.kind, each.name)
         for each in shape.types:
             for part in each.properties:
                 known = matches.properties.get((each.type_key, part.name))
-                self.properties[each.type_key, part.name] = known.property_id if known else self._fresh()
+                owner = self.types[each.type_key]
+                number = known.property_id if known else source.fresh("property", owner, part.name)
+                self.properties[each.type_key, part.name] = number
         for each in (*shape.nodes, *shape.edges):
             was = matches.types.get(each.type_key)
             kept = was.table_id if isinstance(was, NodeType | EdgeType) else None
-            self.tables[each.type_key] = self._fresh() if kept is None else kept
-
-    def _fresh(self) -> int:
-        self.next_id += 1
-        return self.next_id - 1
+            number = source.fresh("table", self.types[each.type_key]) if kept is None else kept
+            self.tables[each.type_key] = number
 
     def type_ref(self, kind: TypeKind, name: str) -> TypeRef:
         return TypeRef(self.types[f"{kind}:{name}"], name)
@@ -220,11 +246,11 @@ class _Numbers:
         return PropertyRef(self.types[type_key], owner, self.properties[type_key, name], name)
 
 
-def _numbered(shape: SchemaShape, domain: str, next_id: int, matches: _Matches) -> Schema:
-    numbers = _Numbers(shape, next_id, matches)
+def _numbered(shape: SchemaShape, source: _Counter | _Deriver, matches: _Matches) -> Schema:
+    numbers = _Numbers(shape, source, matches)
     return Schema(
-        identity_domain=domain,
-        next_id=numbers.next_id,
+        identity_domain=source.domain,
+        next_id=source.next_id,
         interfaces=tuple(
             InterfaceType(each.name, numbers.types[each.type_key], _properties(each, numbers))
             for each in shape.interfaces
@@ -240,7 +266,7 @@ def _node(each: TypeShape, numbers: _Numbers, matches: _Matches) -> NodeType:
         type_id=numbers.types[each.type_key],
         table_id=numbers.tables[each.type_key],
         properties=_properties(each, numbers),
-        constraints=_constraints(each, numbers, matches),
+        constraints=_constraints(each, matches),
         annotations=each.annotations,
         implements=tuple(numbers.type_ref(TypeKind.INTERFACE, name) for name in each.implements),
     )
@@ -257,7 +283,7 @@ def _edge(each: TypeShape, numbers: _Numbers, matches: _Matches) -> EdgeType:
         to_type=numbers.type_ref(TypeKind.NODE, reaches),
         cardinality=each.cardinality,
         properties=_properties(each, numbers),
-        constraints=_constraints(each, numbers, matches),
+        constraints=_constraints(each, matches),
         annotations=each.annotations,
     )
 
@@ -280,30 +306,30 @@ def _properties(owner: TypeShape, numbers: _Numbers) -> tuple[Property, ...]:
     )
 
 
-def _constraints(owner: TypeShape, numbers: _Numbers, matches: _Matches) -> tuple[Constraint, ...]:
-    def number(name: str) -> int:
-        # The ends of an edge have no numbers; they come first, `src` before `dst`.
-        found = numbers.properties.get((owner.type_key, name))
-        return found if found is not None else ENDPOINTS.index(name) - len(ENDPOINTS)
+def _constraints(owner: TypeShape, matches: _Matches) -> tuple[Constraint, ...]:
+    def order(name: str) -> tuple[bool, str]:
+        # The ends of an edge come first, `src` before `dst`; a property may not be called like one of them.
+        return (False, str(ENDPOINTS.index(name))) if name in ENDPOINTS else (True, name)
 
     was = matches.types.get(owner.type_key)
     ordered: list[Constraint] = []
     for each in owner.constraints:
-        if isinstance(each, Key):
-            ordered.append(Key(tuple(sorted(each.properties, key=number))))
-        elif isinstance(each, Unique | Index) and isinstance(was, NodeType | EdgeType):
-            ordered.append(_in_accepted_order(each, was, owner, matches))
+        if isinstance(each, Key | Unique | Index):
+            spelled = Key(tuple(sorted(each.properties, key=order))) if isinstance(each, Key) else each
+            if isinstance(was, NodeType | EdgeType):
+                spelled = _in_accepted_order(spelled, was, owner, matches)
+            ordered.append(spelled)
         else:
             ordered.append(each)
     return tuple(ordered)
 
 
 def _in_accepted_order(
-    each: Unique | Index, was: NodeType | EdgeType, owner: TypeShape, matches: _Matches
-) -> Constraint:
+    each: Key | Unique | Index, was: NodeType | EdgeType, owner: TypeShape, matches: _Matches
+) -> Key | Unique | Index:
     """The constraint with its properties as the accepted one over the same properties lists them.
 
-    The order means nothing but is seen in messages, so that writing it otherwise must not look like a change.
+    Of a key the order is part of every id, of others it is only seen in messages: to write it otherwise is no change.
     """
     former = {name: matches.properties.get((owner.type_key, name)) for name in each.properties}
     by_old_name = {found.name if found else name: name for name, found in former.items()}

@@ -13,6 +13,7 @@ from omnigraph.language.schema.shape import SchemaShape
 from omnigraph.language.schema.syntax import SchemaSyntax
 from omnigraph.model.schema import Index, Schema, Unique
 from omnigraph.model.schema_change import UnsupportedChange
+from omnigraph.model.schema_document import digest, from_bytes, to_bytes
 
 
 def test_the_public_names_are_functions_and_not_the_modules_they_live_in() -> None:
@@ -34,6 +35,7 @@ def test_the_public_names_are_functions_and_not_the_modules_they_live_in() -> No
         "parse",
         "plan",
         "problems",
+        "steps_between",
     }
 
 
@@ -92,15 +94,62 @@ def test_numbers_are_never_given_twice() -> None:
         fresh = numbers(schema) - known
         assert not fresh & seen
         seen |= fresh
-        assert schema.next_id > max(seen)
 
 
 def numbers(schema: Schema) -> set[int]:
-    return (
-        {each.type_id for each in schema.types}
-        | {part.property_id for each in schema.types for part in each.properties}
-        | {each.table_id for each in schema.entities}
-    )
+    return set(schema.numbers)
+
+
+def evolved(schema: Schema, *texts: str) -> Schema:
+    """The schema after one text after the other was applied."""
+    for text in texts:
+        schema = language.plan(schema, text).schema
+    return schema
+
+
+def test_equal_changes_have_equal_numbers_in_any_order() -> None:
+    first = language.accept("node A {}")
+    both = "node A { x: I32? y: I32? }\nnode B { z: I32? }\nedge E: A -> B"
+    texts = ["node A { x: I32? }", "node A { y: I32? }\nnode B { z: I32? }", "node A {}\nnode B {}"]
+    schemas = [evolved(first, both), *(evolved(first, text, both) for text in texts[:1])]
+    assert len(set(map(digest, schemas))) == 1
+    # What is dropped on the way has had its number.
+    assert [each.name for each in evolved(first, texts[1], texts[2], both).types] == ["A", "B", "E"]
+    assert numbers(evolved(first, texts[1], texts[2], both)) != numbers(schemas[0])
+
+
+def test_a_property_dropped_and_added_again_has_another_number_each_time() -> None:
+    schema = language.accept("node A { x: I32? }")
+    seen = []
+    for _ in range(4):
+        schema = evolved(schema, "node A {}", "node A { x: I32? }")
+        seen.append(schema.nodes[0].properties[0].property_id)
+    assert len({1, *seen}) == 5
+    assert schema.retired == tuple(sorted(seen[:-1]))
+    assert from_bytes(to_bytes(schema)) == schema
+
+
+def test_a_name_given_up_by_a_rename_is_free_for_another_number() -> None:
+    first = evolved(language.accept("node A {}"), "node A { x: I32? }")
+    renamed = evolved(first, 'node A { y: I32? @rename_from("x") }')
+    both = evolved(renamed, "node A { x: I32? y: I32? }")
+    old, new = (each.nodes[0].properties[0].property_id for each in (first, both))
+    assert both.nodes[0].properties[1].property_id == old != new
+
+
+def test_numbers_fit_into_the_whole_numbers_that_every_reader_of_json_has() -> None:
+    schema = evolved(language.accept("node A {}"), "node A {" + " ".join(f"p{at}: I32?" for at in range(500)) + "}")
+    assert all(number < 2**53 for number in schema.numbers)
+    assert len(numbers(schema)) == 502
+
+
+def test_the_order_of_a_key_stays_when_its_properties_are_renamed() -> None:
+    first = language.accept("node A { a: I32 b: I32 @key(b, a) }")
+    renamed = evolved(first, 'node A { z: I32 @rename_from("a") b: I32 @key(b, z) }')
+    assert [each.name for each in first.nodes[0].key] == ["a", "b"]
+    assert [each.name for each in renamed.nodes[0].key] == ["z", "b"]
+    added = evolved(first, "node A { a: I32 b: I32 @key(b, a) }\nnode B { y: I32 x: I32 @key(y, x) }")
+    assert [each.name for each in added.nodes[1].key] == ["x", "y"]
 
 
 def test_a_rename_keeps_every_number() -> None:
