@@ -10,9 +10,10 @@ rows are made, keys where ids are. Only rows the write touches are looked at, an
 the footprint: two writers that are each allowed alone, and not together, cannot both publish.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -78,13 +79,20 @@ def check(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = frozense
         raise breach.error
 
 
-def breaches(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = frozenset()) -> Iterator[Breach]:
+def breaches(
+    staging: Staging,
+    rules: Rules,
+    *,
+    cascaded: frozenset[str] = frozenset(),
+    sources: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> Iterator[Breach]:
     """Every rule that a write breaks, in order. What the verdict rests on has been noted once all were asked for.
 
     Args:
         staging: the write, all its statements done.
         rules: those of the schema it was made under.
         cascaded: node types whose deleted nodes' edges the write has looked for and deleted itself.
+        sources: by edge type, nodes whose edges are to be counted though the write has none of them pending.
 
     Yields:
         Each breach.
@@ -119,11 +127,10 @@ def breaches(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = froze
     removed = dict(_removed(staging, touched, rules, cascaded))
     for error in retained_breaches(staging, removed, (end for key in removed for end in rules.arrivals[key])):
         yield Breach(RuleKind.END, error.details["type_key"], error)
-    for each in touched:
-        if each.degree is not None:
-            yield from _told(
-                RuleKind.DEGREE, each.type_key, degree_breaches(staging, each.degree, replaced[each.type_key])
-            )
+    for key, each in rules.types.items():
+        if each.degree is not None and (key in staging.pending or sources.get(key)):
+            wrong = degree_breaches(staging, each.degree, replaced.get(key), sources.get(key, ()))
+            yield from _told(RuleKind.DEGREE, key, wrong)
 
 
 def _told(kind: RuleKind, type_key: str, errors: Iterator[ConstraintError]) -> Iterator[Breach]:

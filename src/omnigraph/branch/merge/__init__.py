@@ -6,6 +6,7 @@ sides       which table of one branch is which of the other, and which schema ho
 net         what a side did to each type since the base, told by its records alone
 three_way   rows changed on both sides: what to write, and what clashes
 resolve     what the caller says about clashes
+rules       every rule of the schema that the result breaks
 plan        all of it together: what to take over, what to write, and every conflict there is
 run         the one write that publishes it
 """

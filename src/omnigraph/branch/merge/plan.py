@@ -5,7 +5,7 @@ it is joined with could break a rule. A type that both changed is put together r
 inputs, is checked against every rule that what was written can break.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -17,30 +17,21 @@ from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import Base, merge_base
 from omnigraph.branch.merge.changed import NOTHING, Changed, Differ, SchemaOf
 from omnigraph.branch.merge.choices import Choices, Resolution, Side
-from omnigraph.branch.merge.combine import Combining, Resolved, Writes, relative_to, shown
+from omnigraph.branch.merge.combine import Combining, Resolved, Writes, relative_to
 from omnigraph.branch.merge.resolve import by_type_key
+from omnigraph.branch.merge.rules import RuleCheck
 from omnigraph.branch.merge.sides import Lineage, Sides, sides_of
 from omnigraph.branch.row_changes import ids_of
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.footprint import TokenKind
-from omnigraph.model.schema import ID
 from omnigraph.storage.records.change_file import ChangedIds
-from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted
-from omnigraph.transaction.constraints import RuleKind
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.staging import Staging
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
-
-_BROKEN = {
-    RuleKind.VALUE: MergeConflictKind.VALUE_CONSTRAINT_VIOLATION,
-    RuleKind.UNIQUE: MergeConflictKind.UNIQUE_VIOLATION,
-    RuleKind.END: MergeConflictKind.ORPHAN_EDGE,
-    RuleKind.DEGREE: MergeConflictKind.CARDINALITY_VIOLATION,
-}
 
 
 class Outcome(StrEnum):
@@ -142,7 +133,7 @@ class _Work:
                 taken.append(lineage)
             else:
                 self._use(lineage, self.sides.ground)
-        with_rows = [each for each in taken if self._needs_rows(each)]
+        with_rows = [each for each in taken if self._needs_rows(each, resolutions.keys())]
         for lineage in taken:
             if lineage not in with_rows:
                 self._use(lineage, self._delta)
@@ -152,7 +143,10 @@ class _Work:
             self._use(lineage, self.sides.ground)
             self._lay_over(lineage)
         conflicts += self.lacking
-        conflicts += self._broken_rules(base, conflicts)
+        is_decided = bool(resolutions) or self.choices.prefer is not None
+        conflicts += RuleCheck(self.parts, self.staging, self.sides, self.changed, self.accepted).broken_rules(
+            base, conflicts, is_decided=is_decided
+        )
         for lineage in with_rows:
             # They were laid over the ground only to be looked at: the version that has them is there.
             self.staging.withdraw(lineage.key)
@@ -188,8 +182,13 @@ class _Work:
         if any(changed):
             self.against_target[type_key] = changed
 
-    def _needs_rows(self, lineage: Lineage) -> bool:
-        """Whether what the ground did could break a rule together with what this type brings."""
+    def _needs_rows(self, lineage: Lineage, decided: Set[str]) -> bool:
+        """Whether what the ground did, or the caller decided, could break a rule together with what this type brings.
+
+        A decision may leave out what this type's rows need, or keep what they miss, without writing a single row.
+        """
+        if any(joined.key in decided for joined in (*self._ends(lineage), *self._arrivals(lineage))):
+            return True
         if len({self.changed.base.schema, *(each.schema for each in self.changed.records.values())}) > 1:
             return True
         ground = self.sides.ground
@@ -273,43 +272,6 @@ class _Work:
             absent = own[1] - kept - set(writes.upserted_ids) | given["deleted"]
         return relative_to(target, source, present, absent)
 
-    # -- rules --------------------------------------------------------------------------------------------------------
-
-    def _broken_rules(self, base: Base, found: Sequence[MergeConflict]) -> list[MergeConflict]:
-        known = {(each.kind, each.type_key, each.entity_id) for each in found}
-        broken: dict[tuple[MergeConflictKind, str, str | None, str], None] = {}
-        for breach in constraints.breaches(self.staging, self.accepted.rules):
-            kind = _BROKEN[breach.kind]
-            entity = _entity(breach.kind, breach.error.details)
-            if entity is not None and (kind, breach.type_key, entity) in known:
-                continue  # an edge that lost both its nodes is one orphan
-            known.add((kind, breach.type_key, entity))
-            broken[kind, breach.type_key, entity, breach.error.message] = None
-        images = self._images(base, {(type_key, entity) for _, type_key, entity, _ in broken if entity is not None})
-        return [
-            MergeConflict(kind, type_key, entity, message, *(image.get((type_key, entity)) for image in images))
-            for kind, type_key, entity, message in broken
-        ]
-
-    def _images(
-        self, base: Base, wanted: set[tuple[str, str]]
-    ) -> tuple[dict[tuple[str, str | None], dict[str, object]], ...]:
-        """Entities at the base, on the source and on the target."""
-        found: tuple[dict[tuple[str, str | None], dict[str, object]], ...] = ({}, {}, {})
-        for lineage in self.sides.types:
-            ids = sorted(entity for type_key, entity in wanted if type_key == lineage.key)
-            if not ids:
-                continue
-            states = (
-                (lineage.base, base.state.schema),
-                *((self.changed.pin(lineage, side), self.changed.records[side].schema) for side in Side),
-            )
-            for image, (pin, schema) in zip(found, states, strict=True):
-                if pin is not None:
-                    rows = shown(self.changed.rows_of(lineage, pin, schema, ids))
-                    image.update({(lineage.key, str(row[ID])): row for row in rows})
-        return found
-
 
 _TOOK = ("target", "row", "deleted")
 
@@ -317,15 +279,3 @@ _TOOK = ("target", "row", "deleted")
 def _is_at(record: Record, type_key: str, pin: Pin) -> bool:
     known = record.tables.get(type_key)
     return known is not None and (known.table, known.version) == (pin.table, pin.version)
-
-
-def _entity(kind: RuleKind, details: Mapping[str, object]) -> str | None:
-    """The one entity a breach is about; None where it is about a value or a number of edges."""
-    match kind:
-        case RuleKind.UNIQUE:
-            ids = details.get("ids")
-            return str(ids[1]) if isinstance(ids, tuple) else None
-        case RuleKind.END:
-            return str(details["entity"])
-        case RuleKind.VALUE | RuleKind.DEGREE:
-            return None

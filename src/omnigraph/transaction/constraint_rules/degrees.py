@@ -1,6 +1,6 @@
 """How many edges leave a node: checked for the nodes whose edges a write touches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,9 @@ from omnigraph.transaction.staging import Staging
 pc: Any = pyarrow.compute
 
 
-def degree_breaches(staging: Staging, rule: Degree, replaced: pa.Table) -> Iterator[ConstraintError]:
+def degree_breaches(
+    staging: Staging, rule: Degree, replaced: pa.Table | None, more: Iterable[str] = ()
+) -> Iterator[ConstraintError]:
     """Nodes with too many or too few edges, judged on what the write leaves.
 
     A node that is gone owes nothing, and one that the write gives and takes no edge is not looked at.
@@ -24,13 +26,16 @@ def degree_breaches(staging: Staging, rule: Degree, replaced: pa.Table) -> Itera
     Args:
         staging: the write.
         rule: the bounds.
-        replaced: the committed edges that the write replaces or deletes.
+        replaced: the committed edges that the write replaces or deletes; None if it has no edge of the type.
+        more: other nodes whose edges are to be counted.
 
     Yields:
         What to say of each.
     """
-    pending = staging.pending[rule.type_key].rows
-    touched = pc.unique(pa.chunked_array([*pending.column(SRC).chunks, *replaced.column(SRC).chunks], pa.string()))
+    chunks: list[pa.Array[Any]] = [pa.array(more, pa.string())]
+    if replaced is not None:
+        chunks += [*staging.pending[rule.type_key].rows.column(SRC).chunks, *replaced.column(SRC).chunks]
+    touched = pc.unique(pa.chunked_array(chunks, pa.string()))
     staging.read_tokens(rule.type_key, TokenKind.FROM, (str(each) for each in touched.to_pylist()))
     edges = staging.rows_where(rule.type_key, SRC, touched, columns=[SRC])
     counted = pc.value_counts(edges.column(SRC))
