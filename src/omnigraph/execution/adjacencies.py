@@ -198,7 +198,7 @@ class Adjacencies:
             self._count("chunks")
             return _KeptRows(files.rows(head, chunk))
 
-        return self._cache.get(("chunk", head.folder, chunk.name), read).rows
+        return self._cache.get(("chunk", head.folder, chunk), read).rows
 
     # --- all nodes ------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
 """Tables in memory, a column at a time: read when first asked for, grown when a newer version adds rows.
 
-What is made for one version is never changed for another; versions share what they have in common.
+What is made for one version is never changed for another. Versions share what they have in common, but only here:
+whatever leaves this module has the rows of one version, by the numbers of that version's numbering, and no others.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -14,14 +14,13 @@ import pyarrow as pa
 from omnigraph import limits
 from omnigraph.errors import LimitError
 from omnigraph.execution import column as one
-from omnigraph.execution.arrays import NO_ORDINALS, NONE, Mask, Ordinals, Values, joined, places_in, take
+from omnigraph.execution.arrays import NONE, Ordinals, Values, joined, places_in, take
 from omnigraph.execution.cache import ByteCache, Sized
-from omnigraph.execution.column import Coded, Column, Indexed
-from omnigraph.execution.id_index import IdIndex
+from omnigraph.execution.column import Coded, Column, RowLookup, SharedCodes, SharedColumn, SharedIndex
 from omnigraph.execution.numbering import Numbering, number
-from omnigraph.execution.search.bm25 import Collection, collection
 from omnigraph.execution.search.text_index import TextIndex, indexed, indexed_in_pieces
-from omnigraph.execution.search.vectors import Vectors, vectors_of
+from omnigraph.execution.search.texts import Texts, collection
+from omnigraph.execution.search.vectors import SharedVectors, Vectors, vectors_of
 from omnigraph.execution.search.word_files import WordFiles
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
@@ -39,41 +38,13 @@ _FLOAT_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 4, 8, 24
 _IDS_ONE_BY_ONE_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class IdsInMemory:
-    """The ids of one version's rows, and what finds them.
-
-    Attributes:
-        array: by ordinal.
-        index: over them.
-        dead: which ordinals stand for no row; None if all stand for one.
-    """
-
-    array: Values
-    index: IdIndex
-    dead: Mask | None
-
-    def find(self, ids: Sequence[str]) -> Ordinals:
-        """The ordinals of the rows with these ids, each once; ids that no row has are passed over."""
-        different = ids if len(ids) == 1 else dict.fromkeys(ids)
-        ordinals = [ordinal for text in different if (ordinal := self.find_one(text)) != NONE]
-        return np.array(ordinals, dtype=np.int32) if ordinals else NO_ORDINALS
-
-    def find_one(self, text: str) -> int:
-        """The ordinal of the row with this id; `NONE` if no row has it."""
-        for ordinal in self.index.candidates(text):
-            if (self.dead is None or not self.dead[ordinal]) and self.array[ordinal].as_py() == text:
-                return ordinal
-        return NONE
-
-
 class Columns:
     """One version of one table: its rows numbered, its columns at hand.
 
     Attributes:
         table: the version, for reading.
         pin: which one.
-        key: what names it in caches.
+        key: what names it, numbered as it is, in caches.
         numbering: of its rows.
         numbers: by the columns' names, the numbers that stay when a name is used again.
     """
@@ -81,7 +52,7 @@ class Columns:
     def __init__(self, table: Table, numbering: Numbering, versions: "Versions") -> None:
         self.table = table
         self.pin = table.pin
-        self.key = (table.pin.table, table.pin.version)
+        self.key = numbering.key
         self.numbering = numbering
         self.numbers = column_numbers(table)
         self._versions = versions
@@ -107,9 +78,9 @@ class Columns:
         """Whether to read a whole column for the sake of some rows."""
         return self._versions.is_worth_reading(self, name, rows)
 
-    def word_index(self, name: str) -> TextIndex:
-        """The index over the words of a column."""
-        return self._versions.word_index(self, name)
+    def texts(self, name: str) -> Texts:
+        """The texts of a column by their words."""
+        return self._versions.texts(self, name)
 
     def has_word_index(self, name: str, *, rows: int) -> bool:
         """Whether the words of a column are indexed, or are worth it for the sake of some rows."""
@@ -120,10 +91,6 @@ class Columns:
         if self._versions.words_in_memory(self, name):
             return "in memory"
         return "kept beside the graph" if self._versions.words_are_kept(self, name) else "made from the texts"
-
-    def collection(self, name: str, index: TextIndex) -> Collection:
-        """The texts of a column that are there."""
-        return self._versions.collection(self, name, index)
 
     def vectors(self, name: str) -> Vectors:
         """All vectors of a column."""
@@ -193,7 +160,7 @@ class Columns:
         if len(ids) > limits.LOOKUP_ROWS_MAX:
             places = self.find_all(pa.array(list(dict.fromkeys(ids)), pa.string()))
             return cast(Ordinals, places[places != NONE])
-        return IdsInMemory(self.column(ID).array, self._versions.id_index(self).index, self.numbering.dead).find(ids)
+        return self._versions.lookup(self, ID).find(ids)
 
     def locate(self, ids: "Values | pa.ChunkedArray[Any]") -> Ordinals:
         """The ordinal of the row with each of these ids, `NONE` where no row has it."""
@@ -236,7 +203,7 @@ class Versions:
         self._lock = threading.Lock()
         # What the version asked for last has, as a start for the next one.
         self._numberings: dict[str, Numbering] = {}
-        self._last: dict[tuple[str, str, int], int] = {}
+        self._last: dict[Hashable, tuple[Hashable, ...]] = {}
         self._spent_s: dict[tuple[str, int], float] = {}
 
     def at(self, pin: Pin) -> Columns:
@@ -245,6 +212,29 @@ class Versions:
 
     def column(self, columns: Columns, name: str) -> Column:
         """All values of a column of a version."""
+        return self._column(columns, name).of(columns.numbering)
+
+    def coded(self, columns: Columns, name: str) -> Coded:
+        """The codes of a column of a version."""
+        made: SharedCodes = self._made(
+            "codes", columns, name, lambda before: one.encode(self._column(columns, name), before)
+        )
+        return made.of(columns.numbering)
+
+    def lookup(self, columns: Columns, name: str) -> RowLookup:
+        """What finds the rows of a version by a column of texts."""
+        column = self._column(columns, name)
+        made: SharedIndex = self._made("index", columns, name, lambda before: one.index(column, before))
+        return made.of(column.of(columns.numbering))
+
+    def texts(self, columns: Columns, name: str) -> Texts:
+        """The texts of a column of a version, by their words."""
+        index = self._word_index(columns, name)
+        # The index may cover rows of other versions too.
+        key = (*self._key("texts", columns, name), index.size)
+        return Texts(index, self._cache.get(key, lambda: collection(index, columns.numbering)))
+
+    def _column(self, columns: Columns, name: str) -> SharedColumn:
         return self._made(
             "column",
             columns,
@@ -252,20 +242,7 @@ class Versions:
             lambda before: one.read(columns.table, name, columns.numbering, before, bytes_max=self._cache.bytes_max),
         )
 
-    def coded(self, columns: Columns, name: str) -> Coded:
-        """The codes of a column of a version."""
-        return self._made("codes", columns, name, lambda before: one.encode(columns.column(name), before))
-
-    def id_index(self, columns: Columns) -> Indexed:
-        """The index over the ids of a version."""
-        return self.text_index(columns, ID)
-
-    def text_index(self, columns: Columns, name: str) -> Indexed:
-        """The index over a column of texts of a version."""
-        return self._made("index", columns, name, lambda before: one.index(columns.column(name), before))
-
-    def word_index(self, columns: Columns, name: str) -> TextIndex:
-        """The index over the words of a column of a version."""
+    def _word_index(self, columns: Columns, name: str) -> TextIndex:
         return self._made("words", columns, name, lambda before: self._words(columns, name, before))
 
     def words_are_kept(self, columns: Columns, name: str) -> bool:
@@ -290,13 +267,12 @@ class Versions:
             columns.pin, field, columns.numbering, is_new=is_new
         ):
             return False
-        self.word_index(columns, name)
+        self._word_index(columns, name)
         return self._word_files.has(columns.pin, field, columns.numbering)
 
     def words_in_memory(self, columns: Columns, name: str) -> bool:
         """Whether the words of a column are indexed."""
-        pin = columns.pin
-        return self._cache.peek(("words", pin.table, pin.version, columns.numbers[name])) is not None
+        return self._cache.peek(self._key("words", columns, name)) is not None
 
     def _words(self, columns: Columns, name: str, before: TextIndex | None) -> TextIndex:
         field = columns.numbers[name]
@@ -305,7 +281,7 @@ class Versions:
         if before is not None and before.serves(columns.numbering):
             return before
         try:
-            made = indexed(columns.column(name), before)
+            made = indexed(self._column(columns, name), before)
         except LimitError:
             # The words of texts take less room than the texts, which need not be there all at once.
             made = self._words_in_pieces(columns, name)
@@ -328,16 +304,12 @@ class Versions:
         """Whether the words of a column are indexed, or are worth it for the sake of some rows."""
         return self.words_in_memory(columns, name) or self.is_worth_reading(columns, name, rows)
 
-    def collection(self, columns: Columns, name: str, index: TextIndex) -> Collection:
-        """The texts of a column of a version, of all that an index covers."""
-        pin = columns.pin
-        # An index may cover rows of newer versions too.
-        key = ("texts", pin.table, pin.version, columns.numbers[name], index.size)
-        return self._cache.get(key, lambda: collection(index, columns.numbering.lives(index.size)))
-
     def vectors(self, columns: Columns, name: str) -> Vectors:
         """All vectors of a column of a version."""
-        return self._made("vectors", columns, name, lambda before: vectors_of(columns.column(name), before))
+        made: SharedVectors = self._made(
+            "vectors", columns, name, lambda before: vectors_of(self._column(columns, name), before)
+        )
+        return made.of(columns.numbering)
 
     def is_read_in_pieces(self, columns: Columns, name: str) -> bool:
         """Whether a column of vectors is too large to be in memory as a whole."""
@@ -352,7 +324,7 @@ class Versions:
         Small columns are read at once. Large ones are, if they fit, once searches have cost what reading would.
         """
         pin, size, field = columns.pin, columns.numbering.size, columns.numbers[name]
-        if self._cache.peek(("column", pin.table, pin.version, field)):
+        if self._cache.peek(self._key("column", columns, name)) is not None:
             return None
         if size <= limits.READ_WHOLE_ROWS_MAX and not self.is_read_in_pieces(columns, name):
             return None
@@ -372,14 +344,14 @@ class Versions:
 
     def column_in_memory(self, columns: Columns, name: str) -> Column | None:
         """All values of a column of a version, if they were read."""
-        pin = columns.pin
-        return cast(Column | None, self._cache.found(("column", pin.table, pin.version, columns.numbers[name])))
+        found = cast(SharedColumn | None, self._cache.found(self._key("column", columns, name)))
+        return None if found is None else found.of(columns.numbering)
 
-    def ids_in_memory(self, columns: Columns) -> IdsInMemory | None:
-        """The ids of a version and their index, if both are there."""
-        pin, ids = columns.pin, self.column_in_memory(columns, ID)
-        indexed = cast(Indexed | None, self._cache.found(("index", pin.table, pin.version, columns.numbers[ID])))
-        return None if ids is None or indexed is None else IdsInMemory(ids.array, indexed.index, columns.numbering.dead)
+    def lookup_in_memory(self, columns: Columns, name: str) -> RowLookup | None:
+        """What finds the rows of a version by a column of texts, if all of it is there."""
+        column = self.column_in_memory(columns, name)
+        index = cast(SharedIndex | None, self._cache.found(self._key("index", columns, name)))
+        return None if column is None or index is None else index.of(column)
 
     def is_worth_reading(self, columns: Columns, name: str, rows: int) -> bool:
         """Whether to read a whole column for the sake of some rows; true if it is read already.
@@ -393,7 +365,7 @@ class Versions:
         if size <= limits.READ_WHOLE_ROWS_MAX or rows > limits.LOOKUP_ROWS_MAX:
             return True
         field = columns.numbers[name]
-        if self._cache.peek(("column", pin.table, pin.version, field)) is not None:
+        if self._cache.peek(self._key("column", columns, name)) is not None:
             return True
         width = _width(columns.table.schema.field(name).type)
         if size * width > self._bytes_for(columns.table.schema.field(name).type):
@@ -420,20 +392,28 @@ class Versions:
             self._numberings[pin.table] = numbering
         return Columns(table, numbering, self)
 
+    def _key(self, kind: str, columns: Columns, name: str) -> tuple[Hashable, ...]:
+        return kind, *columns.numbering.key, *_field(columns, name)
+
     def _made(self, kind: str, columns: Columns, name: str, make: Callable[[Made | None], Made]) -> Made:
         """What is kept of a column, made from what another version has of it, if anything."""
-        pin, field = columns.pin, columns.numbers[name]
+        key, line = self._key(kind, columns, name), (kind, columns.pin.table, *_field(columns, name))
 
         def from_last() -> Made:
             with self._lock:
-                last = self._last.get((kind, pin.table, field))
-            before = self._cache.peek((kind, pin.table, last, field))
+                last = self._last.get(line)
+            before = None if last is None else self._cache.peek(last)
             made = make(cast(Made | None, before))
             with self._lock:
-                self._last[kind, pin.table, field] = pin.version
+                self._last[line] = key
             return made
 
-        return self._cache.get((kind, pin.table, pin.version, field), from_last)
+        return self._cache.get(key, from_last)
+
+
+def _field(columns: Columns, name: str) -> tuple[int, pa.DataType]:
+    """What makes a column the same one in all versions: two branches may give one number to columns of two types."""
+    return columns.numbers[name], columns.table.schema.field(name).type
 
 
 def _width(type_: pa.DataType) -> int:

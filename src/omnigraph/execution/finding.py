@@ -256,24 +256,8 @@ class RowFinder:
 
     def _few_with(self, anchor: Columns, column: str, text: str) -> list[int] | None:
         """The rows of an anchor that have a text in a column, in numbers of Python; None if there may be many."""
-        found = self._versions.text_index(anchor, column).index.few(text, limits.FOUND_ONE_BY_ONE_MAX)
-        if not found:
-            return found
-        numbering, texts = anchor.numbering, anchor.column(column).array
-        # As below.
-        return [
-            each
-            for each in found
-            if each < numbering.size and not numbering.is_dead(each) and texts[each].as_py() == text
-        ]
+        return self._versions.lookup(anchor, column).find_few(text, limits.FOUND_ONE_BY_ONE_MAX)
 
     def _rows_with(self, anchor: Columns, column: str, text: str) -> Ordinals:
         """The rows of an anchor that have a text in a column."""
-        ordinals = self._versions.text_index(anchor, column).index.ordinals(text)
-        # A column may be that of a version with more rows: an empty table goes with any.
-        ordinals = ordinals[ordinals < anchor.numbering.size]
-        if anchor.numbering.dead is not None:
-            ordinals = ordinals[~anchor.numbering.dead[ordinals]]
-        texts = anchor.column(column).array
-        # Hashes may agree where texts do not.
-        return np.array([each for each in ordinals.tolist() if texts[each].as_py() == text], dtype=np.int32)
+        return self._versions.lookup(anchor, column).find_all(text)

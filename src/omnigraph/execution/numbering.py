@@ -3,11 +3,15 @@
 Every fragment takes a run of numbers, one for each row of its files, deleted rows included. A newer version keeps the
 runs of the fragments it shares with the one before and adds new runs behind, so arrays made for the older version only
 have to grow. Rows that are gone leave holes; when holes become many, numbering starts over.
+
+A numbering belongs to one version, and what is computed with belongs to one numbering: caches know values by its `key`,
+and arrays that several versions share are cut to a numbering before anybody reads them.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +19,14 @@ import numpy.typing as npt
 from omnigraph import limits
 from omnigraph.errors import LimitError
 from omnigraph.execution.arrays import NO_ORDINALS, Mask, Ordinals
+from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.fragments import StoredFragment, live_rows, stored_fragments
 from omnigraph.storage.tables.tables import Table
 
 _OFFSET_BITS = np.uint64(32)
 _OFFSET_MASK = np.uint64(0xFFFF_FFFF)
+# Numberings of this process, counted: a version that is opened again may be numbered in another way.
+_serials = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +44,26 @@ class Run:
     is_there: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Numbering:
     """The numbers of one version's rows.
 
     Attributes:
+        pin: the version.
         runs: in the order of their numbers.
         dead: which numbers stand for no row; None if all stand for one.
+        serial: tells it from every other numbering, of the same version too.
     """
 
+    pin: Pin
     runs: tuple[Run, ...]
     dead: Mask | None
+    serial: int = field(default_factory=_serials.__next__, init=False)
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Name it in caches."""
+        return self.pin.table, self.pin.version, self.serial
 
     @cached_property
     def size(self) -> int:
@@ -104,6 +120,10 @@ class Numbering:
     @cached_property
     def _starts(self) -> list[int]:
         return [run.first for run in self.runs]
+
+    def starts_run_at(self, ordinal: int) -> bool:
+        """Whether a run begins with this number, or all end before it."""
+        return ordinal >= self.size or self._starts[bisect_right(self._starts, ordinal) - 1] == ordinal
 
     def agrees(self, other: "Numbering") -> bool:
         """Whether numbers that both have mean the same rows."""
@@ -177,7 +197,7 @@ def _numbered(table: Table, runs: tuple[Run, ...], before: Numbering | None) -> 
             code="table_too_large",
         )
     if all(run.is_there and not run.fragment.deletions for run in runs):
-        return Numbering(runs, None)
+        return Numbering(table.pin, runs, None)
     known = {} if before is None else {run.fragment.key: run for run in before.runs if run.is_there}
     dead = np.zeros(size, dtype=np.bool_)
     for run in runs:
@@ -193,4 +213,4 @@ def _numbered(table: Table, runs: tuple[Run, ...], before: Numbering | None) -> 
             else:
                 dead[place] = True
                 dead[live_rows(table, run.fragment).astype(np.int64) + run.first] = False
-    return Numbering(runs, dead)
+    return Numbering(table.pin, runs, dead)

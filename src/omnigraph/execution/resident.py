@@ -1,11 +1,12 @@
 """What of one snapshot is in memory already; asking never reads anything."""
 
 from omnigraph.execution.adjacencies import Adjacencies
-from omnigraph.execution.column import Column
-from omnigraph.execution.columns import Columns, IdsInMemory, Versions
+from omnigraph.execution.column import Column, RowLookup
+from omnigraph.execution.columns import Columns, Versions
 from omnigraph.execution.csr import Csr
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.model.commit import Record
+from omnigraph.model.schema import ID
 
 
 class Resident:
@@ -20,9 +21,9 @@ class Resident:
         """The nodes of a type."""
         return self._at(f"node:{type_name}")
 
-    def ids(self, nodes: Columns) -> IdsInMemory | None:
+    def ids(self, nodes: Columns) -> RowLookup | None:
         """What finds nodes by their ids."""
-        return self._versions.ids_in_memory(nodes)
+        return self._versions.lookup_in_memory(nodes, ID)
 
     def column(self, nodes: Columns, name: str) -> Column | None:
         """A column of some nodes."""

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.execution.arrays import Ordinals, Positions, Values, once, taken
-from omnigraph.execution.columns import Columns, IdsInMemory
+from omnigraph.execution.column import RowLookup
+from omnigraph.execution.columns import Columns
 from omnigraph.execution.csr import Csr, repeated_places
 from omnigraph.execution.keys import Choosing, lookup_for
 from omnigraph.execution.resident import Resident
@@ -182,7 +183,7 @@ class BoundWalk:
         self,
         walk: Walk,
         columns: pa.Schema,
-        start: IdsInMemory,
+        start: RowLookup,
         hops: Sequence[Csr],
         sources: Sequence[_Source],
     ) -> None:

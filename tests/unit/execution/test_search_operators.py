@@ -15,10 +15,10 @@ from omnigraph import Graph, limits
 from omnigraph.embedding.mock import MockProvider
 from omnigraph.embedding.provider import Provider, Purpose
 from omnigraph.errors import InvalidRequestError
-from omnigraph.execution.column import Column
+from omnigraph.execution.column import SharedColumn
 from omnigraph.execution.search.asked import Embedder
 from omnigraph.execution.search.misspelled import within_edits
-from omnigraph.execution.search.text_index import index_texts, indexed
+from omnigraph.execution.search.text_index import indexed
 from omnigraph.execution.search.words import words_in, words_of
 from omnigraph.testing import search_meaning
 
@@ -87,10 +87,10 @@ def test_misspellings_are_counted_in_letters() -> None:
 def test_an_index_that_grew_row_by_row_knows_what_one_made_at_once_knows() -> None:
     chance = np.random.default_rng(1)
     texts = [" ".join(f"w{each}" for each in chance.integers(0, 9, 5)) for _ in range(70)]
-    index = index_texts(pa.array(texts[:1]))
+    index = indexed(SharedColumn(pa.array(texts[:1]), {}), None)
     for count in range(2, 71):
-        index = indexed(Column(pa.array(texts[:count]), {}), index)
-    whole = index_texts(pa.array(texts))
+        index = indexed(SharedColumn(pa.array(texts[:count]), {}), index)
+    whole = indexed(SharedColumn(pa.array(texts), {}), None)
     assert len(index.parts) <= 8
     for word in [f"w{each}" for each in range(10)]:
         assert [each.tolist() for each in index.occurrences(word)] == [

@@ -6,7 +6,7 @@ from omnigraph import limits
 from omnigraph.execution.arrays import NONE, Mask, Ordinals, Values, arrow, no_values
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.search.asked import TextQuery, different_words, refuse_more
-from omnigraph.execution.search.text_index import TextIndex, index_texts
+from omnigraph.execution.search.texts import Texts, index_texts
 from omnigraph.execution.search.words import words_in
 from omnigraph.language.plan.expressions import TextFunction
 
@@ -35,8 +35,8 @@ class TextMatches:
                 # Few rows of a large table: their own words are found sooner than those of all.
                 few = index_texts(columns.take(name, ordinals, absent=True))
                 return arrow(matching(few, query), nulls=~few.has_text)
-            index = columns.word_index(name)
-            found = self._found[key] = matching(index, query), ~index.has_text
+            texts = columns.texts(name)
+            found = self._found[key] = matching(texts, query), ~texts.has_text
         matched, no_text = found
         return arrow(matched[ordinals], nulls=no_text[ordinals] | (ordinals == NONE))
 
@@ -44,18 +44,18 @@ class TextMatches:
 _BOOL = arrow(np.zeros(0, dtype=np.bool_)).type
 
 
-def matching(index: TextIndex, query: TextQuery) -> Mask:
-    """Which texts of an index match."""
+def matching(texts: Texts, query: TextQuery) -> Mask:
+    """Which texts match."""
     text = query.text or ""
     match query.function:
         case TextFunction.SEARCH:
-            return index.with_any(different_words(text))
+            return texts.with_any(different_words(text))
         case TextFunction.MATCH_TEXT:
             words = words_in(text)
             refuse_more(words, "words of a phrase", limits.SEARCH_WORDS_MAX)
-            return index.with_phrase(words)
+            return texts.with_phrase(words)
         case TextFunction.FUZZY:
             words = different_words(text)
             refuse_more(words, "words of fuzzy", limits.FUZZY_WORDS_MAX)
             refuse_more(max(words, key=len, default=""), "letters of a word of fuzzy", limits.FUZZY_WORD_LETTERS_MAX)
-            return index.with_any_like(words, query.edits or 0)
+            return texts.with_any_like(words, query.edits or 0)

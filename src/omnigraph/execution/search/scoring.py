@@ -108,8 +108,7 @@ class Bm25Scoring(Scoring):
         key = (self, columns.key)
         found = run.kept.get(key)
         if found is None:
-            index = columns.word_index(self._name)
-            found = run.kept[key] = bm25(index, columns.collection(self._name, index), different_words(text))
+            found = run.kept[key] = bm25(columns.texts(self._name), different_words(text))
         assert isinstance(found, np.ndarray)
         scores: Scores = found[ordinals]
         return scores

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.arrays import NO_ORDINALS, Mask, Ordinals, Positions, Values, numpy, pc
-from omnigraph.execution.column import Column, Firsts
+from omnigraph.execution.column import Firsts, SharedColumn
 from omnigraph.execution.id_index import IdIndex, index_ids
 from omnigraph.execution.numbering import Numbering
 from omnigraph.execution.search.misspelled import within_edits
@@ -151,16 +151,11 @@ class TextIndex:
         return found
 
 
-def index_texts(texts: Values) -> TextIndex:
-    """An index over texts that belong to no table."""
-    return indexed(Column(texts, {}), None)
-
-
-def indexed(column: Column, before: TextIndex | None) -> TextIndex:
+def indexed(column: SharedColumn, before: TextIndex | None) -> TextIndex:
     """The index over a column.
 
     Args:
-        column (Column): its texts.
+        column (SharedColumn): its texts.
         before (TextIndex | None): the index of another version; what it covers is not read again.
 
     Returns:

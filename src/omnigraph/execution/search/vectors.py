@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.arrays import Mask, Values, numpy, pc
-from omnigraph.execution.column import Column, Firsts
+from omnigraph.execution.column import Firsts, SharedColumn
+from omnigraph.execution.numbering import Numbering
 
 Vector = npt.NDArray[np.float32]
 Matrix = npt.NDArray[np.float32]
@@ -46,22 +47,17 @@ def distances(rows: Matrix, query: Vector) -> Distances:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """All vectors of a column.
+    """All vectors of a column of one version.
 
     Attributes:
         matrix: a row for each ordinal.
         squares: the squares of their lengths; not a number where there is no vector.
-        firsts: what the column was read from.
+        numbering: whose ordinals these are.
     """
 
     matrix: Matrix
     squares: Vector
-    firsts: Firsts
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes it takes beside the column itself."""
-        return self.squares.nbytes
+    numbering: Numbering
 
     def maybe_nearest(self, ordinals: Places, query: Vector, count: int) -> Places:
         """Those that may be among the nearest: all that are, and a few more.
@@ -96,24 +92,49 @@ class Vectors:
         return 2 * per_product * length * longest + 4 * _ROUNDING * (square_max + 2 * length * longest)
 
 
-def vectors_of(column: Column, before: Vectors | None) -> Vectors:
+@dataclass(frozen=True, slots=True)
+class SharedVectors:
+    """The vectors of a column as versions share it.
+
+    Attributes:
+        matrix: a row for each ordinal.
+        squares: the squares of their lengths; not a number where there is no vector.
+        firsts: what the column was read from.
+    """
+
+    matrix: Matrix
+    squares: Vector
+    firsts: Firsts
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it takes beside the column itself."""
+        return self.squares.nbytes
+
+    def of(self, numbering: Numbering) -> Vectors:
+        """The vectors of one version."""
+        assert len(self.squares) >= numbering.size
+        return Vectors(self.matrix[: numbering.size], self.squares[: numbering.size], numbering)
+
+
+def vectors_of(column: SharedColumn, before: SharedVectors | None) -> SharedVectors:
     """The vectors of a column.
 
     Args:
-        column (Column): its values.
-        before (Vectors | None): those of another version.
+        column (SharedColumn): its values.
+        before (SharedVectors | None): those of another version.
 
     Returns:
-        Vectors: `before` itself, if nothing was added.
+        SharedVectors: `before` itself, if nothing was added.
     """
     matrix = matrix_of(column.array)
     if before is None or not column.continues(before.firsts, len(before.squares)):
-        return Vectors(matrix, _squares(matrix, column.array), column.firsts)
+        return SharedVectors(matrix, _squares(matrix, column.array), column.firsts)
     known = len(before.squares)
     if known == len(matrix):
         return before
     added = _squares(matrix[known:], column.array.slice(known))
-    return Vectors(matrix, np.concatenate([before.squares, added]), column.firsts)
+    return SharedVectors(matrix, np.concatenate([before.squares, added]), column.firsts)
 
 
 def _squares(matrix: Matrix, vectors: Values) -> Vector:

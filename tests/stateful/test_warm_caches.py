@@ -1,0 +1,276 @@
+"""Warm caches answer as cold ones: one long-lived handle, a fresh one and a dictionary agree on all states."""
+
+import random  # noqa: TID251  (seeded)
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+import omnigraph
+from omnigraph import Graph, limits
+from omnigraph.api.options import OpenOptions
+from omnigraph.testing.fast_folder import fast_folder
+
+SCHEMA = """
+node P { name: String @key  age: I32?  note: String? }
+edge Knows: P -> P { }
+"""
+NAMES = tuple(f"p{number}" for number in range(8))
+BRANCHES_MAX = 6
+
+Answers = dict[str, Sequence[tuple[object, ...]]]
+
+# Bounds so small that a handful of rows crosses them, and a cache that keeps losing what it has.
+SMALLEST = {
+    "READ_WHOLE_ROWS_MAX": 1,
+    "LOOKUP_ROWS_MAX": 3,
+    "LOOKUP_NODES_MAX": 2,
+    "ID_INDEX_PARTS_MAX": 2,
+    "ADJACENCY_FILE_EDGES_MIN": 2,
+    "ADJACENCY_CHUNK_EDGES": 2,
+    "ADJACENCY_STALE_SHARE": 0.0,
+    "ORDINAL_HOLES_ALLOWED": 3,
+    "FINDER_CHANGES_MAX": 4,
+}
+SMALL_CACHE_BYTES = 12_000
+
+
+@dataclass
+class Model:
+    """What one state of the graph holds: people by name, and edges as pairs of names."""
+
+    people: dict[str, tuple[int | None, str | None]] = field(default_factory=dict)
+    edges: list[tuple[str, str]] = field(default_factory=list)
+
+    def beside(self, name: str) -> set[str]:
+        """The people that somebody knows."""
+        return {target for source, target in self.edges if source == name}
+
+    def within(self, name: str, most: int) -> set[str]:
+        """Everybody within so many hops; oneself only by an edge to oneself."""
+        seen, frontier = {name}, {name}
+        for _ in range(most):
+            frontier = {other for each in frontier for other in self.beside(each)} - seen
+            seen |= frontier
+        return (seen - {name}) | (self.beside(name) & {name})
+
+    def answers(self, name: str) -> Answers:
+        """The rows of every question about somebody."""
+        here = [name] if name in self.people else []
+        beside = sorted(self.beside(name))
+        second = sorted(far for near in beside for far in self.beside(near))
+        return {
+            "by key": [self.people[each] for each in here],
+            "all": sorted((each, *self.people[each]) for each in self.people),
+            "how many": [(len(self.people),)],
+            "one hop": [(each, self.people[each][0]) for each in beside],
+            "one hop back": [(each,) for each in sorted({source for source, target in self.edges if target == name})],
+            "two hops": [(each, self.people[each][0]) for each in second],
+            "within three hops": [(each,) for each in sorted(self.within(name, 3))],
+            "how many are known": [(len(beside),)],
+            "who has words": sorted(
+                (each,) for each, (_, note) in self.people.items() if note and name in note.split()
+            ),
+        }
+
+
+_PERSON = "$p: P { name: $n }"
+QUESTIONS = {
+    "by key": f"match {{ {_PERSON} }} return {{ $p.age, $p.note }}",
+    "all": "match { $p: P } return { $p.name as n, $p.age, $p.note } order { n }",
+    "how many": "match { $p: P } return { count(*) as c }",
+    "one hop": f"match {{ {_PERSON} $p knows $f }} return {{ $f.name as n, $f.age }} order {{ n }}",
+    "one hop back": f"match {{ {_PERSON} $f knows $p }} return {{ $f.name as n }} order {{ n }}",
+    "two hops": f"match {{ {_PERSON} $p knows $g $g knows $f }} return {{ $f.name as n, $f.age }} order {{ n }}",
+    "within three hops": f"match {{ {_PERSON} $p knows{{1,3}} $f }} return {{ $f.name as n }} order {{ n }}",
+    "how many are known": f"match {{ {_PERSON} $p knows $f }} return {{ count($f) as c }}",
+    "who has words": "match { $p: P search($p.note, $n) } return { $p.name as n } order { n }",
+}
+
+
+def answers(
+    graph: Graph, questions: Iterable[str], name: str, *, branch: str | None = None, commit: str | None = None
+) -> Answers:
+    """What a handle says to some questions."""
+    return {
+        what: [
+            tuple(row.values())
+            for row in graph.query(
+                f"query q($n: String) {{ {QUESTIONS[what]} }}", {"n": name}, branch=branch, commit=commit
+            )
+        ]
+        for what in questions
+    }
+
+
+class OneHandle:
+    """Branches of branches, changed through one handle that has been asked about any of them before."""
+
+    def __init__(self, folder: Path, draw: random.Random, cache_bytes: int) -> None:
+        self.root = str(folder / "graph")
+        self.draw = draw
+        options = OpenOptions(durability="process", cache_bytes=cache_bytes, auto_compact=False)
+        self.warm = omnigraph.init(self.root, SCHEMA, options=options)
+        self.states: dict[str, Model] = {"main": Model()}
+        self.commits: list[tuple[str, Model]] = []
+        self.steps: list[str] = []
+        self.put()
+
+    def step(self) -> None:
+        """Anything; questions most of all, few at a time: what a version has in memory depends on what was asked."""
+        changes = (self.put, self.update, self.update, self.delete, self.connect, self.disconnect)
+        rarely = (self.fork, self.fork, self.optimize, self.ask_everything_everywhere)
+        self.draw.choice((self.draw.choice(changes), self.draw.choice(rarely), self.ask_a_branch, self.ask_the_past))()
+
+    def note(self, *step: object) -> None:
+        self.steps.append(" ".join(map(str, step)))
+
+    def name(self) -> str:
+        return self.draw.choice(NAMES)
+
+    def branch(self) -> str:
+        return self.draw.choice(sorted(self.states))
+
+    def remember(self, branch: str) -> None:
+        self.commits.append((self.warm.snapshot(branch=branch).commit, deepcopy(self.states[branch])))
+
+    # --- changes --------------------------------------------------------------------------------------------------
+
+    def put(self) -> None:
+        """New people, and others in the place of those there are."""
+        branch, some, age = self.branch(), self.draw.sample(NAMES, self.draw.randint(1, 4)), self.draw.randint(0, 9)
+        self.note("put", branch, some, age)
+        rows = [{"name": name, "age": age, "note": f"{name} p{age}"} for name in some]
+        self.warm.write({"P": rows}, mode="merge", branch=branch)
+        self.states[branch].people.update({name: (age, f"{name} p{age}") for name in some})
+        self.remember(branch)
+
+    def update(self) -> None:
+        branch, name, age = self.branch(), self.name(), self.draw.randint(10, 99)
+        self.note("update", branch, name, age)
+        people = self.states[branch].people
+        text = "query q($n: String, $a: I32) { update P set { age: $a } where name = $n }"
+        done = self.warm.mutate(text, {"n": name, "a": age}, branch=branch)
+        assert done.affected_nodes == (name in people)
+        if name in people:
+            people[name] = (age, people[name][1])
+            self.remember(branch)
+
+    def delete(self) -> None:
+        """With all edges at it."""
+        branch, name = self.branch(), self.name()
+        self.note("delete", branch, name)
+        state = self.states[branch]
+        left = [edge for edge in state.edges if name not in edge]
+        done = self.warm.mutate("query q($n: String) { delete P where name = $n }", {"n": name}, branch=branch)
+        gone = int(state.people.pop(name, None) is not None)
+        assert (done.affected_nodes, done.affected_edges) == (gone, len(state.edges) - len(left))
+        state.edges = left
+        if gone:
+            self.remember(branch)
+
+    def connect(self) -> None:
+        branch = self.branch()
+        state = self.states[branch]
+        if state.people:
+            there = sorted(state.people)
+            added = [(self.draw.choice(there), self.draw.choice(there)) for _ in range(self.draw.randint(1, 4))]
+            self.note("connect", branch, added)
+            self.warm.write({}, {"Knows": [{"from": source, "to": target} for source, target in added]}, branch=branch)
+            state.edges += added
+            self.remember(branch)
+
+    def disconnect(self) -> None:
+        branch, name = self.branch(), self.name()
+        self.note("disconnect", branch, name)
+        state = self.states[branch]
+        left = [edge for edge in state.edges if edge[0] != name]
+        done = self.warm.mutate("query q($n: String) { delete Knows where from = $n }", {"n": name}, branch=branch)
+        assert done.affected_edges == len(state.edges) - len(left)
+        if len(left) < len(state.edges):
+            state.edges = left
+            self.remember(branch)
+
+    def fork(self) -> None:
+        if len(self.states) < BRANCHES_MAX:
+            source, name = self.branch(), f"b{len(self.states)}"
+            self.note("fork", source, name)
+            self.warm.branches.create(name, source=source)
+            self.states[name] = deepcopy(self.states[source])
+
+    def optimize(self) -> None:
+        branch = self.branch()
+        self.note("optimize", branch)
+        self.warm.optimize(branch=branch)
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def some_questions(self) -> list[str]:
+        return self.draw.sample(sorted(QUESTIONS), self.draw.randint(1, 3))
+
+    def ask_a_branch(self) -> None:
+        branch, name, some = self.branch(), self.name(), self.some_questions()
+        self.note("ask", branch, name, some)
+        self.check(answers(self.warm, some, name, branch=branch), self.states[branch], name)
+
+    def ask_the_past(self) -> None:
+        (commit, state), name, some = self.draw.choice(self.commits), self.name(), self.some_questions()
+        self.note("ask", commit, name, some)
+        self.check(answers(self.warm, some, name, commit=commit), state, name)
+
+    def ask_everything_everywhere(self) -> None:
+        name = self.name()
+        self.note("ask everything", name)
+        with omnigraph.open(self.root, read_only=True) as cold:
+            for branch, state in sorted(self.states.items()):
+                self.check(answers(cold, QUESTIONS, name, branch=branch), state, name)
+                self.check(answers(self.warm, QUESTIONS, name, branch=branch), state, name)
+
+    def check(self, found: Answers, state: Model, name: str) -> None:
+        expected = state.answers(name)
+        assert found == {what: expected[what] for what in found}
+
+
+def live_through(seeds: Iterable[int], steps: int, cache_bytes: int) -> None:
+    """As many random lives of a handle; what fails says which seed and which steps."""
+    for seed in seeds:
+        with fast_folder() as folder:
+            handle = OneHandle(folder, random.Random(seed), cache_bytes)
+            try:
+                for _ in range(steps):
+                    handle.step()
+            except Exception as error:
+                error.add_note(f"seed {seed}\n" + "\n".join(handle.steps))
+                raise
+            finally:
+                handle.warm.close()
+
+
+@contextmanager
+def everything_at_its_smallest() -> Iterator[None]:
+    with ExitStack() as stack:
+        for name, value in SMALLEST.items():
+            assert hasattr(limits, name)
+            stack.enter_context(patch.object(limits, name, value))
+        yield
+
+
+def test_warm_caches_answer_as_cold_ones() -> None:
+    live_through(range(12), 60, limits.QUERY_CACHE_BYTES_MAX)
+
+
+def test_caches_that_keep_forgetting_answer_as_cold_ones() -> None:
+    with everything_at_its_smallest():
+        live_through(range(12), 60, SMALL_CACHE_BYTES)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(7_200)
+def test_warm_caches_answer_as_cold_ones_for_long() -> None:
+    live_through(range(1_000, 2_000), 120, limits.QUERY_CACHE_BYTES_MAX)
+    with everything_at_its_smallest():
+        live_through(range(1_000, 2_000), 120, SMALL_CACHE_BYTES)
