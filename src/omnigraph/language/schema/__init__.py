@@ -5,6 +5,7 @@ check     tree to what it says, or the first rule it breaks
 accept    text to the first schema of a graph
 plan      accepted schema and text to the steps between them
 format    text to its canonical layout
+render    resolved schema to its text
 lint      tree to what is valid and probably not meant
 """
 
@@ -13,6 +14,19 @@ from omnigraph.language.schema.format import format
 from omnigraph.language.schema.lint import CATALOGUE, Finding, lint
 from omnigraph.language.schema.parse import parse
 from omnigraph.language.schema.plan import plan, steps_between
+from omnigraph.language.schema.render import render
 from omnigraph.language.schema.resolve import accept
 
-__all__ = ["CATALOGUE", "Finding", "accept", "check", "format", "lint", "parse", "plan", "problems", "steps_between"]
+__all__ = [
+    "CATALOGUE",
+    "Finding",
+    "accept",
+    "check",
+    "format",
+    "lint",
+    "parse",
+    "plan",
+    "problems",
+    "render",
+    "steps_between",
+]

@@ -35,6 +35,7 @@ def test_the_public_names_are_functions_and_not_the_modules_they_live_in() -> No
         "parse",
         "plan",
         "problems",
+        "render",
         "steps_between",
     }
 
