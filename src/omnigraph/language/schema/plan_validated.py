@@ -76,7 +76,7 @@ class LookingRules(Rules):
 
     def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:
         """To a type that holds every value of the old one, or to an enum that may hold every one there is."""
-        if not _holds(was.type, now.type) or (_is_key(now, owner) and not _is_written_alike(was.type, now.type)):
+        if not holds(was.type, now.type) or (_is_key(now, owner) and not _is_written_alike(was.type, now.type)):
             return None
         return ChangePropertyType(owner.kind, owner.name, now.name, was.type, now.type)
 
@@ -93,7 +93,7 @@ class LookingRules(Rules):
         return each is not PropertyConstraint.KEY
 
 
-def _holds(was: PropertyType, now: PropertyType) -> bool:
+def holds(was: PropertyType, now: PropertyType) -> bool:
     """Whether every value of one type can be one of the other, absent ones aside."""
     if was.list != now.list or was.vector_dim != now.vector_dim:
         return False
