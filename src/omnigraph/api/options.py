@@ -16,8 +16,8 @@ class OpenOptions:
     """How a graph is opened.
 
     Attributes:
-        durability: on local disk, what an acknowledged write survives: "power" (losing power) or "process" (only the
-            death of the process; faster).
+        durability: on local disk, what an acknowledged write survives: "power" (losing power) or "process" (the
+            death of the process; a power cut may take the newest commits; faster on XFS and journaled ext4).
         s3: how to reach a bucket; by default what the AWS_* variables say.
         external: for a store without conditional puts, what decides races instead, or its address. Everybody who writes
             must name the same one.

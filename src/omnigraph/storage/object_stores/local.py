@@ -4,8 +4,9 @@ An object is written to a file nobody lists, synced, and then given its name: by
 by `link` when it must not. A name therefore always shows a whole object, and of several links exactly one succeeds.
 
 Invariants:
-    A name appears only after the bytes behind it are durable (with durability "power").
+    No loss of power leaves a name without the bytes behind it, nor without a name given before it.
     A put that was answered survives losing power (with durability "power").
+    After a folder could not be synced, nothing that was put there is called durable.
     A folder without objects in it does not exist, as far as the port tells.
 """
 
@@ -15,6 +16,7 @@ import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
 from omnigraph import limits
@@ -41,7 +43,11 @@ _TEMPORARY_STEM_CHARACTERS = 50
 
 
 class Durability(StrEnum):
-    """What an answered put survives."""
+    """What an answered put survives.
+
+    "process" waits for less only where the file system keeps the order of changes (see `sync.keeps_order`); on any
+    other it is "power".
+    """
 
     POWER = "power"
     PROCESS = "process"
@@ -56,6 +62,7 @@ class LocalStore:
         self._prefix = f"{self._root}/".replace("//", "/")
         self._durability = Durability(durability)
         self._settled: set[str] = set()
+        self._unsynced: set[str] = set()
 
     @property
     def uri(self) -> str:
@@ -166,12 +173,16 @@ class LocalStore:
 
     def make_durable(self, paths: Sequence[str]) -> None:
         """Sync these files, or all files of these folders, and the folders that lead to them."""
-        if self._durability is Durability.PROCESS:
-            return
         for path in paths:
             check_path(path.removesuffix("/"))
+            if f"{self._prefix}{path}".rpartition("/")[0] in self._unsynced:
+                raise OutcomeUnknown(self._could_not_sync(path), path=path)
+        files = [self._root / path for path in paths]
         try:
-            sync.sync_all(self._root, [self._root / path for path in paths], settled=self._settled)
+            if self._syncs:
+                sync.sync_all(self._root, files, settled=self._settled)
+            else:
+                sync.write_out_all(files)
         except FileNotFoundError as error:
             raise ObjectNotFound(
                 f"cannot sync what is not there: {error.filename}", path=str(error.filename)
@@ -206,15 +217,22 @@ class LocalStore:
             return
         raise StoreRefused(f"the file system of {self._root} lets a link replace a file", path=second.name)
 
+    @cached_property
+    def _syncs(self) -> bool:
+        """True if an answer waits for syncs; asked once the root is there."""
+        return self._durability is Durability.POWER or not sync.keeps_order(self._root)
+
     def _write(self, path: str, body: bytes, place: Callable[[str, str, str], None]) -> None:
         """Write the bytes beside the target and let `place` give them the name."""
         check_path(path)
         # Texts, not `Path`: every commit comes through here.
         target = f"{self._prefix}{path}"
         folder, _, name = target.rpartition("/")
+        if folder in self._unsynced:
+            raise StoreRefused(self._could_not_sync(path), path=path)
         for _ in range(limits.LOCAL_PUT_ATTEMPTS_MAX):
             try:
-                self._settle(folder)
+                is_new = self._settle(folder)
                 temporary = self._write_temporary(f"{folder}/{name[:_TEMPORARY_STEM_CHARACTERS]}#{_digits()}", body)
                 try:
                     place(temporary, target, path)
@@ -231,7 +249,9 @@ class LocalStore:
                 continue
             except OSError as error:
                 raise self._mapped(error, "write", path) from error
-            self._sync_name(folder, path)
+            # The first of a folder is synced in any case, so that a graph or branch that was made is there.
+            if self._syncs or is_new:
+                self._sync_name(folder, path)
             return
         raise StoreTransient(f"the folder of {path!r} in {self._root} vanishes as often as it is made", path=path)
 
@@ -246,8 +266,10 @@ class LocalStore:
                 left = memoryview(body)
                 while left:
                     left = left[os.write(handle, left) :]
-                if self._durability is Durability.POWER:
+                if self._syncs:
                     os.fsync(handle)
+                else:
+                    sync.write_out(handle)
             finally:
                 os.close(handle)
         except BaseException:
@@ -274,25 +296,33 @@ class LocalStore:
             raise self._cannot_link(error, path) or error from error
 
     def _sync_name(self, folder: str, path: str) -> None:
-        if self._durability is Durability.PROCESS:
-            return
         try:
             sync.sync_file(Path(folder))
         except OSError as error:
+            self._unsynced.add(folder)
             raise OutcomeUnknown(
                 f"{path!r} was written in {self._root}, but its folder could not be synced: {error}", path=path
             ) from error
 
-    def _settle(self, folder: str) -> None:
-        """See to it that the folder is there, and that losing power does not take it away."""
+    def _could_not_sync(self, path: str) -> str:
+        """The message for a folder that failed to sync: a second sync may succeed though the first lost names."""
+        return (
+            f"the folder of {path!r} in {self._root} could not be synced before, so what was put there may not survive "
+            f"losing power; check the disk, then open the graph again"
+        )
+
+    def _settle(self, folder: str) -> bool:
+        """Make the folder where there is none, safe from losing power; True if it was made."""
         if folder in self._settled:
-            return
+            return False
+        is_new = not Path(folder).is_dir()
         Path(folder).mkdir(parents=True, exist_ok=True)
-        if self._durability is Durability.POWER:
+        if self._syncs or is_new:
             # Whoever made these folders may not have synced them yet. Once per folder and process is enough.
             for above in sync.folders_above(self._root, Path(folder)):
                 sync.sync_file(above)
         self._settled.add(folder)
+        return is_new
 
     def _walk(self, prefix: str, *, in_full: bool) -> Iterator[Listed]:
         entries = self._entries(prefix)

@@ -57,7 +57,8 @@ def open_store(
     if durability not in tuple(Durability):
         known = " or ".join(repr(each.value) for each in Durability)
         raise InvalidRequestError(f"unknown durability {durability!r}; it is {known}")
-    store = _open(uri, Durability(durability), s3)
+    # What an external store has decided is durable there: the bytes that it names must be, too.
+    store = _open(uri, Durability.POWER if external is not None else Durability(durability), s3)
     if external is not None:
         decides = open_external_store(external) if isinstance(external, str) else external
         store = ExternallyFencedStore(store, decides)

@@ -130,12 +130,13 @@ class TestFailures:
     ) -> None:
         store = LocalStore(root)
         store.put("folder/settled", b"")
+        store.put("other/settled", b"")
         monkeypatch.setattr(sync_module, "sync_file", failing(number))
         with pytest.raises(OutcomeUnknown):
             store.put_if_absent("folder/new", b"1")
         with pytest.raises(OutcomeUnknown):
-            store.put("folder/settled", b"2")
-        assert (store.get("folder/new"), store.get("folder/settled")) == (b"1", b"2")
+            store.put("other/settled", b"2")
+        assert (store.get("folder/new"), store.get("other/settled")) == (b"1", b"2")
 
     def test_of_a_link_that_is_not_answered_leave_the_outcome_unknown(
         self, store: LocalStore, monkeypatch: pytest.MonkeyPatch
@@ -357,12 +358,34 @@ class TestSyncs:
         LocalStore(root).put("log/main/1", b"")
         assert "sync log" in events
 
-    def test_are_left_out_when_only_the_process_may_die(self, root: Path, events: list[str]) -> None:
+    def test_give_way_to_writing_out_where_the_file_system_keeps_order_and_only_the_process_may_die(
+        self, root: Path, events: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def write_out(handle: int) -> None:
+            name = Path(f"/proc/self/fd/{handle}").readlink().name
+            events.append("write temporary" if "#" in name else f"write {name}")
+
+        monkeypatch.setattr(sync_module, "keeps_order", lambda _: True)
+        monkeypatch.setattr(sync_module, "write_out", write_out)
         store = LocalStore(root, durability="process")
         store.put("a/b", b"1")
+        assert events[-3:] == ["write temporary", "rename", "sync a"], "a folder that was made stays"
+        events.clear()
+        store.put("a/b", b"2")
         store.put_if_absent("a/c", b"1")
         store.make_durable(["a"])
-        assert events == ["rename", "link"]
+        assert events[:4] == ["write temporary", "rename", "write temporary", "link"]
+        assert sorted(events[4:]) == ["write b", "write c"]
+
+    def test_are_all_made_on_a_file_system_that_keeps_no_order(
+        self, root: Path, events: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sync_module, "keeps_order", lambda _: False)
+        store = LocalStore(root, durability="process")
+        store.put("log/main/0", b"")
+        events.clear()
+        store.put_if_absent("log/main/1", b"1")
+        assert events == ["sync temporary", "link", "sync main"]
 
     def test_of_a_few_files_touch_them_and_their_folders_only(self, root: Path, events: list[str]) -> None:
         store = LocalStore(root)
@@ -416,3 +439,38 @@ class TestSyncs:
         monkeypatch.setattr(os, "fsync", failing(errno.EIO))
         with pytest.raises(StoreRefused):
             store.make_durable(["a"])
+
+    def test_of_a_name_that_failed_are_not_made_good_by_a_second_one(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = LocalStore(root)
+        store.put("log/1", b"")
+        real = os.fsync
+
+        def sync(handle: int) -> None:
+            if Path(f"/proc/self/fd/{handle}").readlink().name == "log":
+                raise OSError(errno.EIO, "lost pages")
+            real(handle)
+
+        with monkeypatch.context() as failing_disk:
+            failing_disk.setattr(os, "fsync", sync)
+            with pytest.raises(OutcomeUnknown):
+                store.put_if_absent("log/2", b"")
+        with pytest.raises(OutcomeUnknown, match="could not be synced before"):
+            store.make_durable(["log/2"])
+        with pytest.raises(StoreRefused, match="open the graph again"):
+            store.put_if_absent("log/3", b"")
+        LocalStore(root).put_if_absent("log/3", b"")
+
+
+class TestOrder:
+    def test_is_not_kept_by_what_only_lies_in_memory(self) -> None:
+        assert not sync_module.keeps_order(Path("/proc"))
+
+    def test_files_written_out_are_whole(self, root: Path) -> None:
+        (root / "below").mkdir(parents=True)
+        for name in ("empty", "below/full"):
+            (root / name).write_bytes(b"" if name == "empty" else b"rows" * 5_000)
+        sync_module.write_out_all([root])
+        with pytest.raises(FileNotFoundError):
+            sync_module.write_out_all([root / "missing"])
