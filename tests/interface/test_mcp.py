@@ -191,6 +191,12 @@ def test_an_agent_proposes_on_a_branch_and_never_on_main(tmp_path: Path) -> None
         assert told["stats"] == {"node:Person": {"inserted": 1, "updated": 0, "deleted": 0}}
         [change] = told["changes"]
         assert (change["op"], change["id"], change["after"]["properties"]["age"]) == ("insert", "Ada", 1)
+        await client.call_tool("propose", {"query": adds, "params": {"n": "Bob"}, "branch": "other"})
+        for words, ids in (({}, ["Bob"]), ({"heads": True}, ["Bob"]), ({"older": "other", "newer": "idea"}, [])):
+            found = document(await client.call_tool("diff", {"older": "idea", "newer": "other", **words}))
+            assert [each["id"] for each in found["changes"]] == ids, words
+        backwards = {"older": "other", "newer": "idea", "heads": True}
+        assert document(await client.call_tool("diff", backwards))["changes"][0]["op"] == "delete"
 
     talk(command(where, "--allow-writes", "--as", "helper"), say)
     with omnigraph.open(where, read_only=True) as graph:

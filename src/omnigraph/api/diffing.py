@@ -8,6 +8,8 @@ from omnigraph.api.snapshot import Snapshot
 from omnigraph.branch.counting import counted_here
 from omnigraph.branch.diff import Diff, compared_here
 from omnigraph.branch.entity_change import ChangeFilter
+from omnigraph.branch.merge import base
+from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.point import Point, instant_us
 from omnigraph.branch.points import entry_at
 from omnigraph.branch.row_changes import RowChanges
@@ -22,11 +24,16 @@ from omnigraph.transaction.said import text
 State = str | Point | Snapshot
 
 
-def diff(parts: Parts, older: State, newer: State, wanted: ChangeFilter, *, engine: str) -> Diff:
-    """What lies between two states; see `Graph.diff`."""
+def diff(
+    parts: Parts, older: State, newer: State, wanted: ChangeFilter, *, engine: str, merge_base: bool = False
+) -> Diff:
+    """Compare two states, or the newer one with the commit where both parted; see `Graph.diff`."""
     chosen = engine_of(engine)
     compare, count = partial(_compared, parts, chosen), partial(_counted, parts, chosen)
-    return Diff(compare, _entry(parts, older), _entry(parts, newer), wanted, count)
+    before, after = _entry(parts, older), _entry(parts, newer)
+    if merge_base:
+        before = base.merge_base(Ancestry(parts), after, before).state
+    return Diff(compare, before, after, wanted, count)
 
 
 def _compared(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges:

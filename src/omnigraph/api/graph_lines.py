@@ -15,8 +15,8 @@ from omnigraph.transaction.options import WriteOptions
 class GraphLines(GraphReads, Lines[Snapshot, Diff]):
     """How the lines of an open graph are compared, brought together and undone."""
 
-    def _diff(self, older: State, newer: State, wanted: ChangeFilter, engine: str) -> Diff:
-        return diffing.diff(self._open(), older, newer, wanted, engine=engine)
+    def _diff(self, older: State, newer: State, wanted: ChangeFilter, engine: str, *, merge_base: bool) -> Diff:
+        return diffing.diff(self._open(), older, newer, wanted, engine=engine, merge_base=merge_base)
 
     def _merge(self, wanted: MergeWanted, options: WriteOptions) -> MergeResult:
         return merging.merge(self._open(), self._schemas, wanted, options)

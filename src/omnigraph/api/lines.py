@@ -58,6 +58,7 @@ class Lines(ABC, Generic[At, Compared]):
         kinds: Iterable[str] = (),
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
+        merge_base: bool = False,
         engine: str = "auto",
     ) -> Compared:
         """What lies between any two states: every entity that differs, as it was and as it is.
@@ -69,6 +70,8 @@ class Lines(ABC, Generic[At, Compared]):
             kinds (Iterable[str]): only `node` or `edge`; all by default.
             types (Iterable[str]): only types of these names; all by default.
             ops (Iterable[str]): only `insert`, `update` or `delete`; all by default.
+            merge_base (bool): compare `newer` with the commit where both parted, not with `older` itself: what `newer`
+                did since, and nothing of what `older` did. See `changes_of`.
             engine (str): where rows are compared: `local`, `spark`, or `auto`, which takes Spark for types of which
                 very much differs. A server decides itself.
 
@@ -79,8 +82,42 @@ class Lines(ABC, Generic[At, Compared]):
         Raises:
             NotFoundError: there is no such state.
             InvalidRequestError: a kind, operation or engine is none.
+            ConflictError: with `merge_base`, the two have no commit in common of which anything is kept.
         """
-        return self._diff(older, newer, change_filter(kinds, types, ops), engine)
+        return self._diff(older, newer, change_filter(kinds, types, ops), engine, merge_base=merge_base)
+
+    @checked
+    def changes_of(
+        self,
+        branch: str,
+        *,
+        against: str = MAIN_BRANCH,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+        engine: str = "auto",
+    ) -> Compared:
+        """What a branch changed since it parted from another: what a merge would bring, for review.
+
+        What happened on `against` meanwhile does not show. To compare the two heads instead, use `diff`.
+
+        Args:
+            branch (str): the branch that is reviewed.
+            against (str): the branch it would be merged into.
+            kinds (Iterable[str]): only `node` or `edge`; all by default.
+            types (Iterable[str]): only types of these names; all by default.
+            ops (Iterable[str]): only `insert`, `update` or `delete`; all by default.
+            engine (str): where rows are compared; see `diff`.
+
+        Returns:
+            Diff: from the merge base to the head of the branch.
+
+        Raises:
+            NotFoundError: there is no such branch.
+            InvalidRequestError: a kind, operation or engine is none.
+            ConflictError: the two have no commit in common of which anything is kept.
+        """
+        return self._diff(against, branch, change_filter(kinds, types, ops), engine, merge_base=True)
 
     @checked
     def merge(
@@ -230,7 +267,7 @@ class Lines(ABC, Generic[At, Compared]):
 
     @abstractmethod
     def _diff(
-        self, older: str | Point | At, newer: str | Point | At, wanted: ChangeFilter, engine: str
+        self, older: str | Point | At, newer: str | Point | At, wanted: ChangeFilter, engine: str, *, merge_base: bool
     ) -> Compared: ...
 
     @abstractmethod

@@ -1,9 +1,11 @@
-"""Changes of entities, for people."""
+"""Changes of entities, for people; and how the states that are compared are named."""
 
-from collections.abc import Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omnigraph.cli.render import cell
+from omnigraph.errors import InvalidRequestError
 
 _CAUSE = {
     "commit": "graph_commit_id",
@@ -13,6 +15,33 @@ _CAUSE = {
     "actor": "actor_id",
     "authored_at": "authored_at",
 }
+
+
+def add_compared(parser: ArgumentParser) -> None:
+    """Take the two states to compare: `OLDER NEWER`, `OLDER...NEWER` or `OLDER..NEWER`."""
+    parser.add_argument("older", metavar="OLDER", help="a branch, tag or commit; BRANCH@TIME, or BRANCH@NUMBER")
+    parser.add_argument(
+        "newer",
+        metavar="NEWER",
+        nargs="?",
+        help="another. Of two branches, shows what NEWER did since both parted (as OLDER...NEWER does); "
+        "OLDER..NEWER compares the two heads",
+    )
+
+
+def compared_states(args: Namespace, branches: Iterable[str]) -> tuple[str, str, bool]:
+    """Return the two states to compare, and whether to compare with their merge base.
+
+    Raises:
+        InvalidRequestError: only one state is named.
+    """
+    if args.newer is not None:
+        return args.older, args.newer, {args.older, args.newer} <= set(branches)
+    for dots in ("...", ".."):
+        older, found, newer = args.older.partition(dots)
+        if found:
+            return older or "main", newer or "main", dots == "..."
+    raise InvalidRequestError(f"name two states to compare, like 'main {args.older}' or 'main...{args.older}'")
 
 
 def cause_lines(cause: Mapping[str, Any]) -> list[str]:

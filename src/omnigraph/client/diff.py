@@ -52,9 +52,10 @@ class RemoteDiff:
         return [each.to_dict() for each in self]
 
 
-def diff_of(wire: Wire, older: str, newer: str, wanted: ChangeFilter) -> RemoteDiff:
+def diff_of(wire: Wire, older: str, newer: str, wanted: ChangeFilter, *, merge_base: bool) -> RemoteDiff:
     """What lies between two states; see `omnigraph.Graph.diff`."""
     chosen = changes_wanted(wanted)
-    found = wire.get("diff", **{"from": older, "to": newer}, stat=True, **chosen)
+    compared = {"merge_base": True} if merge_base else {}
+    found = wire.get("diff", **{"from": older, "to": newer}, stat=True, **compared, **chosen)
     stats = {key: DiffStats(**counts) for key, counts in found["stats"].items()}
     return RemoteDiff(found["from_commit_id"], found["to_commit_id"], stats, wire, chosen)

@@ -107,8 +107,10 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites, Fetching, Li
         newer: RemoteState,
         wanted: ChangeFilter,
         engine: str,  # noqa: ARG002  (the server decides)
+        *,
+        merge_base: bool,
     ) -> RemoteDiff:
-        return diff_of(self._open(), self._state(older), self._state(newer), wanted)
+        return diff_of(self._open(), self._state(older), self._state(newer), wanted, merge_base=merge_base)
 
     def _state(self, state: RemoteState) -> str:
         if isinstance(state, RemoteSnapshot):

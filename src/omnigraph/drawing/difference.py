@@ -10,14 +10,17 @@ from omnigraph.model.schema import EdgeType, Schema
 _MARKS = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
 
 
-def drawn(graph: Graph, older: str, newer: str, *, limit: int, engine: str = "auto") -> Drawing:
-    """The difference between two states.
+def drawn(
+    graph: Graph, older: str, newer: str, *, limit: int, merge_base: bool = False, engine: str = "auto"
+) -> Drawing:
+    """Draw the difference between two states, or what one branch did since it parted from another.
 
     Args:
         graph (Graph): whose.
         older (str): a branch, tag or commit.
         newer (str): another.
         limit (int): changes to draw at most.
+        merge_base (bool): compare with the commit where both parted; see `Graph.diff`.
         engine (str): where rows are compared; see `Graph.diff`.
 
     Returns:
@@ -26,9 +29,9 @@ def drawn(graph: Graph, older: str, newer: str, *, limit: int, engine: str = "au
     Raises:
         NotFoundError: there is no such state.
     """
-    found = graph.diff(older, newer, engine=engine)
+    found = graph.diff(older, newer, merge_base=merge_base, engine=engine)
     schemas = [graph.snapshot(commit=commit).schema for commit in (found.to_commit, found.from_commit)]
-    drawing = Drawing(f"{older} → {newer}")
+    drawing = Drawing(f"{newer} since it parted from {older}" if merge_base else f"{older} → {newer}")
     edges = []
     left_out = 0
     for drawn_so_far, change in enumerate(found):

@@ -127,10 +127,11 @@ def _add_reads(server: MCPServer, tools: Tools) -> None:
         newer: Annotated[str, Field(description="a branch, tag or commit")],
         older: Annotated[str, Field(description="another; main by default")] = MAIN_BRANCH,
         types: Annotated[list[str] | None, Field(description="only these types; all by default")] = None,
+        heads: Annotated[bool, Field(description="compare the two heads, not the branch with where it parted")] = False,
         limit: Limit = None,
     ) -> CallToolResult:
-        """What lies between two states: how much of each type, and every entity as it was and as it is."""
-        return _answer(lambda: tools.diff(older, newer, types=types or [], limit=limit))
+        """What a branch did since it parted from another, or what lies between any two tags or commits."""
+        return _answer(lambda: tools.diff(older, newer, types=types or [], limit=limit, heads=heads))
 
     for tool in (schema, query, neighbourhood, search, diff):
         server.add_tool(tool, annotations=_READS)

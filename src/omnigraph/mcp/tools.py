@@ -143,10 +143,13 @@ class Tools:
             rows = fitted(found, most)
             return {"matches": rows.shown, "is_cut": rows.is_cut, "graph_commit_id": at.commit}
 
-    def diff(self, older: str, newer: str, *, types: list[str], limit: int | None) -> dict[str, Any]:
-        """What lies between two states: how much of each type, and the changes themselves as far as they fit."""
+    def diff(
+        self, older: str, newer: str, *, types: list[str], limit: int | None, heads: bool = False
+    ) -> dict[str, Any]:
+        """Compare a branch with where it parted from another, or any two states: counts, and changes that fit."""
         most = asked_for(limit)
-        found = self._graph.diff(older, newer, types=types, engine="local")
+        merge_base = not heads and {older, newer} <= set(self._graph.branches)
+        found = self._graph.diff(older, newer, types=types, merge_base=merge_base, engine="local")
         self._refuse_unknown(types, found.from_commit, found.to_commit)
         stats = {key: asdict(each) for key, each in found.stats.items()}
         changes = fitted((each.to_dict() for each in self._while_wanted(found)), most)

@@ -180,6 +180,23 @@ def test_a_diff_between_any_two_states(graph: AnyGraph, line: str) -> None:
         graph.diff(line, "nowhere")
 
 
+def test_a_review_shows_what_a_branch_did_and_not_what_others_did_meanwhile(graph: AnyGraph, line: str) -> None:
+    graph.branches.create(f"{line}/r", source=line)
+    graph.mutate(ADD, {"name": "Lem"}, branch=f"{line}/r")
+    graph.mutate(PAGES, {"n": 400}, branch=line)
+
+    review = graph.changes_of(f"{line}/r", against=line)
+
+    assert [(change.op, change.id) for change in review] == [("insert", "Lem")]
+    assert graph.diff(line, f"{line}/r", merge_base=True).to_pylist() == review.to_pylist()
+    assert sorted((change.op, change.id) for change in graph.diff(line, f"{line}/r")) == [
+        ("insert", "Lem"),
+        ("update", "0-1"),
+    ]
+    graph.merge(f"{line}/r", into=line)
+    assert not graph.changes_of(f"{line}/r", against=line), "what was merged is not changed any longer"
+
+
 def test_a_commit_is_undone_unless_something_came_since(graph: AnyGraph, line: str) -> None:
     first = graph.mutate(PAGES, {"n": 400}, branch=line)
     second = graph.mutate(PAGES, {"n": 500}, branch=line)

@@ -164,6 +164,27 @@ def test_a_difference_marks_what_came_changed_and_went(run: Run, shelf: str, tmp
     assert kindred["details"]["pages"] == {"before": 264, "after": 300}
 
 
+def test_a_difference_of_two_branches_leaves_out_what_the_other_did_meanwhile(
+    run: Run, shelf: str, tmp_path: Path
+) -> None:
+    run("branch", "create", "review", "--store", shelf)
+    for branch, name in (("review", "Russ"), ("main", "Tiptree")):
+        mutation = f'query q() {{ insert Author {{ name: "{name}" }} }}'
+        assert run("mutate", "--store", shelf, "--branch", branch, "-e", mutation).code == 0
+    out = tmp_path / "d.html"
+    for words, labels in (
+        (["main", "review"], {"Russ": "inserted"}),
+        (["main...review"], {"Russ": "inserted"}),
+        (["main..review"], {"Russ": "inserted", "Tiptree": "deleted"}),
+    ):
+        assert run("viz", "diff", *words, "--store", shelf, "--out", str(out)).code == 0
+        assert {node["label"]: node["mark"] for node in drawing_of(out)["nodes"]} == labels
+        found = run("diff", *words, "--store", shelf, "--json")
+        assert {change["id"] for change in json.loads(found.out)["changes"]} == set(labels)
+    ended = run("diff", "review", "--store", shelf)
+    assert (ended.code, "name two states to compare, like 'main review' or 'main...review'" in ended.err) == (1, True)
+
+
 def test_no_text_of_a_graph_can_leave_the_place_it_stands_in() -> None:
     drawing = Drawing("</title><script>alert(1)</script>")
     drawing.node("x", "</script><script>alert(2)</script>", "<b>")

@@ -234,7 +234,11 @@ def test_a_branch_is_compared_with_another(look: Look, server: RunningServer) ->
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.filter(has_text="Jemisin")).to_contain_text("insert")
+    expect(rows.filter(has_text="0-1")).to_contain_text("341 → 400")  # since they parted; main has 399 by now
+    page.get_by_label("Show", exact=True).select_option(label="between the heads")
     expect(rows.filter(has_text="0-1")).to_contain_text("399 → 400")
+    page.get_by_label("Show", exact=True).select_option(label="since they parted")
+    expect(rows.filter(has_text="0-1")).to_contain_text("341 → 400")
     page.get_by_role("tab", name="Picture").click()
     page.wait_for_selector("canvas")
     looked.wait("window.omnigraph && omnigraph.state().nodes === 2")

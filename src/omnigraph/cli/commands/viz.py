@@ -16,6 +16,7 @@ from omnigraph.cli.arguments import (
     query_text,
 )
 from omnigraph.cli.call import Call
+from omnigraph.cli.changes import add_compared, compared_states
 from omnigraph.cli.command import Command
 from omnigraph.cli.whole_file import whole_file
 
@@ -66,8 +67,7 @@ def _query(call: Call) -> int:
 
 
 def _diff_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("older", metavar="OLDER", help="a branch, tag or commit")
-    parser.add_argument("newer", metavar="NEWER", help="another")
+    add_compared(parser)
     add_uri(parser)
     _add_limit(parser, "changes")
     _add_page(parser)
@@ -78,7 +78,8 @@ def _diff(call: Call) -> int:
     with call.graph() as graph:
         from omnigraph.drawing.difference import drawn  # noqa: PLC0415  (loads lance, and the help of a command no library: test_startup)
 
-        return _written(call, drawn(graph, args.older, args.newer, limit=args.limit))
+        older, newer, merge_base = compared_states(args, graph.branches)
+        return _written(call, drawn(graph, older, newer, limit=args.limit, merge_base=merge_base))
 
 
 def _history_arguments(parser: ArgumentParser) -> None:

@@ -176,12 +176,15 @@ def draw_diff(
     call: Served,
     older: Annotated[str, Query(alias="from", description="A branch, a tag or a commit.")],
     newer: Annotated[str, Query(alias="to", description="Another.")],
+    *,
+    merge_base: Annotated[bool, Query(description="Compare with the commit where both parted.")] = False,
     most: Drawn = limits.DRAWING_MAX,
 ) -> Response:
     """What lies between two states, drawn."""
     for state in (older, newer):
         call.reads_state(state)
-    return answered(difference.drawn(call.graph, older, newer, limit=most, engine="local").document())
+    drawing = difference.drawn(call.graph, older, newer, limit=most, merge_base=merge_base, engine="local")
+    return answered(drawing.document())
 
 
 @router.get(

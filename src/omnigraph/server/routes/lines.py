@@ -44,6 +44,9 @@ def diff(
         str, Query(alias="from", description="A branch, a tag or a commit; or BRANCH@TIME, BRANCH@NUMBER.")
     ],
     newer: Annotated[str, Query(alias="to", description="Another.")],
+    merge_base: Annotated[
+        bool, Query(description="Compare with the commit where both parted: what `to` did since, and nothing else.")
+    ] = False,
     stat: Annotated[bool, Query(description="Only how much differs.")] = False,
     limit: Annotated[int, Query(ge=1, le=limits.CHANGE_PAGE_CHANGES_MAX)] = limits.CHANGE_PAGE_CHANGES,
     offset: Annotated[int, Query(ge=0, description="Leave out so many changes at the beginning.")] = 0,
@@ -54,9 +57,12 @@ def diff(
     """What lies between any two states. Beyond the contract."""
     for state in (older, newer):
         call.reads_state(state)
-    found = call.graph.diff(older, newer, kinds=kind or (), types=type or (), ops=op or (), engine="local")
-    for each in (found.older, found.newer):
-        call.reads(each.branch)
+    found = call.graph.diff(
+        older, newer, kinds=kind or (), types=type or (), ops=op or (), merge_base=merge_base, engine="local"
+    )
+    # Who may read both branches may read what both descend from, whichever log its entry is in.
+    for entry in (found.newer,) if merge_base else (found.older, found.newer):
+        call.reads(entry.branch)
     # The changes first: whoever has read them can count them, and the other way they would be read twice.
     changes = [] if stat else [each.to_dict() for each in islice(found, offset, offset + limit)]
     stats = {key: asdict(counts) for key, counts in found.stats.items()}

@@ -53,7 +53,7 @@ export function graphOf(id) {
     drawQuery: (body) => post("drawings/query", body),
     commits: async (branch, limit) => (await get("commits", { branch, limit })).commits,
     commitChanges: (id, query) => get(`commits/${encodeURIComponent(id)}/changes`, query),
-    diff: (older, newer, limit) => get("diff", { from: older, to: newer, limit }),
+    diff: (older, newer, query) => get("diff", { from: older, to: newer, ...query }),
     merge: (body) => post("branches/merge", body),
   };
 }

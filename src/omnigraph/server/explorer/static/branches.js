@@ -22,8 +22,12 @@ export async function mount(root, { graph, branch, types, params, say, fail, go,
     names.filter((each) => each !== source).map((each) => el("option", { value: each, selected: each === target }, each)));
   const place = el("div", { class: "stack" });
   const views = { changes, picture, merge };
+  // Against the merge base, what the branch did; between the heads, also what the other did meanwhile, as if undone.
+  const heads = params.get("compare") === "heads";
+  const compared = el("select", { "aria-label": "Show", onchange: () => go({ params: { source, target: into.value, compare: compared.value, show: params.get("show") } }) },
+    [["base", "since they parted"], ["heads", "between the heads"]].map(([value, label]) => el("option", { value, selected: heads === (value === "heads") }, label)));
   const shown = views[params.get("show")] ? params.get("show") : "changes";
-  right.append(el("div", { class: "bar" }, el("h2", {}, `${source} compared with`), into,
+  right.append(el("div", { class: "bar" }, el("h2", {}, `${source} compared with`), into, compared,
     tabs("Branch", { changes: "Changes", picture: "Picture", merge: "Merge" }, shown, (name) => open(name))), place);
   if (source === target) {
     place.append(el("p", { class: "notice" }, "Choose another branch to compare with."));
@@ -36,7 +40,7 @@ export async function mount(root, { graph, branch, types, params, say, fail, go,
   }
 
   async function changes() {
-    const found = await graph.diff(target, source, MOST);
+    const found = await graph.diff(target, source, { limit: MOST, merge_base: !heads });
     place.replaceChildren(counts(found.stats), found.changes.length ? changeRows(found.changes) : "");
     if (found.is_cut) place.append(el("p", { class: "faint" }, `The first ${MOST} changes.`));
   }
@@ -45,7 +49,7 @@ export async function mount(root, { graph, branch, types, params, say, fail, go,
     const pane = graphPane({ label: "Difference", groups: types.filter((each) => each.kind === "node").map((each) => each.name) });
     pane.root.style.height = "70vh";
     place.replaceChildren(pane.root);
-    pane.show(await graph.draw("diff", { from: target, to: source, limit: 2000 }));
+    pane.show(await graph.draw("diff", { from: target, to: source, limit: 2000, merge_base: !heads }));
   }
 
   async function merge() {
