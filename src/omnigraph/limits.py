@@ -43,7 +43,8 @@ INTENT_ROWS_MIN = 10_000
 INTENT_BYTES_MIN = 8 * 1024**2
 INTENT_HEARTBEAT_S = 10.0
 INTENT_STALE_S = 60.0
-STAGE_WITHOUT_INTENT_S = 60.0
+# How far the times may be off that one store gives to two of its objects, where it has several machines.
+STORE_CLOCK_OFF_S = 300.0
 # How far the clocks of two hosts may differ where an entry of one is looked for by the time of another.
 CLOCKS_APART_MAX_S = 86_400
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import limits
+from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import ConflictError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, CommitKind, Record
@@ -180,11 +181,11 @@ def test_a_write_cancelled_before_it_is_published_leaves_nothing_anybody_could_s
 
 
 class Dawdling:
-    """A handle whose clock runs away between staging and publishing; it keeps which files were there at that moment."""
+    """A handle that is swept past between staging and publishing; it keeps which files were there at that moment."""
 
     def __init__(self, root: Path, settings: Settings = SETTINGS) -> None:
-        self._clock = ManualClock()
-        self.parts = opened(store_of(root), settings=settings, clock=self._clock)
+        self._store = store_of(root)
+        self.parts = opened(self._store, settings=settings, clock=ManualClock())
         self._before = self._files()
         self.staged_first: set[str] = set()
 
@@ -196,7 +197,7 @@ class Dawdling:
 
     def _dawdle(self) -> None:
         self.staged_first = self._files() - self._before
-        self._clock.advance(self.parts.settings.stage_without_intent_s + 1)
+        sweep(opened(self._store), older_than_s=0)
 
     def _files(self) -> set[str]:
         return {listed.path for listed in self.parts.store.list("")}

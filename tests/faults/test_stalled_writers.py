@@ -78,7 +78,7 @@ def others_go_on(root: str | Path, *, times: int = 4) -> None:
 def entry_on(parts: Parts, head: Record) -> Record:
     """An entry that changes nothing, for the place after `head`."""
     draft = Draft(branch=head.branch, kind=CommitKind.BARRIER, actor="stalled")
-    return entry_after(parts, head, nothing_staged(parts, head), draft)
+    return entry_after(parts, head, nothing_staged(head), draft)
 
 
 def check(root: str | Path, **rows: op.Rows) -> None:

@@ -197,12 +197,12 @@ class GraphUpkeep(GraphReads):
     def sweep(self, *, older_than: Duration | None = None, dry_run: bool = False, engine: str = "auto") -> SweepReport:
         """Delete the files that no commit needs: of pruned commits, deleted branches, dropped types and dead writers.
 
-        Safe beside readers, writers and other sweeps, here and elsewhere. Whatever cannot be read stops it before it
-        deletes anything.
+        Safe beside readers, writers and other sweeps, here and elsewhere, however slow they are: a write that a sweep
+        overtakes stages its files once more. A table with a damaged version is left alone and reported.
 
         Args:
-            older_than (float | timedelta | None): files younger than this, in seconds, stay; ten minutes by default.
-                With 0 even the youngest go; then writers at work write their files once more.
+            older_than (float | timedelta | None): files younger than this, in seconds, stay; ten minutes by default. A
+                courtesy to those who read old commits; writes are safe with 0, too.
             dry_run (bool): only say what would be deleted, with a reason for every file.
             engine (str): where tables are listed and their versions looked through: `local`, `spark`, or `auto`, which
                 takes Spark for very many of them.
@@ -211,7 +211,7 @@ class GraphUpkeep(GraphReads):
             SweepReport: the worklist, and what was deleted, by kind.
 
         Raises:
-            FormatError: something that says what is needed cannot be read; nothing was deleted.
+            FormatError: a log, a tag or a lease cannot be read; nothing was deleted.
             PermissionDeniedError: the graph was opened read-only.
         """
         return pruning.swept(self._open(), older_than=older_than, dry_run=dry_run, engine=engine)
@@ -237,7 +237,7 @@ class GraphUpkeep(GraphReads):
 
         Raises:
             InvalidRequestError: neither `keep` nor `older_than` was given.
-            FormatError: something that says what is needed cannot be read; nothing was deleted.
+            FormatError: a log, a tag or a lease cannot be read; nothing was deleted.
             PermissionDeniedError: the graph was opened read-only.
         """
         return pruning.cleaned_up(self._open(), keep=keep, older_than=older_than, confirm=confirm, actor=actor)

@@ -33,7 +33,7 @@ def put_barrier(parts: Parts, branch: str) -> Record | None:
         if head is None or not head.is_live:
             return None
         draft = Draft(branch=branch, kind=CommitKind.BARRIER, actor=SWEEP_ACTOR)
-        entry = entry_after(parts, head, nothing_staged(parts, head), draft)
+        entry = entry_after(parts, head, nothing_staged(head), draft)
         if isinstance(parts.log.put(entry), Done):
             return entry
         parts.clock.sleep(backoff_s(attempt))

@@ -62,6 +62,11 @@ def judge(ours: Footprint, base: Record, newer: Sequence[Record], *, intent: str
     return Clashing(tuple(found)) if found else Clear()
 
 
+def has_barrier(newer: Sequence[Record]) -> bool:
+    """True if a sweep may have deleted what was staged before these entries, unless an intent protects it."""
+    return any(entry.kind is CommitKind.BARRIER for entry in newer)
+
+
 def mismatches(expected: Mapping[str, int], head: Record) -> tuple[ExpectedVersionMismatch, ...]:
     """The caller's expected table versions that do not hold at `head`; an unknown table is at version 0."""
     wrong = []

@@ -126,6 +126,14 @@ class Intents:
                 raise UnavailableError(f"the write could not be noted, so nothing was done: {fault}") from fault
             raise
 
+    def stands(self, intent_id: str) -> bool:
+        """True if an intent's note is on the store. One request."""
+        try:
+            self._store.get(paths.intent(intent_id))
+        except ObjectNotFound:
+            return False
+        return True
+
     def clear(self, intent_id: str) -> None:
         """Delete an intent and what belongs to it, the note itself last."""
         _clear(self._store, intent_id, _PARTS)

@@ -35,7 +35,6 @@ class Lease:
         number: the entry's number.
         commit: the commit the entry shows.
         seconds: for how long it is good without being renewed.
-        stages: its holder writes files that no intent names yet; everything younger than the lease is spared.
     """
 
     id: str
@@ -43,7 +42,6 @@ class Lease:
     number: int
     commit: str
     seconds: float
-    stages: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +62,13 @@ class FoundLease:
 
 
 @contextlib.contextmanager
-def leased(parts: Parts, entry: Record, seconds: float, *, stages: bool = False) -> Iterator[Lease]:
+def leased(parts: Parts, entry: Record, seconds: float) -> Iterator[Lease]:
     """Hold a commit while the block runs, and for `seconds` longer if the process dies in it.
 
     Args:
         parts (Parts): of the graph.
         entry (Record): what to hold.
         seconds (float): for how long the lease is good without being renewed.
-        stages (bool): the holder writes files that no intent names yet.
 
     Yields:
         Lease: held.
@@ -84,7 +81,7 @@ def leased(parts: Parts, entry: Record, seconds: float, *, stages: bool = False)
     parts.refuse_read_only()
     if not 0 < seconds_of(seconds, "a lease") <= limits.LEASE_S_MAX:
         raise InvalidRequestError(f"a lease is for more than 0 and at most {limits.LEASE_S_MAX} seconds")
-    lease = Lease(parts.ids.new(), entry.branch, entry.number, entry.head_commit, seconds, stages)
+    lease = Lease(parts.ids.new(), entry.branch, entry.number, entry.head_commit, seconds)
     body = json.dumps({"format": _FORMAT} | asdict(lease)).encode()
     path = paths.lease(lease.id)
 
@@ -128,6 +125,7 @@ def read_lease(parts: Parts, listed: Listed) -> FoundLease | None:
             raise FormatError(
                 f"the lease {where} is of a newer format: upgrade omnigraph first", code="format_newer", path=where
             )
+        document.pop("stages", None)  # of earlier releases
         lease = replace(Lease(**document), number=int(document["number"]), seconds=float(document["seconds"]))
     except ObjectNotFound:
         return None

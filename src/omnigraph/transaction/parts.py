@@ -27,7 +27,6 @@ class Settings:
         intent_bytes_min: likewise by bytes.
         heartbeat_s: how often a writer with an intent shows that it lives.
         stale_s: after how long without that it is taken for dead.
-        stage_without_intent_s: how long after its first staged file a write without an intent may still publish.
         protection_s: for how long a superseded commit keeps its data after a prune has marked it.
         log_cut_s: how long a log entry must have been there before a sweep cuts it away. Whatever a process concludes
             about a log rests on it: every process that opens a graph must have the same. With 0, every look at a head
@@ -45,7 +44,6 @@ class Settings:
     intent_bytes_min: int = limits.INTENT_BYTES_MIN
     heartbeat_s: float = limits.INTENT_HEARTBEAT_S
     stale_s: float = limits.INTENT_STALE_S
-    stage_without_intent_s: float = limits.STAGE_WITHOUT_INTENT_S
     protection_s: float = limits.PROTECTION_WINDOW_S
     log_cut_s: float = limits.LOG_CUT_S
     auto_compact: bool = True

@@ -131,7 +131,7 @@ def prune(
             return PrunedBranch(name, head.pruned, after, head.life or 1, None)
         reached(Failpoint.PRUNE_PLANNED)
         draft = Draft(branch=name, kind=CommitKind.PRUNE, actor=actor)
-        entry = replace(entry_after(parts, head, nothing_staged(parts, head), draft), pruned=after)
+        entry = replace(entry_after(parts, head, nothing_staged(head), draft), pruned=after)
         if isinstance(parts.log.put(entry), Done):
             reached(Failpoint.PRUNE_ENTRY_PUT)
             return PrunedBranch(name, head.pruned, after, head.life or 1, entry)

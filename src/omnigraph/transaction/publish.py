@@ -19,7 +19,7 @@ from omnigraph.model.conflict import BasePruned, Conflict, ReadSetChanged
 from omnigraph.model.footprint import Footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction import queues
-from omnigraph.transaction.conflicts import Broken, Clashing, Clear, judge, mismatches, told
+from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, mismatches, told
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.stage import Staged, at_hand, staged_anew
@@ -76,6 +76,9 @@ class LostRaceError(Exception):
 class StageAgainError(LostRaceError):
     """Nobody touched anything of it, but a sweep may delete what it staged: to run it again means the same thing."""
 
+    def __init__(self) -> None:
+        super().__init__((ReadSetChanged("files", "staged", "to be staged again"),))
+
 
 class CarriedOutError(Exception):
     """The same request was published meanwhile under the same key. Never leaves the transaction package either."""
@@ -101,8 +104,6 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
     head = base
     with ExitStack() as line:
         for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
-            if draft.intent is None and _staged_too_long_ago(parts, staged):
-                staged = _staged_anew(parts, staged, head)
             entry = entry_after(parts, head, staged, draft)
             match parts.log.put(entry):
                 case Done():
@@ -128,13 +129,11 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
             check_preconditions(draft, newer[-1])
             match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
                 case Clear():
-                    staged = rebased(parts, staged, newer[-1])
+                    staged = _on_top_of(parts, staged, draft, newer)
                 case Clashing(conflicts):
                     raise LostRaceError(conflicts)
                 case Broken(conflicts):
                     raise ConflictError(told(conflicts[0]), conflicts=conflicts)
-            if any(entry.kind is CommitKind.BARRIER for entry in newer):
-                staged = _staged_behind_a_barrier(parts, staged, draft, newer[-1])
             head = newer[-1]
     raise ConflictError(
         f"branch '{draft.branch}' is too busy: {limits.PUBLISH_ATTEMPTS_MAX} tries to publish lost the race; try again",
@@ -239,17 +238,15 @@ def rebased(parts: Parts, staged: Staged, head: Record) -> Staged:
     return replace(staged, tables={**staged.tables, **moved})
 
 
-def _staged_too_long_ago(parts: Parts, staged: Staged) -> bool:
-    """A sweep spares young files for a while; a write without an intent must publish within a fraction of that."""
-    return parts.clock.monotonic() - staged.staged_at > parts.settings.stage_without_intent_s
+def _on_top_of(parts: Parts, staged: Staged, draft: Draft, newer: Sequence[Record]) -> Staged:
+    """Move what was staged on top of newer entries; behind a barrier stage it again, before anything reads its files.
 
-
-def _staged_behind_a_barrier(parts: Parts, staged: Staged, draft: Draft, head: Record) -> Staged:
-    """What was staged before a sweep put its barrier may be gone, unless an intent named it before the sweep looked.
-
-    A new table is made before its write leaves an intent, so it is never certain to have been named.
+    An intent that still stands has stood since before the first file, so every sweep has seen it and spared them. Not
+    those of a new table: that is made before its write leaves an intent.
     """
-    return staged if draft.intent is not None and not staged.added else _staged_anew(parts, staged, head)
+    if has_barrier(newer) and (staged.added or draft.intent is None or not parts.intents.stands(draft.intent)):
+        return _staged_anew(parts, staged, newer[-1])
+    return rebased(parts, staged, newer[-1])
 
 
 def check_above_the_floor(base: Record, head: Record) -> None:
@@ -265,7 +262,7 @@ def check_above_the_floor(base: Record, head: Record) -> None:
 def _staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged:
     fresh = None if staged.added else staged_anew(parts, staged, head)
     if fresh is None:
-        raise StageAgainError((ReadSetChanged("files", "staged", "to be staged again"),))
+        raise StageAgainError
     parts.store.make_durable(fresh.files)
     return fresh
 

@@ -195,7 +195,6 @@ def _finished(parts: Parts, completed: Completed, facts: Facts) -> bool:
         changes=completed.changes,
         notes=completed.notes,
         restage={},
-        staged_at=parts.clock.monotonic(),
     )
     draft = Draft(
         branch=intent.branch,
@@ -266,7 +265,7 @@ def _audited(parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mappin
         recovery=_audit(intent, kind, ended_at),
         aborted=(intent.id,) if kind is RecoveryKind.UNDONE else (),
     )
-    if not isinstance(parts.log.put(entry_after(parts, head, nothing_staged(parts, head), draft)), Done):
+    if not isinstance(parts.log.put(entry_after(parts, head, nothing_staged(head), draft)), Done):
         return False
     reached(Failpoint.RECOVERY_ENTRY_PUT)
     return True

@@ -36,7 +36,6 @@ class Staged:
         changes: what changed.
         notes: further facts for the record.
         restage: per type, how to stage it again on another version; types without cannot be.
-        staged_at: when the first file was staged, on the process's own monotonic clock.
         adopted: of the types in `tables`, those whose version another line has made: it is nobody's here to move, to
             stage again or to delete.
     """
@@ -49,7 +48,6 @@ class Staged:
     changes: Changes
     notes: dict[str, object]
     restage: Mapping[str, Callable[[Pin], StagedTable]]
-    staged_at: float
     adopted: frozenset[str] = frozenset()
 
     def pins_on(self, head: Record) -> dict[str, Pin]:
@@ -64,14 +62,13 @@ class Staged:
         return created + tuple(path for table in self.tables.values() for path in table.files)
 
 
-def nothing_staged(parts: Parts, head: Record) -> Staged:
+def nothing_staged(head: Record) -> Staged:
     """For an entry that says something and changes no table."""
-    return Staged({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {}, parts.clock.monotonic())
+    return Staged({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {})
 
 
 def stage(parts: Parts, staging: Staging) -> Staged:
     """Stage every touched table. Nothing is visible afterwards; what fails leaves unreferenced files at most."""
-    staged_at = parts.clock.monotonic()
     restage: dict[str, Callable[[Pin], StagedTable]] = {
         key: partial(parts.tables.stage_rows, rows=staging.effect(key)) for key in staging.pending
     }
@@ -108,14 +105,12 @@ def stage(parts: Parts, staging: Staging) -> Staged:
         ),
         notes=dict(staging.notes),
         restage=again,
-        staged_at=staged_at,
         adopted=frozenset(staging.adopted),
     )
 
 
 def staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged | None:
     """The same effect, with every file written again, on top of `head`; None where only running again would do."""
-    staged_at = parts.clock.monotonic()
     if not staged.tables.keys() <= staged.restage.keys():
         return None
     tables = {
@@ -127,7 +122,6 @@ def staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged | None:
         tables=tables,
         footprint=_outside_if_large(parts, replace(staged.footprint, file=None)),
         changes=_changes(parts, tables),
-        staged_at=staged_at,
     )
 
 

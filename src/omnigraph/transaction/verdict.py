@@ -7,6 +7,7 @@ nothing that conflicts                    all, all readable      finish
 nothing that conflicts                    some missing           undo
 a conflict, schema changed, branch gone   –                      undo
 a prune has passed its base               –                      undo
+a sweep has passed its new tables         –                      undo
 its caller's precondition is broken       –                      undo
 another entry has its idempotency key     –                      undo
 could not be read for certain             –                      leave
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.intent import Completed, Intent
-from omnigraph.transaction.conflicts import Clear, judge, mismatches
+from omnigraph.transaction.conflicts import Clear, has_barrier, judge, mismatches
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ def verdict(facts: Facts) -> Verdict:
         return Undo("a prune has passed the commit it started from")
     if facts.completed is None:
         return Undo("not every table was staged")
+    if has_barrier(facts.newer) and _has_new_tables(facts.completed, facts.base):
+        return Undo("a sweep may have deleted its new tables, which were made before its intent")
     if any(entry.kind is CommitKind.DELETE for entry in facts.newer):
         return Undo("its branch was deleted")
     broken = _broken_condition(facts.completed, facts.base, facts.newer)
@@ -108,6 +111,11 @@ def verdict(facts: Facts) -> Verdict:
             return Undo("a staged version is not readable")
         case None:
             return Leave("the staged versions could not be looked at")
+
+
+def _has_new_tables(completed: Completed, base: Record) -> bool:
+    known = {pin.table for pin in base.tables.values()}
+    return any(pin.table not in known for pin in completed.tables.values())
 
 
 def _broken_condition(completed: Completed, base: Record, newer: Sequence[Record]) -> str | None:

@@ -20,12 +20,12 @@ from omnigraph.clock import backoff_s
 from omnigraph.errors import ConflictError, FormatError, InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Record
-from omnigraph.model.conflict import Conflict, ReadSetChanged
+from omnigraph.model.conflict import Conflict
 from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import StoreError
+from omnigraph.storage.object_store import ObjectNotFound, StoreError
 from omnigraph.transaction import idempotency, queues
-from omnigraph.transaction.conflicts import told
+from omnigraph.transaction.conflicts import has_barrier, told
 from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
 from omnigraph.transaction.options import WriteOptions
@@ -171,29 +171,30 @@ def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
 
 def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held) -> Receipt:
     base = parts.log.live_head(draft.branch)
-    with _pruned_meanwhile(parts, base):
+    with _swept_meanwhile(parts, base):
         return _attempt_on(parts, operation, draft, held, base)
 
 
 @contextmanager
-def _pruned_meanwhile(parts: Parts, base: Record) -> Iterator[None]:
-    """Tell a base that was pruned and swept while the write ran from one that is damaged.
+def _swept_meanwhile(parts: Parts, base: Record) -> Iterator[None]:
+    """Tell files that were swept while the write ran, its base's or those it staged, from files that are damaged.
 
     Raises:
-        LostRaceError: it was pruned; run the operation again on a fresh one.
+        LostRaceError: a prune has passed the base, or a sweep put a barrier; run the operation again on a fresh one.
     """
     try:
         yield
-    except FormatError as fault:
-        if fault.code in _CODES_OF_WHAT_IS_GONE:
-            head = parts.log.head(base.branch)
-            if head is not None:
-                check_above_the_floor(base, head)
+    except (FormatError, ObjectNotFound) as fault:
+        if isinstance(fault, ObjectNotFound) or fault.code in _CODES_OF_WHAT_IS_GONE:
+            newer = parts.log.since(base.branch, base.number)
+            if newer:
+                check_above_the_floor(base, newer[-1])
+            if has_barrier(newer):
+                raise StageAgainError from fault
         raise
 
 
 def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.Held, base: Record) -> Receipt:
-    begun = parts.clock.monotonic()
     key = draft.idempotency_key
     if key is not None:
         earlier = idempotency.earlier_use(parts, draft.branch, key, base)
@@ -202,14 +203,14 @@ def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.H
     check_preconditions(draft, base)
     staging = Staging(parts.snapshot(base), parts.finder)
     try:
-        return _carried_out(parts, operation, draft, base, staging, held=held, begun=begun)
+        return _carried_out(parts, operation, draft, base, staging, held=held)
     except LostRaceError as lost:
         lost.rested_on = staging.noted_types | staging.touched
         raise
 
 
 def _carried_out(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, held: queues.Held, begun: float
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, held: queues.Held
 ) -> Receipt:
     operation.run(staging)
     if operation.queued:
@@ -219,12 +220,12 @@ def _carried_out(
     large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
     # What is no change of rows can only be staged again by running again, so it must be able to wait.
     if operation.noted or large or (staging.reworks and not operation.light):
-        return _staged_under_an_intent(parts, operation, draft, base, staging, begun=begun)
+        return _staged_under_an_intent(parts, operation, draft, base, staging)
     return _published(parts, operation, draft, base, _staged(parts, staging))
 
 
 def _staged_under_an_intent(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, begun: float
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging
 ) -> Receipt:
     intent = Intent(
         id=parts.ids.new(),
@@ -241,9 +242,6 @@ def _staged_under_an_intent(
     draft = replace(draft, intent=intent.id)
     with parts.intents.noted(intent) as noted, _withdrawn_on_failure(noted, intent):
         reached(Failpoint.WRITE_INTENT_PUT)
-        if staging.added and parts.clock.monotonic() - begun > parts.settings.stage_without_intent_s:
-            # The new tables were there before the intent was: a sweep may have come by.
-            raise StageAgainError((ReadSetChanged("files", "made", "to be made again"),))
         if operation.confirm is not None:
             operation.confirm()
         staged = _staged(parts, staging)

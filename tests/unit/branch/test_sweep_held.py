@@ -24,12 +24,13 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.interrupted import interrupt, move_to_another_host, noted_intents
 from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
+from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.sweeping import AT_ONCE, grow, readable, swept
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
+from omnigraph.transaction.write import write
 
 
 @pytest.fixture
@@ -81,16 +82,6 @@ def test_the_lease_of_a_dead_holder_runs_out(parts: Parts) -> None:
     assert done.files_by_kind[FileKind.LEASE] == 1
 
 
-def test_a_job_that_stages_under_a_lease_keeps_its_files(parts: Parts) -> None:
-    entry = grow(parts)
-    path = f"{entry.tables[PERSON].table}/data/staged-by-a-task.lance"
-    with leased(parts, entry, 60, stages=True):
-        parts.store.put(path, b"x")
-        assert path not in {file.path for file in sweep(parts, older_than_s=0).deleted}
-
-    assert path in {file.path for file in swept(parts).deleted}
-
-
 def test_files_and_the_base_of_an_interrupted_write_elsewhere_stay_until_it_is_ended(parts: Parts) -> None:
     slow = open_root(
         parts.store, settings=Settings(durability="process", protection_s=0, log_cut_s=0), clock=ManualClock()
@@ -132,13 +123,6 @@ def test_an_intent_that_appears_while_a_sweep_runs_is_seen(moment: Failpoint, pa
 # -- when something cannot be read ------------------------------------------------------------------------------------
 
 
-def destroyed_version(parts: Parts) -> str:
-    table = parts.log.live_head("side").tables[PERSON]
-    path = f"{table.table}/_versions/d{table.version}.manifest"
-    parts.store.delete(path)
-    return path
-
-
 def damaged_entry(parts: Parts) -> str:
     path = paths.entry("side", 2)
     parts.store.put(path, b"{")
@@ -165,7 +149,7 @@ def damaged_intent(parts: Parts) -> str:
 
 @pytest.mark.parametrize(
     "damage",
-    [destroyed_version, damaged_entry, damaged_tag, damaged_lease, damaged_intent],
+    [damaged_entry, damaged_tag, damaged_lease, damaged_intent],
     ids=lambda each: each.__name__,
 )
 def test_a_sweep_that_cannot_read_what_is_needed_deletes_nothing(damage: Callable[[Parts], str], parts: Parts) -> None:
@@ -177,14 +161,30 @@ def test_a_sweep_that_cannot_read_what_is_needed_deletes_nothing(damage: Callabl
     fresh = open_root(parts.store, read_only=True, settings=AT_ONCE, clock=ManualClock())
     before = {listed.path for listed in parts.store.list("") if not listed.path.startswith(paths.LOGS)}
 
-    with pytest.raises(FormatError) as caught:
+    with pytest.raises(FormatError):
         sweep(replace(fresh, read_only=False), older_than_s=0)
 
     assert {listed.path for listed in parts.store.list("") if not listed.path.startswith(paths.LOGS)} >= before
-    if damage is destroyed_version:
-        assert "branch 'side'" in caught.value.message
-        assert PERSON not in caught.value.message
-        assert parts.log.live_head("side").tables[PERSON].table in caught.value.message
+
+
+def test_a_damaged_version_keeps_the_sweep_from_its_own_table_only(parts: Parts) -> None:
+    grow(parts)
+    branches.create(parts, "side")
+    grow(parts, branch="side", times=2)
+    write(parts, MAIN, op.upsert(COMPANY, {"x": 1}))
+    write(parts, MAIN, op.upsert(COMPANY, {"x": 2}))
+    prune(parts, MAIN, Policy(keep=1, now=True))
+    people, companies = (parts.log.live_head("side").tables[key] for key in (PERSON, COMPANY))
+    parts.store.delete(f"{people.table}/_versions/d{people.version}.manifest")
+
+    done = sweep(open_root(parts.store, settings=AT_ONCE, clock=ManualClock()), older_than_s=0)
+
+    doubtful = done.of(Verdict.INDETERMINATE)
+    assert {item.file.owner for item in doubtful} == {people.table}
+    assert str(people.version) in doubtful[0].reason
+    taken = {file.owner for file in done.deleted if file.is_staged}
+    assert companies.table in taken
+    assert people.table not in taken
 
 
 @pytest.mark.parametrize(("silences", "is_told"), [(limits.STORE_RETRY_ATTEMPTS_MAX - 1, True), (99, False)])

@@ -21,8 +21,7 @@ from omnigraph.transaction.write import write
 
 SCHEMA = "node Person { name: String @key }"
 OPTIONS = OpenOptions(durability="process", auto_compact=False, protection_s=0)
-# No file is too young for it to be certain, so that it need not put barriers and look once more.
-CERTAIN = Settings(durability="process", protection_s=0, log_cut_s=0, stage_without_intent_s=0)
+CERTAIN = Settings(durability="process", protection_s=0, log_cut_s=0)
 
 _LONG_S = 60
 

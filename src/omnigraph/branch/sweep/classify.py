@@ -115,14 +115,13 @@ def _item(each: Candidate, facts: _Facts) -> Item:
         return Item(each, Verdict.LEGITIMATE, "no kind of file that is swept")
     doubt = facts.reached.doubtful.get(each.owner)
     if doubt is not None:
-        return Item(each, Verdict.INDETERMINATE, f"a version of its table could not be read: {doubt}")
+        return Item(each, Verdict.INDETERMINATE, f"of its table, {doubt}")
     kept, why = _reason(each, facts)
     if kept:
         return Item(each, Verdict.LEGITIMATE, why)
     ages = facts.ages
-    since = facts.held.since_us
-    if each.is_staged and since is not None and each.modified_us >= since:
-        return Item(each, Verdict.SPARED, f"{why}; younger than a write under way")
+    if each.is_staged and _may_be_named_by_a_write(each, facts):
+        return Item(each, Verdict.SPARED, f"{why}; a write with an intent may have staged it")
     least = {
         FileKind.RECORD: max(ages.cut_s, ages.older_than_s),
         FileKind.CHECKPOINT: ages.older_than_s,
@@ -134,6 +133,14 @@ def _item(each: Candidate, facts: _Facts) -> Item:
     if not ages.are_passed(each, least):
         return Item(each, Verdict.SPARED, f"{why}; younger than {least:g} s")
     return Item(each, Verdict.ORPHAN, why)
+
+
+def _may_be_named_by_a_write(each: Candidate, facts: _Facts) -> bool:
+    """True if a write whose intent was seen may have staged a file: in a table it names, a new one, or in none."""
+    since_us = facts.held.since_us
+    if since_us is None or each.modified_us < since_us:
+        return False
+    return each.owner in facts.held.tables or each.owner not in facts.tables
 
 
 def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:

@@ -13,7 +13,6 @@ from omnigraph.branch.sweep.reading import Reading
 from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.storage import paths
-from omnigraph.storage.tables.errors import DAMAGED_TABLE
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.leases import FoundLease, leases
 from omnigraph.transaction.parts import Parts
@@ -52,10 +51,14 @@ class Held:
 
     @property
     def since_us(self) -> int | None:
-        """When the oldest of them began that may have files nobody else knows of, by the store's clock."""
-        begun = [each.modified_us for each in self.intents]
-        begun += [each.modified_us for each in self.leases if each.lease.stages]
-        return min(begun, default=None)
+        """When the oldest intent was put, by the store's clock, less what that clock may be off between two objects."""
+        begun = min((each.modified_us for each in self.intents), default=None)
+        return None if begun is None else begun - int(limits.STORE_CLOCK_OFF_S * 1_000_000)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that writes with an intent may have staged files in."""
+        return frozenset(pin.table for each in self.intents for pin in each.intent.tables.values())
 
 
 @dataclass(slots=True)
@@ -76,6 +79,10 @@ class Reached:
     pins: set[tuple[str, int]] = field(default_factory=set)
     doubtful: dict[str, str] = field(default_factory=dict)
 
+    def versions(self) -> "Reached":
+        """The versions that were looked through, with nothing of the logs: those are to be read again."""
+        return Reached(files=self.files, pins=self.pins, doubtful=self.doubtful)
+
 
 def held(parts: Parts, *, now_us: int) -> Held:
     """What is held now: one listing each of intents and leases, and a read for every one of them.
@@ -87,22 +94,19 @@ def held(parts: Parts, *, now_us: int) -> Held:
     return Held(tuple(parts.intents.everything()), good)
 
 
-def reached(parts: Parts, reading: Reading, *, forgotten_before_us: int) -> Reached:
-    """Read every root, and every version that a root names.
+def add_kept(parts: Parts, reading: Reading, found: Reached, *, forgotten_before_us: int) -> None:
+    """Read every root, and every version that a root names and that was not looked through before.
 
     Args:
         parts (Parts): of the graph.
         reading (Reading): looks through the versions.
+        found (Reached): what they are added to.
         forgotten_before_us (int): branches deleted before this are roots no more; later ones might still be asked for.
 
-    Returns:
-        Reached: all of it.
-
     Raises:
-        FormatError: a root cannot be read, or a version that one names; it says which.
+        FormatError: a root cannot be read; it says which.
         UnavailableError: the store does not answer.
     """
-    found = Reached()
     for name in parts.log.branch_names():
         line = _line(parts, name, forgotten_before_us)
         if line is not None:
@@ -113,14 +117,12 @@ def reached(parts: Parts, reading: Reading, *, forgotten_before_us: int) -> Reac
     found.entries |= {(entry.branch, entry.number + 1) for entry in tagged}
     roots += _below(found, [*tagged, *_forked(parts, found.lines.values())])
     _mark(parts, reading, found, roots, ())
-    return found
 
 
 def add_held(parts: Parts, reading: Reading, found: Reached, holding: Held) -> None:
     """Add what those at work hold: the versions they start from and have staged, and commits they read or take over.
 
     Raises:
-        FormatError: a commit that is held names a version that cannot be read.
         UnavailableError: the store does not answer.
     """
     roots = _below(found, [*_leased(parts, holding), *_adopted(parts, found.lines, holding.intents)])
@@ -220,33 +222,25 @@ def _entry_of(parts: Parts, head: Record, commit: str) -> Record | None:
 def _mark(
     parts: Parts, reading: Reading, found: Reached, roots: Iterable[Record], intents: Iterable[LeftBehind]
 ) -> None:
+    """Add every file that these refer to. A table with a version that cannot be read is doubtful as a whole."""
     named: dict[tuple[str, int], tuple[Pin, Record | None]] = {}
+    beside: list[str | None] = []
     for each in intents:
         pins = [*each.intent.tables.values(), *(each.completed.tables.values() if each.completed is not None else ())]
         named |= {(pin.table, pin.version): (pin, None) for pin in pins}
         if each.completed is not None:
-            beside = (each.completed.changes.file, each.completed.footprint.file)
-            found.files |= {file for file in beside if file is not None}
+            beside += (each.completed.changes.file, each.completed.footprint.file)
     for entry in roots:
-        found.files |= {file for file in (entry.changes.file, entry.footprint.file) if file is not None}
         named |= {(pin.table, pin.version): (pin, entry) for pin in entry.tables.values()}
+        beside += (entry.changes.file, entry.footprint.file)
+    found.files |= {file for file in beside if file is not None}
+    new = [named[key] for key in named.keys() - found.pins]
     found.pins |= named.keys()
-
-    answers = reading.files([pin for pin, _ in named.values()])
-    for (pin, root), told in zip(named.values(), answers, strict=True):
+    for (pin, root), told in zip(new, reading.files([pin for pin, _ in new]), strict=True):
         if isinstance(told, frozenset):
             found.files |= told
-        elif root is None or isinstance(told, UnavailableError):
-            # Not to be read just now; or of an interrupted write, whose end is for others to find out.
-            found.doubtful[pin.table] = str(told)
-        elif _is_still_kept(parts, root):
-            raise FormatError(
-                f"branch '{root.branch}' needs table {pin.table} at version {pin.version} (entry {root.number}), "
-                f"which cannot be read; nothing was deleted. Bring the file back, or prune what needs it: {told}",
-                code=DAMAGED_TABLE,
-                branch=root.branch,
-                table=pin.table,
-            ) from told
+        elif root is None or isinstance(told, UnavailableError) or _is_still_kept(parts, root):
+            found.doubtful[pin.table] = f"version {pin.version} could not be read: {told}"
 
 
 def _is_still_kept(parts: Parts, entry: Record) -> bool:

@@ -1,25 +1,32 @@
 """One sweep, and why it deletes nothing that anybody will need.
 
     1  list files        the candidates: nothing that is written later can be deleted
-    2  list intents      and leases
-    3  read the roots    every kept commit of every branch, tags, what branches were made from
-    4  list intents      and leases, again
-    5  classify          pure; the worklist
-    6  put the floors    of logs that will be cut, durably, once the keys in what goes are noted
-    7  delete            in batches
+    2  put barriers      one on every live branch, where a file is to go that an unpublished write may still name
+    3  list intents      and leases
+    4  read the roots    every kept commit of every branch, tags, what branches were made from
+    5  list intents      and leases, again
+    6  classify          pure; the worklist
+    7  put the floors    of logs that will be cut, durably, once the keys in what goes are noted
+    8  delete            in batches
 
-A file that 1 lists is needed later only if somebody names it in a commit that 3 does not see. Who could?
+Whether barriers are needed is found out by going through 3 to 6 without them first.
 
-- A writer under an intent. Its intent was there at 2 or 4, and then its files and the commits it takes over are spared,
-  along with every file younger than the intent. Or the intent came after 4: then its files came after 1, and it asks
-  whether what it takes over is kept only after 3 has decided that.
-- A writer without an intent. It publishes within a minute of its first file or stages again, and younger files are
-  spared. If the caller wants those too, 1 is followed by a *barrier* on every branch: whoever staged before it finds
-  its place in the log taken, and stages again.
-- A fork, a tag, a lease. Each is put first and asks then; it was seen at 3 or 4, or it is told that it came too late.
+A file that 1 lists is needed later only if somebody names it in a commit that 4 does not see. Who could?
 
-Anything that cannot be read ends the sweep before 6, or spares the table in question. Running it again finds what is
-left, whatever happened: nothing of its state is kept anywhere.
+- A writer without an intent. It staged the file on a head that it had read before 1, and the barrier of 2 stands behind
+  that head: however late its put arrives, its place in the log is taken. It reads the barrier and stages again. On a
+  branch that was made, or made again, after 2, a writer reads a head of after 1.
+- A writer under an intent, which does not stage again. Its intent was there at 3 or 5, and then its files and the
+  commits it takes over are spared. Or the intent came after 5: then its files came after 1, and it asks whether what
+  it takes over is kept only after 4 has decided that. An intent that others took away protects nothing, and its writer
+  looks for it when it meets a barrier. New tables are made before their intent: behind a barrier they are made again.
+- A fork, a tag, a lease. Each is put first and asks then; it was seen at 4 or 5, or it is told that it came too late.
+
+No age is part of this. Ages are a courtesy to those who read old commits.
+
+A store that does not answer, or a damaged log, ends the sweep before 7. A table of which a version cannot be read is
+spared and reported, and the rest is swept. Running it again finds what is left, whatever happened: nothing of its state
+is kept anywhere.
 """
 
 from collections.abc import Sequence
@@ -44,8 +51,6 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import heal
 
 _SECOND_US = 1_000_000
-# Several times as long as a write without an intent may take.
-_SAFE_STAGINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,7 @@ def sweep(
 
     Args:
         parts (Parts): of the graph.
-        older_than_s (float | None): younger files stay; ten minutes by default. With 0, everything that nothing
-            reaches goes, and writers at work stage again.
+        older_than_s (float | None): younger files stay; ten minutes by default.
         dry_run (bool): only say what would be deleted, and why.
         reading (Reading | None): lists files and looks through versions; this process by default.
 
@@ -71,7 +75,7 @@ def sweep(
         Swept: the worklist and what was deleted of it.
 
     Raises:
-        FormatError: something that says what is needed cannot be read; nothing was deleted.
+        FormatError: a log, a tag, a lease or an intent cannot be read; nothing was deleted.
         UnavailableError: the store does not answer; nothing was deleted.
         PermissionDeniedError: the graph was opened read-only.
         InvalidRequestError: the age is negative.
@@ -96,12 +100,12 @@ def sweep(
         spill_s=limits.SPILL_KEPT_S,
     )
     reached(Failpoint.SWEEP_LISTED)
-    judged = _judged(parts, reading, candidates, ages)
+    judged = _judged(parts, reading, candidates, ages, roots.Reached())
     barriers = 0
-    if not dry_run and _is_eager(parts, judged.items, ages):
-        barriers = _put_barriers(parts)
+    if not dry_run and any(item.verdict is Verdict.ORPHAN and item.file.is_staged for item in judged.items):
+        barriers = sum(put_barrier(parts, branch) is not None for branch in live_branches(parts))
         reached(Failpoint.SWEEP_BARRIERS_PUT)
-        judged = _judged(parts, reading, candidates, ages)
+        judged = _judged(parts, reading, candidates, ages, judged.found.versions())
     reached(Failpoint.SWEEP_CLASSIFIED)
     kept = [item.file for item in judged.items if item.verdict is Verdict.LEGITIMATE]
     swept = Swept(
@@ -121,11 +125,13 @@ def sweep(
     return replace(swept, items=items, deleted=(*done.files, *left), errors=done.errors)
 
 
-def _judged(parts: Parts, reading: Reading, candidates: Sequence[Candidate], ages: Ages) -> _Judged:
-    """Steps 2 to 5."""
+def _judged(
+    parts: Parts, reading: Reading, candidates: Sequence[Candidate], ages: Ages, found: roots.Reached
+) -> _Judged:
+    """Do steps 3 to 6, adding to what was found before."""
     before = roots.held(parts, now_us=ages.now_us)
     forgotten = parts.clock.now_us() - int(ages.older_than_s * _SECOND_US)
-    found = roots.reached(parts, reading, forgotten_before_us=forgotten)
+    roots.add_kept(parts, reading, found, forgotten_before_us=forgotten)
     reached(Failpoint.SWEEP_ROOTS_READ)
     held = before.and_also(roots.held(parts, now_us=ages.now_us))
     roots.add_held(parts, reading, found, held)
@@ -144,19 +150,6 @@ def _left_under_way(parts: Parts, held: roots.Held, ages: Ages, *, delete: bool)
         for store in stores
         for listed in store.leftovers(before_us=before_us, delete=delete)
     ]
-
-
-def _is_eager(parts: Parts, items: Sequence[Item], ages: Ages) -> bool:
-    """Whether a file is to go that a writer without an intent may just have staged."""
-    safe_s = parts.settings.stage_without_intent_s * _SAFE_STAGINGS
-    return any(
-        item.verdict is Verdict.ORPHAN and item.file.is_staged and not ages.are_passed(item.file, safe_s)
-        for item in items
-    )
-
-
-def _put_barriers(parts: Parts) -> int:
-    return sum(put_barrier(parts, branch) is not None for branch in live_branches(parts))
 
 
 def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> list[Candidate]:
