@@ -292,7 +292,7 @@ def test_one_property_that_both_changed_is_a_conflict_that_names_it(graph: Graph
     [conflict] = refused(graph, by="property")
     assert conflict.message == "divergent update for id 'Ann' in age"
     graph.merge("side", by="property", prefer="source")
-    assert rows(graph, "Person")["Ann"] == {"id": "Ann", "name": "Ann", "age": 10, "mail": None, "mood": "good"}
+    assert rows(graph, "Person")["Ann"] == {"id": "Ann", "name": "Ann", "age": 10, "mail": "a@a", "mood": "good"}
 
 
 # -- what it does and does not do -------------------------------------------------------------------------------------

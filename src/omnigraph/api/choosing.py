@@ -1,15 +1,15 @@
 """How callers say what a merge is to decide."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import get_args
 
-from omnigraph.branch.merge.choices import By, Choices, Resolution, Side, read_resolutions
+from omnigraph.branch.merge.choices import By, Choices, Decision, Side, read_resolutions
 from omnigraph.errors import InvalidRequestError
 
-Resolutions = Mapping[str, Mapping[str, object]] | str | PathLike[str]
+Resolutions = Mapping[str, Mapping[str, object] | Sequence[Mapping[str, object]]] | str | PathLike[str]
 
 
 def choices_of(by: str, prefer: str | None, resolutions: Resolutions | None) -> Choices:
@@ -24,10 +24,10 @@ def choices_of(by: str, prefer: str | None, resolutions: Resolutions | None) -> 
         raise InvalidRequestError(f"cannot merge by '{by}'; one of {', '.join(known)}")
     if prefer is not None and prefer not in tuple(Side):
         raise InvalidRequestError(f"cannot prefer '{prefer}'; one of {', '.join(Side)}")
-    said: dict[str, dict[str, Resolution]] = {}
+    decided: dict[str, tuple[Decision, ...]] = {}
     if resolutions is not None:
-        said = read_resolutions(resolutions if isinstance(resolutions, Mapping) else _read(resolutions))
-    return Choices(chosen, None if prefer is None else Side(prefer), said)
+        decided = read_resolutions(resolutions if isinstance(resolutions, Mapping) else _read(resolutions))
+    return Choices(chosen, None if prefer is None else Side(prefer), decided)
 
 
 def _read(file: str | PathLike[str]) -> object:

@@ -67,4 +67,5 @@ def merge_conflict_document(conflict: MergeConflict, *, values: bool = False) ->
     if values:
         sides = {"base": conflict.base, "source": conflict.source, "target": conflict.target}
         document |= {side: None if row is None else dict(row) for side, row in sides.items()}
+        document["properties"] = list(conflict.properties)
     return document

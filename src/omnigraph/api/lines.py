@@ -144,9 +144,11 @@ class Lines(ABC, Generic[At, Compared]):
             into (str): the branch changed.
             by (str): `row`: a row that both sides changed, differently, is a conflict; `property`: only where both
                 changed one of its properties.
-            prefer (str | None): `source` or `target`: whose row to take where both changed it.
-            resolutions (Resolutions | None): by type and id, `"source"`, `"target"`, a row, or None to delete; or a
-                JSON file that says so.
+            prefer (str | None): `source` or `target`: whose row to take where both changed it; by property, whose
+                cells, and only those that both changed.
+            resolutions (Resolutions | None): by type and id, `"source"`, `"target"`, a row, None to delete, or
+                `{"$properties": {name: "source", "target" or {"value": …}}}` for some of its properties; or by type a
+                list of `{"id": …, "decision": …}`, where `"key"` may stand for the id; or a JSON file of either.
             preview (bool): work it out and write nothing; conflicts are returned.
             delete_branch (bool): delete the source afterwards, unless it has moved on. That this fails is told, and
                 the merge stands.

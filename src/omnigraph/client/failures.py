@@ -130,6 +130,7 @@ def merge_conflict(told: Body) -> MergeConflict:
         base=told.get("base"),
         source=told.get("source"),
         target=told.get("target"),
+        properties=tuple(told.get("properties", ())),
     )
 
 

@@ -14,6 +14,7 @@ from omnigraph.api.lines import Lines, MergeWanted
 from omnigraph.api.near import Neighbourhood
 from omnigraph.api.receipts import MergeResult, RevertResult
 from omnigraph.branch.entity_change import ChangeFilter
+from omnigraph.branch.merge.choices import resolutions_document
 from omnigraph.branch.point import Point
 from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.client import values
@@ -126,7 +127,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites, Fetching, Li
             "target": wanted.into,
             "by": wanted.choices.by,
             "prefer": wanted.choices.prefer,
-            "resolve": wanted.choices.resolutions or None,
+            "resolve": resolutions_document(wanted.choices.resolutions) or None,
             "preview": wanted.preview,
             "delete_branch": wanted.delete_branch,
             "message": options.message,

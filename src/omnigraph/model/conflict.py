@@ -80,6 +80,7 @@ class MergeConflict:
         base: the entity at the common ancestor, as JSON shows its values; None where it was not there.
         source: the entity on the branch brought in; None where it is not there.
         target: the entity on the branch changed; None where it is not there.
+        properties: what both branches set, differently, where both have the entity.
     """
 
     kind: MergeConflictKind
@@ -89,6 +90,7 @@ class MergeConflict:
     base: Mapping[str, object] | None = None
     source: Mapping[str, object] | None = None
     target: Mapping[str, object] | None = None
+    properties: tuple[str, ...] = ()
 
 
 class RevertConflictKind(StrEnum):

@@ -136,9 +136,10 @@ class BranchMergeRequest(Body):
     prefer: Literal["source", "target"] | None = Field(
         None, description="Whose row to take where both changed it. Beyond the contract."
     )
-    resolve: dict[str, dict[str, Any]] | None = Field(
+    resolve: dict[str, dict[str, Any] | list[dict[str, Any]]] | None = Field(
         None,
-        description='By type and id, "source", "target", a row, or null to delete. Beyond the contract.',
+        description='By type and id, "source", "target", a row, null to delete, or {"$properties": {name: "source", '
+        '"target" or {"value": …}}}; or by type a list of {"id" or "key", "decision"}. Beyond the contract.',
     )
     message: str | None = Field(None, description="Why. Beyond the contract.")
     if_commit: str | None = Field(None, description="Only at this head of the target. Beyond the contract.")

@@ -232,6 +232,7 @@ class MergeConflictOutput(Answer):
     base: dict[str, Any] | None = None
     source: dict[str, Any] | None = None
     target: dict[str, Any] | None = None
+    properties: list[str] | None = Field(None, description="What both set, differently. Beyond the contract.")
 
 
 class Counts(Answer):

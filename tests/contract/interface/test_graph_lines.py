@@ -84,6 +84,19 @@ def test_conflicts_of_a_merge_are_values_and_can_be_decided(graph: AnyGraph, lin
     assert graph.query(BOOKS, branch=line).to_pylist()[0]["b.pages"] == 400
 
 
+def test_one_property_of_an_entity_can_be_decided(graph: AnyGraph, line: str) -> None:
+    graph.branches.create(f"{line}/r", source=line)
+    graph.mutate(PAGES, {"n": 400}, branch=f"{line}/r")
+    graph.mutate(PAGES, {"n": 500}, branch=line)
+    [planned] = graph.merge(f"{line}/r", into=line, preview=True).conflicts
+    decisions = [{"key": ["0-1"], "decision": {"$properties": {"pages": {"value": 450}}}}]
+    done = graph.merge(f"{line}/r", into=line, resolutions={"Book": decisions})
+
+    assert planned.properties == ("pages",)
+    assert (done.outcome, done.resolved) == ("merged", 1)
+    assert graph.query(BOOKS, branch=line).to_pylist()[0]["b.pages"] == 450
+
+
 def test_a_merge_that_was_reviewed_is_refused_once_either_side_has_moved(graph: AnyGraph, line: str) -> None:
     graph.branches.create(f"{line}/r", source=line)
     graph.mutate(ADD, {"name": "Lem"}, branch=f"{line}/r")

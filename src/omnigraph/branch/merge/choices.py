@@ -1,6 +1,6 @@
 """What the caller of a merge says: whose rows to take, and what to do about single entities."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -22,9 +22,38 @@ class Side(StrEnum):
 
 Row = Mapping[str, object]
 
+PROPERTIES = "$properties"
+UNDECIDED = "undecided"
 
-# A side's state, a row to have instead of either, or None: the entity is to be deleted.
-Resolution = Side | Row | None
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A decision for single properties of an entity; the others are put together as if nothing was decided.
+
+    Attributes:
+        sides: by property, whose value to take.
+        values: by property, a value to have instead of either.
+    """
+
+    sides: Mapping[str, Side] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+# A side's state, a row to have instead of either, single properties, or None: the entity is to be deleted.
+Resolution = Side | Row | Cells | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do about one entity.
+
+    Attributes:
+        entity: its id; or its key, as values by property (`from` and `to` are the ends of an edge) or in their order.
+        resolution: what to do.
+    """
+
+    entity: str | Mapping[str, object] | Sequence[object]
+    resolution: Resolution
 
 
 By = Literal["row", "property"]
@@ -37,43 +66,104 @@ class Choices:
     Attributes:
         by: `row`: a row that both sides changed is a conflict; `property`: only where both changed one property.
         prefer: the side that wins conflicts over rows; None where they are reported.
-        resolutions: by type and id, what to do whether or not it conflicts. Types are type keys, or names.
+        resolutions: by type, what to do about entities, in conflict or not. Types are type keys, or names.
     """
 
     by: By = "row"
     prefer: Side | None = None
-    resolutions: Mapping[str, Mapping[str, Resolution]] = field(default_factory=dict)
+    resolutions: Mapping[str, Sequence[Decision]] = field(default_factory=dict)
 
 
-def read_resolutions(given: object) -> dict[str, dict[str, Resolution]]:
-    """Resolutions from a plain document: by type, by id, `"source"`, `"target"`, a row, or null to delete.
+def read_resolutions(given: object) -> dict[str, tuple[Decision, ...]]:
+    """Read resolutions from a plain document.
 
     Args:
-        given: as JSON has it.
+        given: as JSON has it: by type, an object of decisions by id, or a list of objects with `id` or `key` and
+            `decision`; what else these have is passed over. A decision is `"source"`, `"target"`, a row, null to
+            delete, `{"$properties": {name: "source", "target" or {"value": …}}}`, or `"undecided"`.
 
     Returns:
-        The same, as values.
+        By type, what was decided.
 
     Raises:
         InvalidRequestError: it is something else.
     """
     if not isinstance(given, Mapping):
         raise InvalidRequestError("resolutions are an object of types, each an object of ids")
-    found: dict[str, dict[str, Resolution]] = {}
-    for type_name, by_id in given.items():
-        if not isinstance(by_id, Mapping):
-            raise InvalidRequestError(f"resolutions for '{type_name}' must be an object of ids")
-        found[str(type_name)] = {str(each): _resolution(type_name, each, said) for each, said in by_id.items()}
-    return found
+    return {str(name): tuple(_decisions(name, decisions)) for name, decisions in given.items()}
 
 
-def _resolution(type_name: object, entity_id: object, said: object) -> Resolution:
+def resolutions_document(resolutions: Mapping[str, Sequence[Decision]]) -> dict[str, list[dict[str, object]]]:
+    """The document that `read_resolutions` reads."""
+    return {
+        name: [
+            {"id" if isinstance(each.entity, str) else "key": each.entity, "decision": _document(each.resolution)}
+            for each in decisions
+        ]
+        for name, decisions in resolutions.items()
+    }
+
+
+def _decisions(name: object, given: object) -> Iterator[Decision]:
+    if isinstance(given, Mapping):
+        named: Iterable[tuple[object, object]] = ((str(entity), said) for entity, said in given.items())
+    elif isinstance(given, Sequence) and all(isinstance(each, Mapping) for each in given):
+        named = (_named(name, each) for each in given)
+    else:
+        raise InvalidRequestError(
+            f"resolutions for '{name}' must be an object of ids, or a list of objects with an id and a decision"
+        )
+    for entity, said in named:
+        if said == UNDECIDED or not isinstance(entity, str | Mapping | Sequence):
+            continue
+        yield Decision(entity, _resolution(name, entity, said))
+
+
+def _named(name: object, given: Mapping[str, object]) -> tuple[object, object]:
+    """The entity and the decision of an item of a list."""
+    entity = given.get("id", given.get("key"))
+    is_named = isinstance(given.get("id"), str) or isinstance(given.get("key"), Mapping | list | tuple)
+    if not is_named or "decision" not in given:
+        raise InvalidRequestError(f"a resolution for '{name}' must have an 'id' or a 'key', and a 'decision'")
+    return entity, given["decision"]
+
+
+def _resolution(name: object, entity: object, said: object) -> Resolution:
     if said is None:
         return None
     if isinstance(said, Mapping):
-        return {str(name): value for name, value in said.items()}
+        return _cells(name, entity, said[PROPERTIES]) if list(said) == [PROPERTIES] else _row(said)
     if isinstance(said, str) and said in tuple(Side):
         return Side(said)
     raise InvalidRequestError(
-        f'the resolution for {type_name} \'{entity_id}\' must be "source", "target", a row or null'
+        f'the resolution for {name} \'{entity}\' must be "source", "target", a row or null, '
+        f'or {{"{PROPERTIES}": …}} for some of its properties'
     )
+
+
+def _row(given: Mapping[object, object]) -> Row:
+    return {str(name): value for name, value in given.items()}
+
+
+def _cells(name: object, entity: object, given: object) -> Cells:
+    sides: dict[str, Side] = {}
+    values: dict[str, object] = {}
+    if not isinstance(given, Mapping):
+        raise InvalidRequestError(f"'{PROPERTIES}' of {name} '{entity}' must be an object of properties")
+    for each, said in given.items():
+        if isinstance(said, str) and said in tuple(Side):
+            sides[str(each)] = Side(said)
+        elif isinstance(said, Mapping) and list(said) == ["value"]:
+            values[str(each)] = said["value"]
+        elif said != UNDECIDED:
+            raise InvalidRequestError(
+                f'the resolution for {each} of {name} \'{entity}\' must be "source", "target" or {{"value": …}}'
+            )
+    return Cells(sides, values)
+
+
+def _document(resolution: Resolution) -> object:
+    if isinstance(resolution, Cells):
+        values = {name: {"value": value} for name, value in resolution.values.items()}
+        return {PROPERTIES: {**{name: side.value for name, side in resolution.sides.items()}, **values}}
+    return resolution.value if isinstance(resolution, Side) else resolution

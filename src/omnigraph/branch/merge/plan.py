@@ -17,14 +17,16 @@ from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import Base, merge_base
 from omnigraph.branch.merge.changed import NOTHING, Changed, Differ, SchemaOf
 from omnigraph.branch.merge.choices import Choices, Resolution, Side
-from omnigraph.branch.merge.combine import Combining, Resolved, Writes, relative_to
+from omnigraph.branch.merge.combine import Combining, Resolved, Writes, against_target, overlaid
 from omnigraph.branch.merge.resolve import by_type_key
 from omnigraph.branch.merge.rules import RuleCheck
 from omnigraph.branch.merge.sides import Lineage, Sides, sides_of
-from omnigraph.branch.row_changes import ids_of
+from omnigraph.branch.merge.three_way import images_of
+from omnigraph.branch.row_changes import RowChanges, ids_of
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.footprint import TokenKind
+from omnigraph.model.schema import ID
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
@@ -243,8 +245,8 @@ class _Work:
         combining = Combining(
             self.sides.ground, self.accepted, self.choices, self.parts.ids, self.parts.settings.external_blobs
         )
-        writes = combining.combine(lineage, delta, ground, resolutions)
-        changed = self._against_target(lineage, writes)
+        writes = combining.combine(lineage.key, delta, ground, resolutions)
+        changed = self._against_target(delta, ground, writes)
         if not _is_at(self.staging.snapshot.record, lineage.key, lineage.ground):
             self._adopt(lineage.key, lineage.ground, changed)
         absent = set(ids_of(delta.inserted)).difference(str(each) for each in ground.ids.to_pylist())
@@ -260,20 +262,16 @@ class _Work:
         self.resolved += writes.resolved
         return writes.conflicts
 
-    def _against_target(self, lineage: Lineage, writes: Writes) -> ChangedIds:
-        source, target = (self.changed.rows(lineage, side) for side in (Side.SOURCE, Side.TARGET))
-        present, absent = set(writes.upserted_ids), set(writes.deletes)
+    def _against_target(self, delta: RowChanges, ground: RowChanges, writes: Writes) -> ChangedIds:
+        """What changes on the target: the rows written over it, or where the source is the ground all that differs."""
+        upserts = pa.concat_tables(writes.upserts)
+        touched = [upserts.column(ID), pa.chunked_array([writes.deletes], pa.string())]
         if self.sides.ground is Side.SOURCE:
-            # The rows to write are the target's own. What changes there is what the source did, less what gave way.
-            given = {took: {each.entity_id for each in writes.resolved if each.took == took} for took in _TOOK}
-            kept = writes.same | given["target"]
-            own = set(ids_of(source.inserted)) | set(ids_of(source.after)), set(ids_of(source.deleted))
-            present = own[0] - kept - absent | given["row"]
-            absent = own[1] - kept - set(writes.upserted_ids) | given["deleted"]
-        return relative_to(target, source, present, absent)
-
-
-_TOOK = ("target", "row", "deleted")
+            touched += [pa.chunked_array([side.ids]) for side in (delta, ground)]
+        ids = pc.unique(pa.chunked_array([chunk for column in touched for chunk in column.chunks], pa.string()))
+        images = images_of(delta, ground, ids)
+        target = images.ground if self.sides.ground is Side.TARGET else images.delta
+        return against_target(ids, target, overlaid(ids, images.ground, upserts, writes.deletes))
 
 
 def _is_at(record: Record, type_key: str, pin: Pin) -> bool:

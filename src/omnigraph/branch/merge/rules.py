@@ -72,10 +72,20 @@ class RuleCheck:
                 continue  # an edge that lost both its nodes is one orphan
             known.add((kind, breach.type_key, entity))
             broken[kind, breach.type_key, entity, breach.error.message] = None
-        images = self._images(base, {(type_key, entity) for _, type_key, entity, _ in broken if entity is not None})
+        at_base, source, target = self._images(
+            base, {(key, entity) for _, key, entity, _ in broken if entity is not None}
+        )
         return [
-            MergeConflict(kind, type_key, entity, message, *(image.get((type_key, entity)) for image in images))
-            for kind, type_key, entity, message in broken
+            MergeConflict(
+                kind,
+                key,
+                entity,
+                message,
+                at_base.get((key, entity)),
+                source.get((key, entity)),
+                target.get((key, entity)),
+            )
+            for kind, key, entity, message in broken
         ]
 
     # -- how many edges leave a node ----------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ Of two sides one is the ground: its rows stay as they are unless something is wr
     changed on both, and different       clash: divergent update; cell by cell, only where both changed one cell
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +46,40 @@ class Image:
         return Image(self.rows.filter(pa.array(wanted)), self.there[wanted])
 
 
-class _Images(NamedTuple):
-    """What three states have for the ids that both sides changed."""
+@dataclass(frozen=True, slots=True)
+class Images:
+    """What three states have for the same ids."""
 
     base: Image
-    ours: Image
-    theirs: Image
+    delta: Image
+    ground: Image
+
+    @property
+    def both_there(self) -> Mask:
+        """Which of them both sides have."""
+        return self.delta.there & self.ground.there
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that may differ."""
+        return [name for name in self.ground.rows.column_names if name != ID]
+
+    def only(self, wanted: Mask) -> "Images":
+        """Those of some ids."""
+        return Images(self.base.only(wanted), self.delta.only(wanted), self.ground.only(wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSides:
+    """What two sides did to the cells of the same rows, a mask for every column.
+
+    Attributes:
+        delta_only: cells that the delta changed, and the ground not, or likewise.
+        disputed: cells that both changed, differently.
+    """
+
+    delta_only: dict[str, Mask]
+    disputed: dict[str, Mask]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +89,12 @@ class Clashes:
     Attributes:
         ids: which.
         kinds: in which way, one for each.
-        properties: of divergent updates, what both sides changed, differently; one tuple for each id.
-        base: their rows before.
-        delta: their rows on the one side.
-        ground: their rows on the other.
+        images: their rows.
     """
 
     ids: tuple[str, ...]
     kinds: tuple[MergeConflictKind, ...]
-    properties: tuple[tuple[str, ...], ...]
-    base: Image
-    delta: Image
-    ground: Image
+    images: Images
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +102,7 @@ class Combined:
     """What to do to the ground.
 
     Attributes:
-        upserts: rows to write.
+        upserts: rows to write; each differs from the ground's.
         deletes: ids to delete.
         agreed: ids that both sides changed and that need nothing, or were put together cell by cell.
         clashes: what cannot be decided here.
@@ -102,39 +125,111 @@ def three_way(delta: RowChanges, ground: RowChanges, *, by_property: bool) -> Co
     Returns:
         What to write over the ground, and what clashes.
     """
-    after, before = _after(delta), _before(delta)
-    met = pc.index_in(delta.ids, value_set=ground.ids)
-    is_met = np.array(pc.is_valid(met).to_numpy(zero_copy_only=False), np.bool_)
+    after = _after(delta)
+    is_met = _places(delta.ids, ground.ids) >= 0
     alone = np.flatnonzero(~is_met)
-    kept = alone[alone < after.num_rows]
-    places = np.flatnonzero(is_met)
-    others = np.array(pc.drop_null(met).to_numpy(zero_copy_only=False), np.int64)
-    columns = [name for name in after.column_names if name != ID]
-    images = _Images(
-        base=_image(before, places - delta.inserted.num_rows),
-        ours=_image(after, places),
-        theirs=_image(_after(ground), others),
-    )
-    base, ours, theirs = images
-    both_there = ours.there & theirs.there
-    same = ~ours.there & ~theirs.there | both_there & same_rows(ours.rows, theirs.rows, columns)
-    updated = ~same & both_there & base.there
-    clashing, cells = ~same, _no_cells(len(places))
-    upserts = [after.take(kept)]
-    if updated.any():
-        mixed, cells = _cell_by_cell(images, columns)
-        if by_property:
-            apart = updated & np.array([not each for each in cells], np.bool_)
-            upserts.append(mixed.filter(pa.array(apart)))
-            clashing &= ~apart
-    ids = delta.ids.take(places).to_pylist()
-    agreed = tuple(str(each) for each, clash in zip(ids, clashing, strict=True) if not clash)
+    met = delta.ids.filter(pa.array(is_met))
+    images = images_of(delta, ground, met)
+    same = ~images.delta.there & ~images.ground.there
+    same |= images.both_there & same_rows(images.delta.rows, images.ground.rows, images.columns)
+    updated = ~same & images.both_there & images.base.there
+    clashing = ~same
+    upserts = [after.take(alone[alone < after.num_rows])]
+    if by_property and updated.any():
+        cells = compare_cells(images)
+        apart = updated & ~any_of(cells.disputed, len(met))
+        mixed = pick_cells(images, cells.delta_only)
+        upserts.append(mixed.filter(pa.array(apart & ~same_rows(mixed, images.ground.rows, images.columns))))
+        clashing &= ~apart
+    ids = [str(entity) for entity in met.to_pylist()]
     return Combined(
         upserts=pa.concat_tables(upserts),
         deletes=delta.ids.take(alone[alone >= after.num_rows]),
-        agreed=agreed,
-        clashes=_clashes(ids, clashing, cells, images),
+        agreed=tuple(entity for entity, clash in zip(ids, clashing, strict=True) if not clash),
+        clashes=clashes_of(ids, clashing, images),
     )
+
+
+def images_of(delta: RowChanges, ground: RowChanges, ids: "pa.Array[Any]") -> Images:
+    """Look up what three states have for ids of which each was changed by a side, or by both."""
+    places, others = _places(ids, delta.ids), _places(ids, ground.ids)
+    befores = _before(delta), _before(ground)
+    # Places among the rows before of both sides, laid end to end.
+    was = _shifted(places, delta.inserted.num_rows)
+    was = np.where(places < 0, _shifted(others, ground.inserted.num_rows, befores[0].num_rows), was)
+
+    def side(changes: RowChanges, at: _Places) -> Image:
+        after = _after(changes)
+        unchanged = np.where(was >= 0, was + after.num_rows, -1)
+        return _image(
+            pa.concat_tables([after, *befores]), np.where(at < 0, unchanged, np.where(at < after.num_rows, at, -1))
+        )
+
+    return Images(_image(pa.concat_tables(befores), was), side(delta, places), side(ground, others))
+
+
+def clashes_of(ids: Sequence[str], clashing: Mask, images: Images) -> Clashes:
+    """The clashes among ids, by what became of them."""
+    kinds = []
+    both_there = images.both_there
+    found = np.flatnonzero(clashing).tolist()
+    for place in found:
+        if not both_there[place]:
+            kinds.append(MergeConflictKind.DELETE_VS_UPDATE)
+        elif images.base.there[place]:
+            kinds.append(MergeConflictKind.DIVERGENT_UPDATE)
+        else:
+            kinds.append(MergeConflictKind.DIVERGENT_INSERT)
+    return Clashes(tuple(ids[place] for place in found), tuple(kinds), images.only(clashing))
+
+
+def compare_cells(images: Images) -> TwoSides:
+    """Tell of every cell whether the delta changed it, and whether both sides did, differently."""
+    delta_only, disputed = {}, {}
+    for name in images.columns:
+        was, one, other = (image.rows.column(name) for image in (images.base, images.delta, images.ground))
+        changed = ~same_values(was, one)
+        disputed[name] = changed & ~same_values(was, other) & ~same_values(one, other)
+        delta_only[name] = changed & ~disputed[name]
+    return TwoSides(delta_only, disputed)
+
+
+def any_of(cells: Mapping[str, Mask], count: int) -> Mask:
+    """Which rows have a cell in any of the masks."""
+    found = np.zeros(count, np.bool_)
+    for mask in cells.values():
+        found |= mask
+    return found
+
+
+def names_of(cells: Mapping[str, Mask], count: int) -> list[tuple[str, ...]]:
+    """For every row, the columns whose mask has it."""
+    found: list[list[str]] = [[] for _ in range(count)]
+    for name, mask in cells.items():
+        for place in np.flatnonzero(mask).tolist():
+            found[place].append(name)
+    return [tuple(names) for names in found]
+
+
+def pick_cells(images: Images, from_delta: Mapping[str, Mask]) -> pa.Table:
+    """The ground's rows with some cells of the delta's."""
+    mixed, count = images.ground.rows, images.ground.rows.num_rows
+    for name, mask in from_delta.items():
+        if mask.any():
+            columns = [image.rows.column(name).combine_chunks() for image in (images.ground, images.delta)]
+            column = pa.concat_arrays(columns).take(np.arange(count) + np.where(mask, count, 0))
+            mixed = mixed.set_column(mixed.schema.get_field_index(name), mixed.schema.field(name), column)
+    return mixed
+
+
+def _places(ids: "pa.Array[Any]", among: "pa.Array[Any]") -> _Places:
+    """Where ids are among others; -1 for those that are not."""
+    found = pc.fill_null(pc.index_in(ids, value_set=among), -1)
+    return np.array(found.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _shifted(places: _Places, skipped: int, offset: int = 0) -> _Places:
+    return np.where(places >= skipped, places - skipped + offset, -1)
 
 
 def _after(changes: RowChanges) -> pa.Table:
@@ -148,50 +243,5 @@ def _before(changes: RowChanges) -> pa.Table:
 
 
 def _image(rows: pa.Table, places: _Places) -> Image:
-    there = (places >= 0) & (places < rows.num_rows)
+    there = places >= 0
     return Image(rows.take(pa.array(places, pa.int64(), mask=~there)), there)
-
-
-def _no_cells(count: int) -> list[tuple[str, ...]]:
-    return [()] * count
-
-
-def _cell_by_cell(images: _Images, columns: list[str]) -> tuple[pa.Table, list[tuple[str, ...]]]:
-    """Each cell from the side that changed it; and for each row, the columns that both changed, differently."""
-    base, ours, theirs = images
-    count = ours.rows.num_rows
-    mixed = theirs.rows
-    both: list[list[str]] = [[] for _ in range(count)]
-    for name in columns:
-        was, one, other = (image.rows.column(name).combine_chunks() for image in (base, ours, theirs))
-        changed = ~same_values(was, one)
-        for place in np.flatnonzero(changed & ~same_values(was, other) & ~same_values(one, other)).tolist():
-            both[place].append(name)
-        chosen = np.arange(count) + np.where(changed, count, 0)
-        column = pa.concat_arrays([other, one]).take(chosen)
-        mixed = mixed.set_column(mixed.schema.get_field_index(name), mixed.schema.field(name), column)
-    return mixed, [tuple(each) for each in both]
-
-
-def _clashes(ids: list[Any], clashing: Mask, cells: list[tuple[str, ...]], images: _Images) -> Clashes:
-    base, ours, theirs = images
-    found = np.flatnonzero(clashing).tolist()
-    kinds = []
-    for place in found:
-        if ours.there[place] != theirs.there[place]:
-            kinds.append(MergeConflictKind.DELETE_VS_UPDATE)
-        elif base.there[place]:
-            kinds.append(MergeConflictKind.DIVERGENT_UPDATE)
-        else:
-            kinds.append(MergeConflictKind.DIVERGENT_INSERT)
-    return Clashes(
-        tuple(str(ids[place]) for place in found),
-        tuple(kinds),
-        tuple(
-            cells[place] if kind is MergeConflictKind.DIVERGENT_UPDATE else ()
-            for place, kind in zip(found, kinds, strict=True)
-        ),
-        base.only(clashing),
-        ours.only(clashing),
-        theirs.only(clashing),
-    )
