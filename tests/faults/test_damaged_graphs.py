@@ -101,6 +101,24 @@ def test_a_graph_that_nobody_touched_is_whole(graph: Graph) -> None:
     assert document["checked"]["files"] > 10
 
 
+@pytest.mark.parametrize(
+    ("letters", "others"), [(b"string", b"strijg"), (b"int32", b"imt32")], ids=["of texts", "of numbers"]
+)
+def test_a_version_at_which_lance_panics_is_damage_to_readers_and_to_a_verification(
+    root: Path, graph: Graph, letters: bytes, others: bytes
+) -> None:
+    version = root / manifest(graph, 5)
+    version.write_bytes(version.read_bytes().replace(letters, others))
+    with reopened(root) as again:
+        with pytest.raises(GraphError):
+            ages(again)
+        with pytest.raises(GraphError):
+            again.write({"Person": [{"name": "eve", "age": 5}]})
+        found = again.verify(deep=True, quarantine=True)
+        assert [(each.kind, each.path) for each in found.findings] == [(FindingKind.VERSION, manifest(graph, 5))]
+        assert ages(again) == {"ada": 10, "bob": 2}
+
+
 def everything_in(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 

@@ -64,7 +64,7 @@ _TRANSIENT = re.compile(
 _DAMAGED = re.compile(
     r"protobuf|invalid range|range was invalid|file size is too small|sufficient data|corrupt|unexpected end|truncated|"
     r"invalid (footer|manifest|metadata|file)|checksum|decompress|unexpected eof|failed to fill whole buffer|"
-    r"overlapping fragments|reader producer terminated|version not found error",
+    r"overlapping fragments|snapshot mixes|reader producer terminated|version not found error",
     re.IGNORECASE,
 )
 # Lance appends where in its own source an error arose: in these places it takes files apart.
@@ -72,7 +72,9 @@ _TAKING_FILES_APART = re.compile(r"rust/lance-(file|encoding)/src/|rust/lance-ta
 _PLACES = re.compile(r",? \S+\.rs:\d+:\d+")
 # Where rows come from Python, their error is told twice: in words, then with every call on the way.
 _CALLS = re.compile(r"\.? *Detail: Python exception: Traceback.*", re.DOTALL)
-_REQUEST = re.compile(r"^invalid user input: |divide by zero|cast error|arithmetic overflow", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"^invalid user input: (?!dataset snapshot)|divide by zero|cast error|arithmetic overflow", re.IGNORECASE
+)
 
 _DENIED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TRANSIENT_ERRNOS = {errno.EAGAIN, errno.EINTR, errno.EIO, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE, errno.ESTALE}
@@ -143,4 +145,9 @@ def mapped(table: str, version: int | None = None) -> Iterator[None]:
         if not is_panic(error):
             raise
         # A panic is no `Exception`, so that nobody hides it by accident; our callers handle exceptions.
-        raise InternalError(f"table {table}: Lance gave up: {error}", table=table) from error
+        raise FormatError(
+            f"table {table} is damaged, Lance gave up on it: {error}; run verify",
+            code=DAMAGED_TABLE,
+            table=table,
+            version=version,
+        ) from error

@@ -62,7 +62,7 @@ class Examined:
     @property
     def rows(self) -> int:
         """How many rows it holds, by its manifest."""
-        return int(self._handle.dataset.count_rows())
+        return self._handle.rows
 
     @property
     def bytes(self) -> int:
@@ -74,6 +74,7 @@ class Examined:
         table = self._handle.table
         found = []
         with mapped(table, self.pin.version):
+            assert self._handle.schema is not None  # read here: where it is damaged, so is the version, not its files
             for fragment in self._handle.fragments():
                 for file in fragment.files:
                     size = -1 if file.file_size_bytes is None else file.file_size_bytes

@@ -131,13 +131,15 @@ class Handle:
         """The numbers of its fragments."""
         if self.manifest is not None and self.manifest is not NOT_FOR_US:
             return self.manifest.fragments.keys()
-        return self.dataset.fragment_ids()
+        with mapped(self.table, self.version):
+            return self.dataset.fragment_ids()
 
     @property
     def schema(self) -> pa.Schema:
         """Its columns; blobs are bytes with a mark."""
         if self._schema is None:
-            self._schema = plain_schema(self.dataset.schema)
+            with mapped(self.table, self.version):
+                self._schema = plain_schema(self.dataset.schema)
             self._has_blobs = has_blobs(self._schema)
         return self._schema
 
@@ -150,7 +152,8 @@ class Handle:
     def rows(self) -> int:
         """How many rows are alive in it; from the manifest alone."""
         if self._rows is None:
-            self._rows = self.dataset.count_rows()
+            with mapped(self.table, self.version):
+                self._rows = self.dataset.count_rows()
         return self._rows
 
     @property
@@ -162,7 +165,8 @@ class Handle:
 
     def fragments(self) -> list[FragmentMetadata]:
         """Its fragments, as the manifest describes them."""
-        return [fragment.metadata for fragment in self.dataset.get_fragments()]
+        with mapped(self.table, self.version):
+            return [fragment.metadata for fragment in self.dataset.get_fragments()]
 
     def pin(self) -> Pin:
         """The pin that names it; its numbers come from the manifest, nothing is read."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from omnigraph import ids
-from omnigraph.errors import FormatError
+from omnigraph.errors import GraphError
 from omnigraph.model.change import NO_CHANGES
 from omnigraph.model.commit import RECOVERY_ACTOR, CommitKind, Pin, Record
 from omnigraph.model.footprint import Footprint, TypeFootprint
@@ -182,8 +182,8 @@ def _last_readable(parts: Parts, head: Record, key: str, examiner: Examiner, ver
         if pin is None or examiner.manifest_path(pin) in versions:
             continue
         try:
-            examiner.open(pin)
-        except FormatError:
+            examiner.open(pin).expected()
+        except GraphError:
             continue
         return pin
     return None

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from omnigraph import limits
-from omnigraph.errors import FormatError, GraphError, UnavailableError
+from omnigraph.errors import GraphError, UnavailableError
 from omnigraph.model.commit import UNKNOWN, Pin
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, StoreError
@@ -92,25 +92,16 @@ class TableCheck:
         try:
             version = self.examiner.open(pin)
             expected = version.expected()
-        except (FormatError, UnavailableError) as fault:
+            holds = (version.rows, version.bytes)
+        except GraphError as fault:
+            # Of whatever class: a damaged manifest may ask the table library for anything.
             self._note(FindingKind.VERSION, manifest, _told(fault), affected, rows=pin.rows, fault=fault)
             return
         listed = self._listed(manifest)
         self.files[manifest] = 0 if listed is None else listed.size
         problem = self._compared(manifest)
-        if (
-            problem is None
-            and UNKNOWN not in (pin.rows, pin.bytes)
-            and (pin.rows, pin.bytes)
-            != (
-                version.rows,
-                version.bytes,
-            )
-        ):
-            problem = (
-                f"holds {version.rows} rows in {version.bytes} bytes, its commits say {pin.rows} in {pin.bytes}",
-                True,
-            )
+        if problem is None and UNKNOWN not in (pin.rows, pin.bytes) and (pin.rows, pin.bytes) != holds:
+            problem = (f"holds {holds[0]} rows in {holds[1]} bytes, its commits say {pin.rows} in {pin.bytes}", True)
         if problem is not None:
             # What it says of files may be as wrong; versions that are whole tell of those.
             self._note(FindingKind.VERSION, manifest, problem[0], affected, rows=pin.rows, certain=problem[1])
@@ -135,7 +126,7 @@ class TableCheck:
             try:
                 version = self.examiner.open(other)
                 same = [each for each in version.expected() if each.path == file.path]
-            except (FormatError, UnavailableError):
+            except GraphError:
                 continue
             if same:
                 return (self._examined(same[0]) or self._read(version, same[0])) is None

@@ -111,6 +111,7 @@ QUOTING = "Invalid user input: Schema error: No field named was not found: conne
         (CommitConflictError("Failed find unused random u64"), UnavailableError, "unavailable"),
         (MemoryError("no more"), errors.LimitError, "limit_exceeded"),
         (ValueError(SHORT), FormatError, "damaged_table"),
+        (ValueError("Invalid user input: Dataset snapshot mixes V1 and V2 files"), FormatError, "damaged_table"),
         (pa.ArrowInvalid(NO_MAGIC), FormatError, "damaged_table"),
         (ValueError(QUOTING), errors.InvalidRequestError, "bad_request"),
         (OSError("Dataset already exists: x"), errors.AlreadyExistsError, "already_exists"),
@@ -134,7 +135,9 @@ def test_where_in_the_source_of_lance_it_arose_is_told_only_of_what_nobody_fores
 
 def test_a_panic_of_native_code_is_an_error_like_any_other() -> None:
     panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("index out of range")
-    assert isinstance(raised(panic), InternalError)
+    met = raised(panic)
+    assert isinstance(met, FormatError)
+    assert met.code == "damaged_table"
 
 
 @pytest.mark.parametrize("error", [Crash(), KeyboardInterrupt(), SystemExit(), errors.ConflictError("ours")])
