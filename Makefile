@@ -1,6 +1,7 @@
 # Everything runs from a virtual environment in the checkout; Python 3.11+ and make are all that is needed.
+# Another Python beside it: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 RUN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 COMPILE := $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -10,7 +11,7 @@ BENCHMARKS := $(filter-out __init__ report,$(basename $(notdir $(wildcard benchm
 # Trust what the machine trusts, as pip does: company proxies have certificates of their own.
 export UV_SYSTEM_CERTS := true
 
-.PHONY: help setup demo test check format torture bench docs lock clean
+.PHONY: help setup demo test suite check format torture bench docs lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -33,8 +34,10 @@ demo: setup  ## a tour of the store on a graph of its own, in a temporary folder
 TEMPORARY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 8000000 ] 2>/dev/null \
   && echo PYTEST_DEBUG_TEMPROOT=/dev/shm)
 
-test: setup check  ## everything that must hold, in minutes
-	@$(TEMPORARY) $(RUN)/python -m pytest -n 2 --dist loadgroup
+test: check suite  ## everything that must hold, in minutes
+
+suite: setup  ## the tests alone; with SELECT='tests/unit …', some of them
+	@$(TEMPORARY) $(RUN)/python -m pytest -n 2 --dist loadgroup $(SELECT)
 
 check: setup  ## format, lint, types, contracts
 	@$(RUN)/ruff format --check src tests benchmarks
@@ -63,4 +66,4 @@ lock: setup  ## compile requirements/*.lock anew from pyproject.toml
 	@$(COMPILE) pyproject.toml --group bench -c requirements/dev.lock -o requirements/bench.lock
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
