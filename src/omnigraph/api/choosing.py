@@ -8,11 +8,12 @@ from typing import get_args
 
 from omnigraph.branch.merge.choices import By, Choices, Decision, Side, read_resolutions
 from omnigraph.errors import InvalidRequestError
+from omnigraph.transaction.said import text_or_nothing
 
 Resolutions = Mapping[str, Mapping[str, object] | Sequence[Mapping[str, object]]] | str | PathLike[str]
 
 
-def choices_of(by: str, prefer: str | None, resolutions: Resolutions | None) -> Choices:
+def choices_of(by: str, prefer: str | None, resolutions: Resolutions | None, base: str | None = None) -> Choices:
     """What a caller said about how to decide.
 
     Raises:
@@ -27,7 +28,8 @@ def choices_of(by: str, prefer: str | None, resolutions: Resolutions | None) -> 
     decided: dict[str, tuple[Decision, ...]] = {}
     if resolutions is not None:
         decided = read_resolutions(resolutions if isinstance(resolutions, Mapping) else _read(resolutions))
-    return Choices(chosen, None if prefer is None else Side(prefer), decided)
+    named = text_or_nothing(base, "the base of a merge")
+    return Choices(chosen, None if prefer is None else Side(prefer), decided, named)
 
 
 def _read(file: str | PathLike[str]) -> object:

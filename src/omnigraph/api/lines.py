@@ -128,6 +128,7 @@ class Lines(ABC, Generic[At, Compared]):
         by: str = "row",
         prefer: str | None = None,
         resolutions: Resolutions | None = None,
+        base: str | None = None,
         preview: bool = False,
         delete_branch: bool = False,
         actor: str | None = None,
@@ -149,6 +150,8 @@ class Lines(ABC, Generic[At, Compared]):
             resolutions (Resolutions | None): by type and id, `"source"`, `"target"`, a row, None to delete, or
                 `{"$properties": {name: "source", "target" or {"value": …}}}` for some of its properties; or by type a
                 list of `{"id": …, "decision": …}`, where `"key"` may stand for the id; or a JSON file of either.
+            base (str | None): the commit to compare both sides with, for branches whose own base is gone
+                (`merge_base_missing`); by default the last commit that both have in common.
             preview (bool): work it out and write nothing; conflicts are returned.
             delete_branch (bool): delete the source afterwards, unless it has moved on. That this fails is told, and
                 the merge stands.
@@ -168,7 +171,8 @@ class Lines(ABC, Generic[At, Compared]):
             MergeConflictError: the branches did what cannot both stand; `conflicts` lists all of it. Nothing changed.
             NotFoundError: there is no such branch.
             InvalidRequestError: both are one branch, or a choice or engine means nothing.
-            ConflictError: the target keeps moving, or its schema was changed meanwhile.
+            ConflictError: the target keeps moving, its schema was changed meanwhile, or the last commit that both
+                branches have in common is not kept (`merge_base_missing`).
             PreconditionError: a head is not the commit named.
             PermissionDeniedError: the graph was opened read-only, or the server does not let whoever asks.
             OutcomeUnknownError: of a graph on a server, the answer was lost; merging again does nothing if it was done.
@@ -176,7 +180,7 @@ class Lines(ABC, Generic[At, Compared]):
         wanted = MergeWanted(
             source=source,
             into=into,
-            choices=choices_of(by, prefer, resolutions),
+            choices=choices_of(by, prefer, resolutions, base),
             preview=preview,
             delete_branch=delete_branch,
             if_source_commit=if_source_commit,

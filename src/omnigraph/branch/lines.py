@@ -17,13 +17,15 @@ class Line:
         branch: whose log.
         first: where it begins: with the entry that made the graph or forked this life of the branch.
         last: where it ends: at the head, or where the next line was forked off.
-        pruned: what prunes have marked in that log.
+        pruned: what prunes have marked in that log, in this life of the branch.
+        ended_at: the entry that ended this life of the branch; None where it lives.
     """
 
     branch: str
     first: int
     last: int
     pruned: Pruned = NOTHING_PRUNED
+    ended_at: int | None = None
 
     @property
     def lowest(self) -> int:
@@ -41,24 +43,23 @@ def birth(parts: Parts, entry: Record) -> int:
     return entry.pruned.floor
 
 
-def lines(parts: Parts, entry: Record, *, head: Record | None = None) -> Iterator[Line]:
+def lines(parts: Parts, entry: Record, *, head: Record | None = None, marked_too: bool = False) -> Iterator[Line]:
     """The chain that ends at an entry, newest line first; a few reads for each fork in it.
 
     Args:
         parts: of the graph.
         entry: the last of the chain.
         head: the head of its branch, where that was just read.
+        marked_too: go on below what prunes have marked, as long as it is kept.
 
     Yields:
         Each run of entries. A line whose first entry was pruned is the last.
     """
     while True:
         newest = head if head is not None else parts.log.head(entry.branch)
-        line = Line(
-            entry.branch, birth(parts, entry), entry.number, NOTHING_PRUNED if newest is None else newest.pruned
-        )
+        line = _line(parts, birth(parts, entry), entry, newest)
         yield line
-        if line.lowest > line.first or line.pruned.through >= line.first:
+        if line.lowest > line.first or (line.pruned.through >= line.first and not marked_too):
             return  # pruned past its beginning, and with it what it had inherited
         fork = entry if entry.kind is CommitKind.FORK else parts.log.read(line.branch, line.first)
         if fork is None or fork.fork_of is None or fork.fork_number is None:
@@ -67,6 +68,15 @@ def lines(parts: Parts, entry: Record, *, head: Record | None = None) -> Iterato
         if origin is None:
             return
         entry, head = origin, None
+
+
+def _line(parts: Parts, first: int, entry: Record, newest: Record | None) -> Line:
+    """The line that ends at an entry. What a later branch of the same name has pruned is no concern of it."""
+    while newest is not None and (newest.life or 1) > first:
+        newest = parts.log.read(entry.branch, (newest.life or 1) - 1)  # the entry that ended the life before
+    if newest is None:
+        return Line(entry.branch, first, entry.number)
+    return Line(entry.branch, first, entry.number, newest.pruned, None if newest.is_live else newest.number)
 
 
 def backwards(parts: Parts, line: Line, last: int) -> Iterator[Record]:

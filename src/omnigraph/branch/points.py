@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.branch import tags
 from omnigraph.branch.held import held_at
-from omnigraph.branch.lines import birth, lines, newest_at
+from omnigraph.branch.lines import Line, birth, lines, newest_at
+from omnigraph.branch.marks import live_branches
 from omnigraph.branch.point import Instant, Point, check_point, instant_us
 from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.ids import is_ulid
@@ -64,7 +65,45 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
             for each in pool.map(lambda name: in_log(parts, name, commit), some):
                 if each is not None:
                     return each
-    raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found", commit=commit)
+    inherited = _inherited(parts, commit) if is_ulid(commit) else None
+    if inherited is None:
+        raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found", commit=commit)
+    return inherited
+
+
+def _inherited(parts: Parts, commit: str) -> Record | None:
+    """A commit that a living branch shows or has inherited, though the log that it was written to has gone on or ended.
+
+    Raises:
+        ReclaimedError: it was pruned there.
+    """
+    for name in live_branches(parts):
+        head = parts.log.head(name)
+        if head is None or not head.is_live or commit > head.commit:
+            continue
+        if head.head_commit == commit:
+            return head
+        for line in lines(parts, head, head=head):
+            found = None if line.ended_at is None else _in_line(parts, line, commit)
+            if found is not None:
+                check_listed(found, found.number, line.pruned)
+                return found
+    return None
+
+
+def _in_line(parts: Parts, line: Line, commit: str) -> Record | None:
+    """A commit in a run of entries without gaps, by halving: ids rise along it."""
+    below, above = line.lowest - 1, line.last + 1
+    while above - below > 1:
+        middle = (below + above) // 2
+        entry = parts.log.read(line.branch, middle)
+        if entry is not None and entry.commit == commit:
+            return entry if entry.is_commit else None
+        if entry is None or entry.commit < commit:
+            below = middle
+        else:
+            above = middle
+    return None
 
 
 def _still_there(parts: Parts, entry: Record) -> Record:

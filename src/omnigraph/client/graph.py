@@ -128,6 +128,7 @@ class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites, Fetching, Li
             "by": wanted.choices.by,
             "prefer": wanted.choices.prefer,
             "resolve": resolutions_document(wanted.choices.resolutions) or None,
+            "base": wanted.choices.base,
             "preview": wanted.preview,
             "delete_branch": wanted.delete_branch,
             "message": options.message,

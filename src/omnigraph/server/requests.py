@@ -141,6 +141,7 @@ class BranchMergeRequest(Body):
         description='By type and id, "source", "target", a row, null to delete, or {"$properties": {name: "source", '
         '"target" or {"value": …}}}; or by type a list of {"id" or "key", "decision"}. Beyond the contract.',
     )
+    base: str | None = Field(None, description="The commit to compare both sides with. Beyond the contract.")
     message: str | None = Field(None, description="Why. Beyond the contract.")
     if_commit: str | None = Field(None, description="Only at this head of the target. Beyond the contract.")
     if_source_commit: str | None = Field(None, description="Only at this head of the source. Beyond the contract.")

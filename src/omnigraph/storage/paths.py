@@ -16,6 +16,7 @@ LOGS = "__manifest/log/"
 TAGS = "__manifest/tags/"
 CHECKPOINTS = "__manifest/checkpoint/"
 FLOORS = "__manifest/floor/"
+ANCESTRY = "__manifest/ancestry/"
 LEASES = "__manifest/leases/"
 CHANGES = "__manifest/changes/"
 KEYS = "__manifest/keys/"
@@ -140,6 +141,16 @@ def floor_folder(branch: str) -> str:
 def floor(branch: str, number: int) -> str:
     """The object that says that entries below `number` count no more."""
     return f"{floor_folder(branch)}{entry_name(number)}{ENTRY_SUFFIX}"
+
+
+def ancestry_folder(branch: str) -> str:
+    """The folder of what is known of the entries cut from a branch's log, the newest first."""
+    return f"{ANCESTRY}{segment(branch)}/"
+
+
+def ancestry(branch: str, number: int) -> str:
+    """The file that holds the ancestry of commits whose entries below `number` were cut away."""
+    return f"{ancestry_folder(branch)}{entry_name(number)}{ENTRY_SUFFIX}"
 
 
 def lease(lease_id: str) -> str:

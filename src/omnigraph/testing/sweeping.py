@@ -4,8 +4,11 @@ For a graph that nobody writes meanwhile. It knows nothing of candidates, ages, 
 """
 
 import re
+from itertools import combinations
 
 from omnigraph.branch import tags
+from omnigraph.branch.merge.ancestry import Ancestry
+from omnigraph.branch.merge.base import best_common
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.branch.sweep.worklist import Swept
 from omnigraph.model.commit import MAIN, CommitKind, Record
@@ -29,7 +32,7 @@ _NEVER_SWEPT = re.compile(
 
 
 def kept_entries(parts: Parts) -> list[Record]:
-    """Every entry that must be readable: those of living branches from their floor on, tagged ones, and fork points.
+    """Every entry that must be readable: of living branches from their floor on, tagged ones, fork points, merge bases.
 
     Args:
         parts (Parts): of the graph.
@@ -39,6 +42,7 @@ def kept_entries(parts: Parts) -> list[Record]:
     """
     log = Log(parts.store, clock=parts.clock)
     found: dict[tuple[str, int], Record] = {}
+    tips: list[Record] = []
     for branch in log.branch_names():
         head = log.head(branch)
         if head is None or not head.is_live:
@@ -52,6 +56,7 @@ def kept_entries(parts: Parts) -> list[Record]:
                 forks += [entry] if is_fork else []
             if number == head.life:
                 break
+        tips += [head, *(found[key] for key in [(branch, max(head.pruned.floor, head.life or 1))] if key in found)]
         for fork in forks[-1:]:
             origin = log.read(fork.fork_of or "", fork.fork_number or 0)
             if origin is not None and origin.head_commit == fork.parent:
@@ -61,6 +66,12 @@ def kept_entries(parts: Parts) -> list[Record]:
         tagged = log.read(tag.branch, tag.number)
         if tagged is not None and tagged.head_commit == tag.commit:
             found[tagged.branch, tagged.number] = tagged
+            tips.append(tagged)
+    for one, other in combinations(tips, 2):
+        ancestry = Ancestry(parts)
+        best, _ = best_common(ancestry.enter(one), ancestry.enter(other), ancestry.parents)
+        bases = [ancestry.entry_of(commit) or ancestry.states.get(commit) for commit in best]
+        found |= {(entry.branch, entry.number): entry for entry in bases if entry is not None}
     return list(found.values())
 
 
@@ -93,6 +104,7 @@ def needless_files(parts: Parts) -> list[str]:
         logs[paths.segment(branch)] = head.pruned.floor
         floors = sorted(listed.path for listed in parts.store.list(paths.floor_folder(branch)))
         needed |= set(floors[:1])
+        needed |= set(sorted(listed.path for listed in parts.store.list(paths.ancestry_folder(branch)))[:1])
     folders = tuple(path for path in needed if path.endswith("/"))
 
     def is_needed(path: str) -> bool:

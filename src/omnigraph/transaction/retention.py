@@ -9,21 +9,24 @@ one of those needs no look at the floor.
 
 from omnigraph.errors import NotFoundError, ReclaimedError
 from omnigraph.model.commit import Record
+from omnigraph.model.retention import Pruned
 from omnigraph.transaction.parts import Parts
 
 
-def check_listed(head: Record, number: int) -> None:
+def check_listed(head: Record, number: int, pruned: Pruned | None = None) -> None:
     """Let nobody read by number or id what a prune has marked.
 
     Args:
         head (Record): the newest entry of the branch.
         number (int): the entry in question.
+        pruned (Pruned | None): the marks of the life of the branch that it is in, where that is not the newest.
 
     Raises:
         ReclaimedError: it is marked, or lies below the floor.
     """
-    if not head.pruned.is_listed(number):
-        raise reclaimed(head.branch, number, next_number=head.pruned.next_listed(number))
+    marks = head.pruned if pruned is None else pruned
+    if not marks.is_listed(number):
+        raise reclaimed(head.branch, number, next_number=marks.next_listed(number))
 
 
 def still_kept(parts: Parts, branch: str, number: int) -> bool:

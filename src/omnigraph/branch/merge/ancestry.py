@@ -1,59 +1,83 @@
 """Commits and their parents, read from the logs their entries lie in.
 
 A commit's entry is found by its place: the entry before it in the log, for the first of a branch the place it was
-forked from, and for the other side of a merge the place that the merge wrote down. Where a log was cut, the line ends.
+forked from, and for the other side of a merge the place that the merge wrote down. Where a log was cut, the ancestry
+that the sweep has left tells how the line goes on.
 """
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterable
 
 from omnigraph import limits
-from omnigraph.errors import FormatError
+from omnigraph.branch.point import Point
+from omnigraph.branch.points import entry_at, of_commit
+from omnigraph.errors import FormatError, NotFoundError
+from omnigraph.model.ancestry import Ancestor, CutCommit, CutLog, Place
 from omnigraph.model.commit import CommitKind, Record
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import ObjectNotFound
+from omnigraph.storage.records.ancestry_v1 import read_ancestry
 from omnigraph.transaction.parts import Parts
 
 MERGE_NOTE = "merge"
 SOURCE_BRANCH, SOURCE_NUMBER = "source_branch", "source_number"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in a log."""
-
-    branch: str
-    number: int
-
-
 class Ancestry:
     """The commits seen so far. Entries are read in blocks that grow, once each."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._log = parts.log
-        self._entries: dict[Place, Record] = {}
+    def __init__(self, parts: Parts, entries: Iterable[Record] = ()) -> None:
+        """Know some entries from the start."""
+        self._parts = parts
+        self._entries = {Place(entry.branch, entry.number): entry for entry in entries}
         self._blocks: dict[str, int] = {}
-        # Of every commit seen, where its own entry lies or would lie, and an entry that shows its state.
+        self._cut: dict[str, CutLog | None] = {}
+        self._named: dict[str, CutCommit] = {}
+        self._before: dict[str, Place] = {}
+        self._steps: dict[tuple[str, str], int] = {}
+        # Of every commit seen, where its own entry lies or lay, and an entry that shows its state.
         self.places: dict[str, Place] = {}
         self.states: dict[str, Record] = {}
+        self.unknown: set[str] = set()
+        """Commits seen whose parents nothing tells any more."""
 
     def enter(self, entry: Record) -> str:
         """Begin at an entry; returns the commit whose state it shows."""
-        self._entries[Place(entry.branch, entry.number)] = entry
-        self._find(entry.head_commit, Place(entry.branch, entry.number))
+        place = Place(entry.branch, entry.number)
+        self._entries[place] = entry
+        self._find(entry.head_commit, place)
         return entry.head_commit
 
+    def named(self, commit: str) -> Record:
+        """The entry of a commit that somebody names, whatever its branch.
+
+        Raises:
+            NotFoundError: it is not there, or was pruned.
+        """
+        return entry_at(self._parts, Point(commit=commit))
+
     def parents(self, commit: str) -> tuple[str, ...]:
-        """The parents of a commit seen before, the first one first; none where its own entry is no more."""
-        place = self.places[commit]
-        entry = self._entry(place)
-        if entry is None or entry.commit != commit:
-            return ()
+        """The parents of a commit seen before, the first one first.
+
+        Of a commit that was cut away, those ancestors that are known by name; none where nothing is known (`unknown`).
+        """
+        entry = self.entry_of(commit)
+        if entry is None:
+            return self._parents_below_the_cut(commit)
         found = []
         if entry.parent is not None:
-            self._find(entry.parent, Place(entry.branch, entry.number - 1))
+            before = Place(entry.branch, entry.number - 1)
+            self._find(entry.parent, before)
+            self._before.setdefault(entry.parent, before)
             found.append(entry.parent)
         if entry.merged_parent is not None:
-            self._find(entry.merged_parent, _merged_place(entry))
+            self._find(entry.merged_parent, self._merged_place(entry))
             found.append(entry.merged_parent)
         return tuple(found)
+
+    def steps(self, commit: str, parent: str) -> int:
+        """How many commits further down one of `parents` is."""
+        return self._steps.get((commit, parent), 1)
 
     def entry_of(self, commit: str) -> Record | None:
         """A commit's own entry; None where the log was cut."""
@@ -77,21 +101,51 @@ class Ancestry:
             head = first[0]
         return found[::-1]
 
-    def is_cut(self, commit: str) -> bool:
-        """Whether the line of a commit seen before ends here because its own entry is no more."""
-        return self.entry_of(commit) is None
+    def _parents_below_the_cut(self, commit: str) -> tuple[str, ...]:
+        known = self._ancestors(commit)
+        if known is None:
+            self.unknown.add(commit)
+            return ()
+        for parent in known:
+            self._steps[commit, parent.commit] = parent.steps
+            self._find(parent.commit, parent.place)
+        return tuple(parent.commit for parent in known)
 
-    def same_life(self, place: Place, other: Place) -> bool:
-        """Whether two places of one log belong to one life of the branch, though entries between may be gone."""
-        if place.branch != other.branch:
-            return False
-        head = self._log.head(place.branch)
-        born = (head.life or 1) if head is not None else None
-        return born is not None and min(place.number, other.number) >= born
+    def _ancestors(self, commit: str) -> tuple[Ancestor, ...] | None:
+        place = self.places[commit]
+        cut = self._cut_log(place.branch)
+        if commit in self._named:
+            self.places[commit] = Place(place.branch, self._named[commit].number)
+            return self._named[commit].parents
+        if cut is None or place.number >= cut.first or self._before.get(commit) != place:
+            return None
+        # It has no name there, so it has one parent and one child: whatever is next below the commit above it.
+        above = bisect_right(cut.commits, place.number, key=lambda known: known.number)
+        parents = cut.commits[above].parents if above < len(cut.commits) else None
+        return parents[:1] if parents else None
+
+    def _cut_log(self, branch: str) -> CutLog | None:
+        if branch not in self._cut:
+            found = self._cut[branch] = self._read_cut_log(branch)
+            self._named |= {known.commit: known for known in (() if found is None else found.commits)}
+        return self._cut[branch]
+
+    def _read_cut_log(self, branch: str) -> CutLog | None:
+        store = self._parts.store
+        for _ in range(limits.HEAD_LOOKS_MAX):
+            listed = (file.path for file in store.list(paths.ancestry_folder(branch)))
+            newest = next((path for path in listed if paths.entry_number(path) is not None), None)
+            if newest is None:
+                return None
+            try:
+                return read_ancestry(store.get(newest), path=paths.absolute(store, newest))
+            except ObjectNotFound:
+                continue  # a newer one has taken its place
+        return None
 
     def _find(self, commit: str, place: Place) -> None:
         """Go from a place that shows a commit's state to the place of its own entry, as far as entries are there."""
-        if commit in self.places and not self.is_cut(commit):
+        if commit in self.places and self.entry_of(commit) is not None:
             return
         while True:
             entry = self._entry(place)
@@ -112,6 +166,12 @@ class Ancestry:
         known = self._entries.get(place)
         if known is not None:
             return known
+        cut = self._cut.get(place.branch)
+        if cut is not None and place.number < cut.first:
+            found = self._parts.log.read(place.branch, place.number)  # held by somebody, or cut away
+            if found is not None:
+                self._entries[place] = found
+            return found
         for entry in self._read(place):
             self._entries[Place(entry.branch, entry.number)] = entry
         return self._entries.get(place)
@@ -121,16 +181,19 @@ class Ancestry:
         self._blocks[place.branch] = min(2 * block, limits.ANCESTORS_READ_AT_ONCE)
         if block > 1:
             try:
-                return self._log.between(place.branch, max(1, place.number - block + 1), place.number)
+                return self._parts.log.between(place.branch, max(1, place.number - block + 1), place.number)
             except FormatError:
                 pass  # the log was cut within the block: one by one then
-        found = self._log.read(place.branch, place.number)
+        found = self._parts.log.read(place.branch, place.number)
         return [] if found is None else [found]
 
-
-def _merged_place(entry: Record) -> Place:
-    note = entry.notes.get(MERGE_NOTE)
-    branch, number = (note.get(SOURCE_BRANCH), note.get(SOURCE_NUMBER)) if isinstance(note, dict) else (None, None)
-    if not isinstance(branch, str) or not isinstance(number, int):
-        return Place(entry.branch, 0)  # a merge that does not say: its other side ends here
-    return Place(branch, number)
+    def _merged_place(self, merge: Record) -> Place:
+        note = merge.notes.get(MERGE_NOTE)
+        branch, number = (note.get(SOURCE_BRANCH), note.get(SOURCE_NUMBER)) if isinstance(note, dict) else (None, None)
+        if isinstance(branch, str) and isinstance(number, int):
+            return Place(branch, number)
+        try:
+            entry = of_commit(self._parts, merge.merged_parent or "")  # a merge of an earlier format does not say
+        except NotFoundError:
+            return Place(merge.branch, 0)
+        return Place(entry.branch, entry.number)

@@ -6,36 +6,16 @@ Of several best ones, as criss-cross merges leave them, it is the one nearest to
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from enum import IntFlag
 
 from omnigraph import ids
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.errors import ConflictError
 from omnigraph.model.commit import Record
 
-
-class _Seen(IntFlag):
-    NOWHERE = 0
-    FROM_SOURCE = 1
-    FROM_TARGET = 2
-    BELOW_COMMON = 4
-
-
-_COMMON = _Seen.FROM_SOURCE | _Seen.FROM_TARGET
-_FAR = 2**62
-
-
-@dataclass(slots=True)
-class _Found:
-    seen: _Seen = _Seen.NOWHERE
-    from_source: int = _FAR
-    from_target: int = _FAR
-
-    @property
-    def distance(self) -> int:
-        return self.from_source + self.from_target
+Parents = Callable[[str], tuple[str, ...]]
+BASE_MISSING = "merge_base_missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,100 +33,143 @@ class Base:
 
 @dataclass(slots=True)
 class Painted:
-    """What a walk from two heads has seen.
+    """What a walk down from several commits has seen.
 
     Attributes:
-        best: common ancestors that no other common ancestor descends from, the best first.
-        from_source: all other commits that only the source descends from, as far as the walk went.
-        from_target: likewise for the target.
+        tips: how many commits it began with.
+        reached_from: of every commit seen, which of the tips descend from it, as a bit set.
+        by_child: likewise of each of its children.
+        parents: of every commit seen, newest first.
+        unexplored: those whose parents were not asked for, since nothing but common ancestors is below them.
     """
 
-    best: list[str]
-    from_source: list[str] = field(default_factory=list)
-    from_target: list[str] = field(default_factory=list)
+    tips: int
+    reached_from: dict[str, int] = field(default_factory=dict)
+    by_child: dict[str, set[int]] = field(default_factory=dict)
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unexplored: set[str] = field(default_factory=set)
+
+    def is_shared(self, commit: str) -> bool:
+        """Whether all tips descend from a commit."""
+        return self.reached_from[commit] == (1 << self.tips) - 1
+
+    def bases(self) -> list[str]:
+        """Commits that may be the best common ancestor of two tips, newest first.
+
+        One of whose children the same tips descend is not: that child is better for any two of them.
+        """
+        return [
+            commit
+            for commit in self.parents
+            if self.reached_from[commit].bit_count() > 1
+            and self.reached_from[commit] not in self.by_child.get(commit, ())
+        ]
+
+    def distances(self, start: str, steps: Callable[[str, str], int]) -> dict[str, int]:
+        """The length of the shortest way from a commit to those below it."""
+        found = {start: 0}
+        for commit, parents in self.parents.items():
+            for parent in parents if commit in found else ():
+                found[parent] = min(found.get(parent, _FAR), found[commit] + steps(commit, parent))
+        return found
 
 
-def best_common(source: str, target: str, parents: Callable[[str], tuple[str, ...]]) -> Painted:
-    """Walk down from two commits until everything left is below a common ancestor.
+_FAR = 2**62
+
+
+def paint(tips: Iterable[str], parents: Parents) -> Painted:
+    """Walk down from commits until everything left is below a common ancestor of all of them.
 
     Ids rise along every line of descent, so commits in the order of their ids, greatest first, come after everything
     that descends from them.
+    """
+    starts = list(dict.fromkeys(tips))
+    seen = Painted(len(starts), {commit: 1 << place for place, commit in enumerate(starts)})
+    below: set[str] = set()
+    waiting = [(-ids.decode(commit), commit) for commit in starts]
+    heapq.heapify(waiting)
+    open_ends = len(waiting)  # those of the waiting that are not below a common ancestor
+    while open_ends:
+        _, commit = heapq.heappop(waiting)
+        is_below = commit in below or seen.is_shared(commit)
+        open_ends -= commit not in below
+        seen.parents[commit] = ()
+        if is_below and not open_ends:
+            seen.unexplored.add(commit)
+            break  # what is below it would only be known as such, and would have to be read for that
+        seen.parents[commit] = parents(commit)
+        for parent in seen.parents[commit]:
+            if parent not in seen.reached_from:
+                seen.reached_from[parent] = 0
+                heapq.heappush(waiting, (-ids.decode(parent), parent))
+                open_ends += 1
+            if is_below and parent not in below:
+                below.add(parent)
+                open_ends -= 1
+            seen.reached_from[parent] |= seen.reached_from[commit]
+            seen.by_child.setdefault(parent, set()).add(seen.reached_from[commit])
+    return seen
+
+
+def best_common(
+    source: str, target: str, parents: Parents, steps: Callable[[str, str], int] = lambda _commit, _parent: 1
+) -> tuple[list[str], Painted]:
+    """The common ancestors that no other common ancestor descends from, the best first, and all that was seen.
 
     Args:
         source: one commit.
         target: the other.
-        parents: of a commit.
-
-    Returns:
-        What was found; no best ones where the two have no common ancestor.
+        parents: of a commit, or its nearest ancestors that are known.
+        steps: how many commits there are from a commit to one of its `parents`.
     """
-    found: dict[str, _Found] = {source: _Found(_Seen.FROM_SOURCE, from_source=0)}
-    start = found.setdefault(target, _Found())
-    start.seen |= _Seen.FROM_TARGET
-    start.from_target = 0
-    waiting = [(-ids.decode(commit), commit) for commit in found]
-    heapq.heapify(waiting)
-    best: list[str] = []
-    walked: list[str] = []
-    while any(_Seen.BELOW_COMMON not in found[commit].seen for _, commit in waiting):
-        _, commit = heapq.heappop(waiting)
-        here = found[commit]
-        walked.append(commit)
-        handed_on = here.seen
-        if _COMMON in here.seen:
-            if _Seen.BELOW_COMMON not in here.seen:
-                best.append(commit)
-            handed_on |= _Seen.BELOW_COMMON
-            if all(_Seen.BELOW_COMMON in found[each].seen for _, each in waiting):
-                break  # what is below it would only be told so, and would have to be read for that
-        for parent in parents(commit):
-            if parent not in found:
-                found[parent] = _Found()
-                heapq.heappush(waiting, (-ids.decode(parent), parent))
-            there = found[parent]
-            there.seen |= handed_on
-            there.from_source = min(there.from_source, here.from_source + 1)
-            there.from_target = min(there.from_target, here.from_target + 1)
-    best.sort(key=lambda commit: (found[commit].distance, -ids.decode(commit)))
-    return Painted(
-        best,
-        [each for each in walked if found[each].seen == _Seen.FROM_SOURCE],
-        [each for each in walked if found[each].seen == _Seen.FROM_TARGET],
-    )
+    if source == target:
+        return [source], paint([source], parents)
+    seen = paint([source, target], parents)
+    ways = [seen.distances(start, steps) for start in (source, target)]
+    best = seen.bases()
+    best.sort(key=lambda commit: (sum(way[commit] for way in ways), -ids.decode(commit)))
+    return best, seen
 
 
-def merge_base(ancestry: Ancestry, source: Record, target: Record) -> Base:
+def merge_base(ancestry: Ancestry, source: Record, target: Record, *, named: str | None = None) -> Base:
     """The commit that a merge compares both sides with.
 
     Args:
         ancestry: to read commits with.
         source: the entry brought in.
         target: the head it is brought into.
+        named: the commit that the caller wants as the base.
 
     Returns:
         The base, and a record of its state.
 
     Raises:
-        ConflictError: they have no common ancestor of which anything is kept (`no_common_history`).
+        NotFoundError: the commit named is not there.
+        ConflictError: they have no common ancestor (`no_common_history`), or it is not kept, or nothing tells any more
+            which it is (`merge_base_missing`): an older one is never taken in its place.
     """
-    painted = best_common(ancestry.enter(source), ancestry.enter(target), ancestry.parents)
-    for commit in painted.best or _joined_below_a_cut(ancestry, painted):
-        state = ancestry.states.get(commit)
-        if state is not None:
-            return Base(commit, state)
-    raise ConflictError(
-        f"branches '{source.branch}' and '{target.branch}' have no commit in common of which anything is kept",
-        code="no_common_history",
+    best, seen = best_common(ancestry.enter(source), ancestry.enter(target), ancestry.parents, ancestry.steps)
+    if named is not None:
+        # On the way there are states that only branches hold: readers are not shown them, but they are there.
+        return Base(named, ancestry.states.get(named) or ancestry.named(named))
+    names = f"branches '{source.branch}' and '{target.branch}'"
+    # Below an end that one side alone has reached there may be a common ancestor. Ids rise along every line, so it
+    # is no better than a newer one that was found.
+    lost = [end for end in ancestry.unknown if not seen.is_shared(end) and (not best or end > best[0])]
+    if lost:
+        raise base_missing(
+            f"the common history of {names} cannot be followed below commit {max(lost)}, which was pruned"
+        )
+    if not best:
+        raise ConflictError(f"{names} have no commit in common", code="no_common_history")
+    shown_by = ancestry.states.get(best[0])
+    if shown_by is None:
+        raise base_missing(f"commit {best[0]}, the last that {names} have in common, was pruned")
+    return Base(best[0], shown_by)
+
+
+def base_missing(what: str) -> ConflictError:
+    """The error of a merge whose base is gone."""
+    return ConflictError(
+        f"{what}; name the commit to compare both sides with: merge(base=COMMIT), or --base COMMIT", code=BASE_MISSING
     )
-
-
-def _joined_below_a_cut(ancestry: Ancestry, painted: Painted) -> list[str]:
-    """Commits of one side that lie on the other's line below where its log was cut: the entries between are gone."""
-    found = set()
-    for some, others in ((painted.from_source, painted.from_target), (painted.from_target, painted.from_source)):
-        ends = [ancestry.places[each] for each in others if ancestry.is_cut(each)]
-        for commit in some:
-            place = ancestry.places[commit]
-            if any(place.number <= end.number and ancestry.same_life(place, end) for end in ends):
-                found.add(commit)
-    return sorted(found, reverse=True)

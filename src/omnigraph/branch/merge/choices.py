@@ -67,11 +67,13 @@ class Choices:
         by: `row`: a row that both sides changed is a conflict; `property`: only where both changed one property.
         prefer: the side that wins conflicts over rows; None where they are reported.
         resolutions: by type, what to do about entities, in conflict or not. Types are type keys, or names.
+        base: the commit to compare both sides with; None for the last that they have in common.
     """
 
     by: By = "row"
     prefer: Side | None = None
     resolutions: Mapping[str, Sequence[Decision]] = field(default_factory=dict)
+    base: str | None = None
 
 
 def read_resolutions(given: object) -> dict[str, tuple[Decision, ...]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.branch.commit_changes import stored_changes
 from omnigraph.model.commit import Record
+from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.transaction.parts import Parts
 
@@ -51,7 +52,11 @@ def net_changes(parts: Parts, chain: Sequence[Record] | None, schema: str) -> di
         return None
     found: dict[str, Net] = {}
     for entry in chain:
-        for key, each in stored_changes(parts, entry).items():
+        try:
+            stored = stored_changes(parts, entry)
+        except ObjectNotFound:
+            return None  # swept with its commit
+        for key, each in stored.items():
             if each.inserted_ids is None or each.updated_ids is None or each.deleted_ids is None:
                 return None
             found.setdefault(key, Net()).then(each.inserted_ids, each.updated_ids, each.deleted_ids)

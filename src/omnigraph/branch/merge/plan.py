@@ -80,14 +80,15 @@ def plan_merge(
         What it comes to.
 
     Raises:
-        ConflictError: the two have nothing in common (`no_common_history`).
+        ConflictError: the two have nothing in common (`no_common_history`), or it is gone (`merge_base_missing`).
+        NotFoundError: the base that the caller names is not there.
         InvalidRequestError: a resolution does not fit.
     """
     target = staging.snapshot.record
     if source.head_commit == target.head_commit:
         return Planned(Outcome.ALREADY_UP_TO_DATE, None)
     ancestry = Ancestry(parts)
-    base = merge_base(ancestry, source, target)
+    base = merge_base(ancestry, source, target, named=choices.base)
     if base.commit == source.head_commit:
         return Planned(Outcome.ALREADY_UP_TO_DATE, base.commit)
     outcome = Outcome.FAST_FORWARD if base.commit == target.head_commit else Outcome.MERGED

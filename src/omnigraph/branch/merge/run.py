@@ -1,18 +1,21 @@
 """The one write that publishes a merge: captured source, fresh target, all of it or nothing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from omnigraph import limits
 from omnigraph.branch import adoption
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
+from omnigraph.branch.merge.base import base_missing
 from omnigraph.branch.merge.changed import Differ, SchemaOf
 from omnigraph.branch.merge.choices import Choices
 from omnigraph.branch.merge.plan import Outcome, Planned, plan_merge
-from omnigraph.errors import InvalidRequestError, MergeConflictError
+from omnigraph.errors import FormatError, InvalidRequestError, MergeConflictError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.storage import paths
+from omnigraph.storage.tables.errors import VERSION_RECLAIMED
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import check_head
@@ -55,9 +58,13 @@ def preview(parts: Parts, schema_of: SchemaOf, source: str, target: str, *, choi
         NotFoundError: there is no such branch.
         InvalidRequestError: both are the same branch, or a resolution does not fit.
     """
-    entry, head = _heads(parts, source, target)
-    planned = plan_merge(parts, schema_of, Staging(parts.snapshot(head)), entry, choices=choices, differ=differ)
-    return Merged(planned, entry, head)
+
+    def attempt() -> Merged:
+        entry, head = _heads(parts, source, target)
+        planned = plan_merge(parts, schema_of, Staging(parts.snapshot(head)), entry, choices=choices, differ=differ)
+        return Merged(planned, entry, head)
+
+    return _retry_past_sweeps(attempt)
 
 
 def merge(
@@ -80,12 +87,42 @@ def merge(
         MergeConflictError: the two branches did what cannot both stand; it lists everything.
         NotFoundError: there is no such branch.
         InvalidRequestError: both are the same branch, or a resolution does not fit.
-        ConflictError: the target keeps moving, or its schema changed meanwhile.
+        ConflictError: the target keeps moving, its schema changed meanwhile, or the base is gone.
         PreconditionError: the source's head is not the commit named, or the target's is not that of the options.
     """
     parts.refuse_read_only()
-    entry, head = _heads(parts, source, target)
-    check_head(entry, if_source_commit)
+
+    def attempt() -> Merged:
+        entry, head = _heads(parts, source, target)
+        check_head(entry, if_source_commit)
+        return _merge(parts, schema_of, entry, head, choices=choices, differ=differ, options=options)
+
+    return _retry_past_sweeps(attempt)
+
+
+def _retry_past_sweeps(attempt: Callable[[], Merged]) -> Merged:
+    """Begin again where a version was swept while it was read: the branches have moved on, and their base with them."""
+    for left in reversed(range(limits.HEAD_LOOKS_MAX)):
+        try:
+            return attempt()
+        except FormatError as fault:
+            if fault.code != VERSION_RECLAIMED:
+                raise
+            if not left:
+                raise base_missing(f"a version that the merge compares with was swept: {fault.message}") from fault
+    raise AssertionError
+
+
+def _merge(
+    parts: Parts,
+    schema_of: SchemaOf,
+    entry: Record,
+    head: Record,
+    *,
+    choices: Choices,
+    differ: Differ,
+    options: WriteOptions,
+) -> Merged:
     worked_out: list[Planned] = []
 
     def run(staging: Staging) -> None:
@@ -110,7 +147,7 @@ def merge(
         confirm=adoption.kept_still(parts, entry),
     )
     try:
-        receipt = write(parts, target, operation, options)
+        receipt = write(parts, head.branch, operation, options)
     except _UpToDateError as nothing:
         return Merged(nothing.planned, entry, nothing.head)
     return Merged(worked_out[-1], entry, receipt.head, receipt)

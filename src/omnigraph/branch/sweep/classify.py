@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from omnigraph.branch.sweep.files import Candidate, FileKind
-from omnigraph.branch.sweep.roots import Held, Line, Reached, counted_from, needed_by_intents
+from omnigraph.branch.sweep.roots import Held, Reached, counted_from, first_to_count, needed_by_intents
 from omnigraph.branch.sweep.worklist import Item, Verdict
 from omnigraph.storage import derived, paths
 
@@ -47,6 +47,7 @@ class _Facts:
     records: Mapping[str, tuple[int, frozenset[int]]]
     oldest_record_us: Mapping[str, int]
     highest_floor: Mapping[str, int]
+    newest_ancestry: Mapping[str, int]
     notes: frozenset[str]
     tables: frozenset[str]
 
@@ -68,15 +69,6 @@ def classified(candidates: Iterable[Candidate], reached: Reached, held: Held, ag
     return [_item(each, facts) for each in files]
 
 
-def first_to_count(line: Line, needed: int | None) -> int:
-    """Below which entry a log may be cut.
-
-    The two newest always stay: side by side they are told from those that somebody holds further down.
-    """
-    first = min(line.first, line.head.number - 1)
-    return max(first if needed is None else min(first, needed), 1)
-
-
 def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> _Facts:
     needed = needed_by_intents(held.intents)
     records = {}
@@ -87,6 +79,7 @@ def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> 
         records[paths.segment(branch)] = (first_to_count(line, needed.get(branch)), numbers)
     oldest: dict[str, int] = {}
     highest: dict[str, int] = {}
+    ancestry: dict[str, int] = {}
     for each in files:
         number = paths.entry_number(each.path)
         if number is None:
@@ -95,6 +88,8 @@ def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> 
             oldest[each.owner] = min(each.modified_us, oldest.get(each.owner, each.modified_us))
         elif each.kind is FileKind.FLOOR:
             highest[each.owner] = max(number, highest.get(each.owner, 1))
+        elif each.kind is FileKind.ANCESTRY and paths.unsegment(each.owner) in reached.ancestry:
+            ancestry[each.owner] = max(number, ancestry.get(each.owner, 1))
     return _Facts(
         reached,
         held,
@@ -103,6 +98,7 @@ def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> 
         records=records,
         oldest_record_us=oldest,
         highest_floor=highest,
+        newest_ancestry=ancestry,
         notes=frozenset(
             each.owner for each in files if each.kind is FileKind.INTENT and each.path.endswith(_NOTE_SUFFIX)
         ),
@@ -161,6 +157,10 @@ def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:
             if paths.entry_number(each.path) == facts.highest_floor.get(each.owner):
                 return True, "the floor of a log"
             return False, "a floor below a higher one"
+        case FileKind.ANCESTRY:
+            if paths.entry_number(each.path) == facts.newest_ancestry.get(each.owner):
+                return True, "merges may need it"
+            return False, "no merge needs it, or there is a newer one"
         case FileKind.KEY:
             oldest = facts.oldest_record_us.get(each.owner)
             if oldest is None or each.modified_us >= oldest:

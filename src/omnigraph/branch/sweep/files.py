@@ -20,6 +20,7 @@ class FileKind(StrEnum):
     RECORD = "record"
     CHECKPOINT = "checkpoint"
     FLOOR = "floor"
+    ANCESTRY = "ancestry"
     CHANGES = "changes"
     KEY = "key"
     INTENT = "intent"
@@ -96,7 +97,11 @@ def _kind(path: str) -> tuple[FileKind, str]:
         return _IN_TABLES.get(segments[2], FileKind.OTHER), f"{segments[0]}/{segments[1]}"
     if path.startswith(paths.LOGS) and len(segments) == 4:
         return (FileKind.RECORD, segments[2]) if paths.entry_number(path) is not None else (FileKind.OTHER, "")
-    for folder, kind in ((paths.CHECKPOINTS, FileKind.CHECKPOINT), (paths.FLOORS, FileKind.FLOOR)):
+    for folder, kind in (
+        (paths.CHECKPOINTS, FileKind.CHECKPOINT),
+        (paths.FLOORS, FileKind.FLOOR),
+        (paths.ANCESTRY, FileKind.ANCESTRY),
+    ):
         if path.startswith(folder) and len(segments) == 4 and paths.entry_number(path) is not None:
             return kind, segments[2]
     if path.startswith(paths.KEYS) and len(segments) == 4:

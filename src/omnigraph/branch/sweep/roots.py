@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from omnigraph import limits
 from omnigraph.branch.held import tagged_entries
 from omnigraph.branch.lines import birth
+from omnigraph.branch.sweep.ancestry import descent
 from omnigraph.branch.sweep.reading import Reading
 from omnigraph.errors import FormatError, UnavailableError
+from omnigraph.model.ancestry import CutLog
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.storage import paths
 from omnigraph.transaction.intent import LeftBehind
@@ -71,6 +73,8 @@ class Reached:
         files: files that are kept; one that ends with `/` stands for all below it.
         pins: the versions of tables that are kept.
         doubtful: tables of which a kept version could not be read just now, and why.
+        named: entries that tags, leases and writers name, wherever they lie.
+        ancestry: by branch, what merges must still know of entries that are cut away.
     """
 
     lines: dict[str, Line] = field(default_factory=dict)
@@ -78,6 +82,8 @@ class Reached:
     files: set[str] = field(default_factory=set)
     pins: set[tuple[str, int]] = field(default_factory=set)
     doubtful: dict[str, str] = field(default_factory=dict)
+    named: list[Record] = field(default_factory=list)
+    ancestry: dict[str, CutLog] = field(default_factory=dict)
 
     def versions(self) -> "Reached":
         """The versions that were looked through, with nothing of the logs: those are to be read again."""
@@ -115,6 +121,7 @@ def add_kept(parts: Parts, reading: Reading, found: Reached, *, forgotten_before
     tagged = tagged_entries(parts)
     # With the entry after it one can tell for how long a tagged one was the newest.
     found.entries |= {(entry.branch, entry.number + 1) for entry in tagged}
+    found.named += tagged
     roots += _below(found, [*tagged, *_forked(parts, found.lines.values())])
     _mark(parts, reading, found, roots, ())
 
@@ -125,8 +132,36 @@ def add_held(parts: Parts, reading: Reading, found: Reached, holding: Held) -> N
     Raises:
         UnavailableError: the store does not answer.
     """
-    roots = _below(found, [*_leased(parts, holding), *_adopted(parts, found.lines, holding.intents)])
-    _mark(parts, reading, found, roots, holding.intents)
+    named = [*_leased(parts, holding), *_adopted(parts, found.lines, holding.intents)]
+    found.named += named
+    _mark(parts, reading, found, _below(found, named), holding.intents)
+
+
+def add_merge_bases(parts: Parts, reading: Reading, found: Reached, holding: Held) -> None:
+    """Add what the merge of any two living branches needs: its base, and the way there where the log will be cut.
+
+    Raises:
+        UnavailableError: the store does not answer.
+    """
+    living = [line for line in found.lines.values() if line.head.is_live]
+    # Where what a branch keeps begins, too: from there on new branches may be made.
+    lowest = [entry for line in living for entry in line.kept if entry.number == line.first]
+    tips = [*(line.head for line in living), *lowest, *found.named]
+    lines = descent(parts, tips, [entry for line in found.lines.values() for entry in line.kept])
+    _mark(parts, reading, found, _below(found, lines.bases()), ())
+    needed = needed_by_intents(holding.intents)
+    found.ancestry = lines.cut_logs(
+        {branch: first_to_count(line, needed.get(branch)) for branch, line in found.lines.items()}
+    )
+
+
+def first_to_count(line: Line, needed: int | None) -> int:
+    """Below which entry a log may be cut.
+
+    The two newest always stay: side by side they are told from those that somebody holds further down.
+    """
+    first = min(line.first, line.head.number - 1)
+    return max(first if needed is None else min(first, needed), 1)
 
 
 def _below(found: Reached, entries: Iterable[Record]) -> list[Record]:

@@ -4,9 +4,9 @@
     2  put barriers      one on every live branch, where a file is to go that an unpublished write may still name
     3  list intents      and leases
     4  read the roots    every kept commit of every branch, tags, what branches were made from
-    5  list intents      and leases, again
+    5  list intents      and leases, again; then follow the branches to the commits they have in common
     6  classify          pure; the worklist
-    7  put the floors    of logs that will be cut, durably, once the keys in what goes are noted
+    7  put the floors    of logs that will be cut, durably, once the keys and the ancestry in what goes are noted
     8  delete            in batches
 
 Whether barriers are needed is found out by going through 3 to 6 without them first.
@@ -36,7 +36,8 @@ from dataclasses import dataclass, replace
 from omnigraph import limits
 from omnigraph.branch.marks import live_branches
 from omnigraph.branch.sweep import roots
-from omnigraph.branch.sweep.classify import Ages, classified, first_to_count
+from omnigraph.branch.sweep.ancestry import note
+from omnigraph.branch.sweep.classify import Ages, classified
 from omnigraph.branch.sweep.delete import delete_all
 from omnigraph.branch.sweep.files import Candidate, FileKind
 from omnigraph.branch.sweep.reading import Reading, ReadingHere
@@ -135,6 +136,7 @@ def _judged(
     reached(Failpoint.SWEEP_ROOTS_READ)
     held = before.and_also(roots.held(parts, now_us=ages.now_us))
     roots.add_held(parts, reading, found, held)
+    roots.add_merge_bases(parts, reading, found, held)
     return _Judged(tuple(classified(candidates, found, held, ages)), found, held)
 
 
@@ -166,10 +168,12 @@ def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> 
     raised = {}
     for branch in sorted(cut):
         line = judged.found.lines[branch]
-        first = first_to_count(line, needed.get(branch))
+        first = roots.first_to_count(line, needed.get(branch))
         # Keys of an earlier life are free again: what they did there must not hide what they do in this one.
         below = _readable(parts, branch, max(parts.log.floors.highest(branch), line.head.life or 1), first - 1)
         idempotency.note_before_cut(parts, branch, below, notes)
+        if branch in judged.found.ancestry:
+            note(parts, judged.found.ancestry[branch])
         parts.log.floors.raise_to(branch, first)
         raised[paths.segment(branch)] = first
     return [

@@ -69,6 +69,9 @@ def _merge_arguments(parser: ArgumentParser) -> None:
     how.add_argument("--by", choices=("row", "property"), default="row", help="what must differ to conflict")
     how.add_argument("--prefer", choices=("source", "target"), help="whose row to take where both changed it")
     how.add_argument("--resolve", metavar="FILE", help="a JSON file with a decision for each conflict")
+    how.add_argument(
+        "--base", metavar="COMMIT", help="compare both sides with this commit, where their own base is gone"
+    )
     add_uri(parser)
     add_json(parser)
 
@@ -85,6 +88,7 @@ def _merge(call: Call) -> int:
                 by=args.by,
                 prefer=args.prefer,
                 resolutions=args.resolve,
+                base=args.base,
                 preview=args.preview,
                 delete_branch=args.delete_branch,
                 actor=call.actor,

@@ -115,6 +115,7 @@ def _merged(call: Call, body: BranchMergeRequest, target: str, *, delete: bool) 
         by=body.by,
         prefer=body.prefer,
         resolutions=body.resolve,
+        base=body.base,
         preview=body.preview,
         delete_branch=delete,
         actor=call.actor,

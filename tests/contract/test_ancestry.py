@@ -1,0 +1,163 @@
+"""Merge bases outlive pruning, sweeping and the deletion of branches."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import omnigraph
+from omnigraph import ConflictError, Graph, NotFoundError
+from omnigraph.api.schemas import Schemas
+from omnigraph.ids import UlidSource
+from omnigraph.storage import paths
+from omnigraph.storage.object_stores import MemoryStore
+from omnigraph.testing.sweeping import AT_ONCE
+from omnigraph.transaction.root import open_root
+
+SCHEMA = "node Person { name: String @key  age: I32? }"
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(f"ancestry-{UlidSource().new()}")
+
+
+@pytest.fixture
+def graph(store: MemoryStore) -> Iterator[Graph]:
+    omnigraph.init(store, SCHEMA).close()
+    parts = open_root(store, settings=AT_ONCE)
+    with Graph(parts, Schemas(parts)) as opened:
+        put(opened, "main", a=0, b=0, c=0)
+        opened.branches.create("agent")
+        yield opened
+
+
+def put(graph: Graph, branch: str, **ages: int) -> None:
+    rows = [{"name": name, "age": age} for name, age in ages.items()]
+    graph.write({"Person": rows}, mode="merge", branch=branch)
+
+
+def drop(graph: Graph, branch: str, name: str) -> None:
+    graph.mutate(f'query q() {{ delete Person where name = "{name}" }}', branch=branch)
+
+
+def ages(graph: Graph, branch: str = "main") -> dict[str, int]:
+    rows = graph.export_arrow("Person", branch=branch).read_all().to_pylist()
+    return {row["id"]: row["age"] for row in sorted(rows, key=lambda row: str(row["id"]))}
+
+
+def clean(graph: Graph, keep: int) -> None:
+    graph.cleanup(keep=keep, confirm=True)
+
+
+def test_a_row_deleted_after_it_was_merged_does_not_come_back(graph: Graph) -> None:
+    put(graph, "agent", bad=1)
+    graph.merge("agent")
+    drop(graph, "main", "bad")
+    for number in range(3):
+        put(graph, "agent", good=number)
+        put(graph, "main", a=number)
+    clean(graph, keep=2)
+    assert graph.merge("agent", prefer="target").outcome == "merged"
+    assert ages(graph) == {"a": 2, "b": 0, "c": 0, "good": 2}
+
+
+def test_what_a_branch_did_to_merged_rows_is_not_dropped(graph: Graph) -> None:
+    put(graph, "agent", x=1, y=1)
+    graph.merge("agent")
+    put(graph, "agent", x=2)
+    drop(graph, "agent", "y")
+    for number in range(3):
+        put(graph, "main", a=number)
+    clean(graph, keep=2)
+    assert graph.merge("agent").outcome == "merged"
+    assert ages(graph) == {"a": 2, "b": 0, "c": 0, "x": 2}
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_after_a_cleanup_branches_are_merged_in_both_directions(graph: Graph, keep: int) -> None:
+    for number in range(4):
+        put(graph, "agent", a=number, agent=number)
+        put(graph, "main", b=number, main=number)
+        clean(graph, keep=keep)
+    put(graph, "main", late=1)
+    assert graph.merge("main", into="agent").outcome == "merged"
+    assert ages(graph, "agent") == {"a": 3, "agent": 3, "b": 3, "c": 0, "late": 1, "main": 3}
+    clean(graph, keep=keep)
+    put(graph, "main", c=5)
+    clean(graph, keep=keep)
+    drop(graph, "agent", "late")
+    assert graph.merge("agent").outcome == "merged"
+    assert ages(graph) == {"a": 3, "agent": 3, "b": 3, "c": 5, "main": 3}
+    clean(graph, keep=keep)
+    assert graph.merge("main", into="agent").outcome == "fast_forward"
+    assert ages(graph, "agent") == ages(graph)
+
+
+def test_a_base_on_a_branch_that_was_deleted_is_kept(graph: Graph) -> None:
+    """`topic` came to both branches by a merge: what one of them did to its rows since is done by that one alone."""
+    graph.branches.create("topic")
+    put(graph, "topic", t=1, u=1)
+    put(graph, "agent", a=1)
+    put(graph, "main", b=1)
+    graph.merge("topic")
+    graph.merge("topic", into="agent")
+    graph.branches.delete("topic")
+    drop(graph, "main", "t")
+    put(graph, "agent", u=2)
+    clean(graph, keep=1)
+    clean(graph, keep=1)
+    assert graph.merge("agent").outcome == "merged"
+    assert ages(graph) == {"a": 1, "b": 1, "c": 0, "u": 2}
+
+
+def test_a_branch_of_a_deleted_branch_is_merged_from_where_it_began(graph: Graph) -> None:
+    put(graph, "agent", x=1)
+    graph.branches.create("child", source="agent")
+    put(graph, "agent", y=1)
+    put(graph, "child", x=2)
+    graph.merge("agent")
+    drop(graph, "main", "a")
+    graph.branches.delete("agent")
+    clean(graph, keep=1)
+    clean(graph, keep=1)
+    assert graph.merge("child").outcome == "merged"
+    assert ages(graph) == {"b": 0, "c": 0, "x": 2, "y": 1}
+
+
+def test_ancestry_that_nobody_needs_is_given_back(graph: Graph, store: MemoryStore) -> None:
+    put(graph, "agent", x=1)
+    put(graph, "main", a=1)
+    graph.merge("agent")
+    for number in range(3):
+        put(graph, "main", a=number)
+    clean(graph, keep=1)
+    graph.branches.delete("agent")
+    clean(graph, keep=1)
+    put(graph, "main", a=9)
+    clean(graph, keep=1)
+    clean(graph, keep=1)
+    assert not list(store.list(paths.ANCESTRY))
+
+
+def test_a_base_that_is_gone_is_refused_and_never_replaced(graph: Graph, store: MemoryStore) -> None:
+    """As graphs are that an earlier release has swept: the log is cut, and nothing tells what was there."""
+    put(graph, "agent", bad=1)
+    graph.merge("agent")
+    graph.branches.create("kept", source="agent")
+    base = graph.snapshot(branch="kept").commit
+    drop(graph, "main", "bad")
+    for number in range(3):
+        put(graph, "agent", good=number)
+        put(graph, "main", a=number)
+    clean(graph, keep=1)
+    for file in list(store.list(paths.ANCESTRY)):
+        store.delete(file.path)
+    with pytest.raises(ConflictError) as refused:
+        graph.merge("agent")
+    assert refused.value.code == "merge_base_missing"
+    assert "base=" in refused.value.message
+    assert ages(graph) == {"a": 2, "b": 0, "c": 0}
+    with pytest.raises(NotFoundError):
+        graph.merge("agent", base="01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    assert graph.merge("agent", base=base).base == base
+    assert ages(graph) == {"a": 2, "b": 0, "c": 0, "good": 2}
