@@ -5,6 +5,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from omnigraph import limits
 from omnigraph.ids import UlidSource
@@ -17,6 +18,10 @@ from omnigraph.testing.s3_server import S3Server
 from omnigraph.testing.s3_server import s3_server as running_s3_server
 
 S3_BUCKET = "omnigraph-tests"
+
+# The one profile of all tests: how long an example takes says more about the machine than about the code.
+settings.register_profile("omnigraph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("omnigraph")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

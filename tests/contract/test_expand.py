@@ -107,6 +107,38 @@ class ExpandContract:
         assert ("a",) not in rows("$p: Person { name: $n } $p knows{2,5} $q", "$q", n="a")
         assert ("c",) not in rows("$p: Person { name: $n } $p knows{1,5} $q", "$q", n="c")
 
+    def test_a_node_one_hop_too_near_is_reached_by_its_own_loop(self, rows: Ask) -> None:
+        # b → c → d, d → d; c → a, a → a.
+        for bounds in ("{2,2}", "{2,4}"):
+            found = rows(f"$p: Person {{ name: $n }} $p knows{bounds} $q", "$q", n="c")
+            assert found == [("a",), ("b",), ("d",)]
+        assert rows("$p: Person { name: $n } $p knows{3,3} $q", "$q", n="b") == [("a",), ("d",)]
+        assert rows("$p: Person { name: $n } $p knows{3,3} $q", "count($q) as n", n="b") == [(2,)]
+        assert rows("$p: Person { name: $n } $p <knows>{3,3} $q", "$q", n="b") == [("d",)]
+        assert rows("$p: Person { name: $n } $p knows{2,2} $q", "$q", n="d") == []
+
+    def test_the_loop_is_the_one_of_the_pattern_s_second_end(self, rows: Ask) -> None:
+        # Whichever end is bound first: c → d is one hop, d has a loop and c has none.
+        assert rows("$q: Person { name: $n } $p knows{2,2} $q", "$p", n="d") == [("b",), ("c",)]
+        assert rows("$q: Person { name: $n } $p knows{2,2} $q", "count($p) as n", n="d") == [(2,)]
+        assert rows("$q: Person { name: $n } $p knows{2,2} $q", "$p", n="c") == [("a",)]
+        assert rows("$p: Person { name: $n } $q: Person { name: $m } $p knows{2,2} $q", "$q", n="c", m="d") == [("d",)]
+        assert rows("$p: Person { name: $n } $q: Person { name: $m } $p knows{2,2} $q", "$q", n="b", m="c") == []
+
+    def test_a_loop_counts_under_not(self, rows: Ask) -> None:
+        assert rows("$p: Person not { $p knows{2,2} $_ }", "$p") == [("d",), ("e",)]
+        pattern = "$p: Person $q: Person { name: $n } not { $p knows{2,3} $q }"
+        assert rows(pattern, "$p", n="d") == [("d",), ("e",)]
+
+    def test_a_shortest_path_that_is_too_short_ends_with_a_loop(self, rows: Ask) -> None:
+        found = rows("$p: Person { name: $n } shortest $p knows{2,2} $q as $way", "$q, nodes($way)", n="c")
+        assert found == [("a", ["c", "a", "a"]), ("b", ["c", "a", "b"]), ("d", ["c", "d", "d"])]
+        found = rows("$q: Person { name: $n } shortest $p knows{2,2} $q as $way", "$p, nodes($way)", n="d")
+        assert found == [("b", ["b", "c", "d"]), ("c", ["c", "d", "d"])]
+        both = "$p: Person { name: $n } $q: Person { name: $m } shortest $p knows{3,4} $q as $way"
+        assert rows(both, "nodes($way)", n="b", m="d") == [(["b", "c", "d", "d"],)]
+        assert rows(both, "nodes($way)", n="a", m="c") == []
+
     def test_between_different_types_there_is_only_one_hop(self, rows: Ask) -> None:
         assert rows("$p: Person { name: $n } $p livesIn{1,3} $x", "$x.code", n="b") == [(1,), (2,)]
         assert rows("$p: Person { name: $n } $p livesIn{2,3} $x", "$x.code", n="b") == []

@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
@@ -202,7 +202,7 @@ class Asked:
             checked(fresh, "a process that has just started, with what others left beside the graph", DEFAULT_LIMITS)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, derandomize=True)
 @given(draw=draws)
 def test_searches_answer_what_plain_loops_answer_while_documents_come_change_and_go(draw: random.Random) -> None:
     chance = Chance(draw)

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.cluster.apply import apply
@@ -96,14 +96,14 @@ def play(data: st.DataObject, steps: int) -> None:
         assert set(found) >= set(config["graphs"])
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6)
 @given(st.data())
 def test_no_graph_is_ever_served_without_the_policy_it_had_or_should_have(data: st.DataObject) -> None:
     play(data, 3)
 
 
 @pytest.mark.torture
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(st.data())
 def test_no_graph_is_ever_served_without_its_policy_however_long_it_goes_on(data: st.DataObject) -> None:
     play(data, 6)

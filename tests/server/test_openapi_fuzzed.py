@@ -76,7 +76,6 @@ def test_no_operation_answers_with_a_fault_or_with_what_is_not_documented(
             @settings(
                 max_examples=EXAMPLES[mode],
                 derandomize=True,
-                deadline=None,
                 database=None,
                 phases=[Phase.explicit, Phase.generate],
                 suppress_health_check=list(HealthCheck),

@@ -76,10 +76,9 @@ def rows(client: TestClient, query: str, **params: str) -> list[dict[str, Any]]:
 
 @settings(
     max_examples=60,
-    deadline=None,
     derandomize=True,
     database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=texts)
 def test_an_id_or_a_parameter_means_itself_and_nothing_else(things: TestClient, text: str) -> None:
@@ -104,10 +103,9 @@ def test_an_id_or_a_parameter_means_itself_and_nothing_else(things: TestClient, 
 
 @settings(
     max_examples=40,
-    deadline=None,
     derandomize=True,
     database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(name=texts.filter(lambda text: len(text) < LONG))
 def test_a_name_of_a_type_branch_tag_or_query_is_a_name_or_refused(things: TestClient, name: str) -> None:
@@ -132,10 +130,9 @@ def test_a_name_of_a_type_branch_tag_or_query_is_a_name_or_refused(things: TestC
 
 @settings(
     max_examples=30,
-    deadline=None,
     derandomize=True,
     database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=texts.filter(lambda text: len(text) < LONG))
 def test_what_is_said_beside_a_write_means_itself_or_is_refused(things: TestClient, text: str) -> None:

@@ -76,9 +76,7 @@ def labelled(names: list[str], values: Array) -> dict[str, str]:
     return {name: sorted(names)[value] for name, value in by_name(names, values).items()}
 
 
-@settings(
-    max_examples=1, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), derandomize=True
-)
+@settings(max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck), derandomize=True)
 @given(graphs=small_graphs())
 def test_every_algorithm_agrees_with_networkx(spark: SparkSession, graphs: list[tuple[list[str], list[Edge]]]) -> None:
     names = [name for some, _ in graphs for name in some]

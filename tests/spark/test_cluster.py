@@ -134,6 +134,7 @@ def run_on_a_cluster(graph: Graph, data: str, master: str, also: str = "format")
 
 @pytest.mark.parametrize("kind", ["local-cluster", "standalone"])
 @pytest.mark.torture
+@pytest.mark.timeout(1_000)
 def test_a_cluster_loads_reads_and_writes_like_one_process(tmp_path: Path, kind: str) -> None:
     graph = omnigraph.init(tmp_path / "graph", SCHEMA)
     (tmp_path / "data.jsonl").write_text(LINES)
@@ -147,6 +148,7 @@ def test_a_cluster_loads_reads_and_writes_like_one_process(tmp_path: Path, kind:
 
 @pytest.mark.s3
 @pytest.mark.usefixtures("s3_environment")
+@pytest.mark.timeout(1_000)
 @pytest.mark.parametrize("also", ["nothing", pytest.param("format", marks=pytest.mark.torture)])
 def test_a_cluster_does_so_in_an_object_store_with_nothing_but_this_package_though_an_executor_dies(
     s3_store: S3Store, also: str

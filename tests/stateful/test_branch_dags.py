@@ -316,7 +316,6 @@ class BranchMachine(RuleBasedStateMachine):
 NORMAL = settings(
     max_examples=24,
     stateful_step_count=24,
-    deadline=None,
     derandomize=True,
     print_blob=True,
     suppress_health_check=list(HealthCheck),

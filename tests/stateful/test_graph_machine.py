@@ -422,7 +422,6 @@ def suppressed(kind: type[BaseException]) -> Iterator[None]:
 NORMAL = settings(
     max_examples=int(os.environ.get("OMNIGRAPH_TESTS_EXAMPLES", "32")),
     stateful_step_count=20,
-    deadline=None,
     derandomize=True,
     print_blob=True,
     suppress_health_check=list(HealthCheck),

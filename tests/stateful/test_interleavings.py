@@ -223,7 +223,6 @@ def taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
 NORMAL = settings(
     max_examples=15,
     stateful_step_count=8,
-    deadline=None,
     derandomize=True,
     print_blob=True,
     suppress_health_check=list(HealthCheck),

@@ -27,6 +27,9 @@ MODEL = ("tests/stateful/test_graph_machine.py",)
 INTERLEAVED = ("tests/stateful/test_interleavings.py",)
 MATRIX = ("tests/conflicts/test_matrix.py",)
 FINDER = ("tests/unit/execution/test_finding.py",)
+QUERIES = ("tests/stateful/test_queries_against_brute_force.py",)
+WARM = ("tests/stateful/test_warm_caches.py",)
+COLUMNS = ("tests/unit/execution/test_columns.py",)
 COUNTS = ("tests/cost/test_store_requests.py", "tests/cost/test_rarer_acts.py")
 
 
@@ -174,6 +177,118 @@ BUGS = [
         "    if known is not None and known.version == base.version:\n",
         "    if known is not None:\n",
         (FINDER,),
+    ),
+    Bug(
+        "a literal meets a column of 32 bits in 64",
+        "execution/comparing.py",
+        "    if pa.types.is_floating(type_):\n",
+        "    if pa.types.is_float64(type_):\n",
+        (QUERIES,),
+    ),
+    Bug(
+        "a list of literals meets a column of 32 bits in 64",
+        "execution/comparing.py",
+        "    return bool(pa.types.is_float32(values.type))\n",
+        "    return False\n",
+        (QUERIES,),
+    ),
+    Bug(
+        "a node with an edge to itself is lost below the least number of hops",
+        "execution/reach.py",
+        "            if hop == least:\n",
+        "            if hop == least == 1:\n",
+        (QUERIES,),
+    ),
+    Bug(
+        "the edge to itself is looked for at the wrong end",
+        "execution/reach.py",
+        "looped[frontier_rows] if loops_at_start else loops",
+        "loops",
+        (QUERIES,),
+    ),
+    Bug(
+        "a path that is one hop too short has no edge from its end to itself",
+        "execution/paths.py",
+        "if missing > 1 or (missing == 1 and not _loops(way, end)):",
+        "if missing > 0:",
+        (QUERIES,),
+    ),
+    Bug(
+        "paths to many nodes are not made longer by an edge from their end to itself",
+        "execution/operators/shortest.py",
+        "is_near = found.distances == self._least - 1\n",
+        "is_near = found.distances == 0\n",
+        (QUERIES,),
+    ),
+    Bug(
+        "the least number of hops does not count",
+        "execution/reach.py",
+        "        if hop >= least:\n",
+        "        if hop > 0:\n",
+        (QUERIES,),
+    ),
+    Bug(
+        "an undirected edge leads one way",
+        "execution/adjacency.py",
+        "forward.reversed.where(~loops)",
+        "forward.reversed.where(loops)",
+        (QUERIES,),
+    ),
+    Bug(
+        "what is unknown is taken for true",
+        "execution/arrays.py",
+        "condition.fill_null(False)",
+        "condition.fill_null(True)",
+        (QUERIES,),
+    ),
+    Bug(
+        "a list that is null has no element, for sure",
+        "execution/comparing.py",
+        "    return found if nulls is None else arrow(numpy(found), nulls=nulls)\n",
+        "    return found\n",
+        (QUERIES,),
+    ),
+    Bug(
+        "a negation keeps what it should drop",
+        "execution/operators/exists.py",
+        "found if self._wanted else ~found",
+        "found",
+        (QUERIES,),
+    ),
+    Bug(
+        "an optional part that finds nothing loses its row",
+        "execution/operators/optional.py",
+        "            if alone.size:\n",
+        "            if False:\n",
+        (QUERIES,),
+    ),
+    Bug(
+        "a lookup takes the numbers of another version for its own",
+        "execution/column.py",
+        "        if ordinal >= numbering.size or numbering.is_dead(ordinal):\n",
+        "        if ordinal < numbering.size and numbering.is_dead(ordinal):\n",
+        (WARM,),
+    ),
+    Bug(
+        "a lookup finds rows that were deleted",
+        "execution/column.py",
+        "        if ordinal >= numbering.size or numbering.is_dead(ordinal):\n",
+        "        if ordinal >= numbering.size:\n",
+        (WARM,),
+    ),
+    Bug(
+        "a version that is opened again is taken for numbered as before",
+        "execution/numbering.py",
+        "return self.pin.table, self.pin.version, self.serial",
+        "return self.pin.table, self.pin.version, 0",
+        (COLUMNS,),
+    ),
+    Bug(
+        "a column grows where a run has begun before its end",
+        "execution/column.py",
+        "numbering.starts_run_at(len(self.array)) and ",
+        "",
+        (COLUMNS,),
     ),
     Bug(
         "a write looks at the head twice",

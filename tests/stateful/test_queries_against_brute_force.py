@@ -98,9 +98,7 @@ class Asked:
 
 @settings(
     max_examples=20,
-    deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(draw=draws)
 def test_every_form_of_every_query_answers_what_plain_loops_answer(draw: random.Random) -> None:
@@ -201,11 +199,9 @@ class ChangingGraph(RuleBasedStateMachine):
 QUICK = settings(
     max_examples=20,
     stateful_step_count=16,
-    deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
 )
-LONG = settings(max_examples=600, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=600, stateful_step_count=40, suppress_health_check=list(HealthCheck))
 
 
 def test_answers_stay_right_while_the_graph_changes() -> None:

@@ -1,7 +1,8 @@
 """Comparisons, membership and tests of strings, whole columns at once.
 
 Numbers of different widths meet in a type that holds both: whole numbers as whole numbers, whatever their signs, and
-floats as 64-bit floats. Strings are compared by their bytes. A comparison with null is unknown.
+floats as 64-bit floats. But a literal or parameter takes the width of the floats it is compared with: 0.1 equals what a
+column of 32 bits makes of 0.1. Strings are compared by their bytes. A comparison with null is unknown.
 """
 
 from collections.abc import Callable
@@ -91,7 +92,8 @@ def _in_list(item: Values, values: Values) -> Values:
     elif _signs_differ(item.type, values.type):
         found = pc.is_in(_decimals(item), value_set=_decimals(values))
     else:
-        item, values = together(item, values)
+        # The values are those of a literal or parameter, as in `together`.
+        item, values = (item, values.cast(item.type, safe=False)) if _is_narrow(item) else together(item, values)
         found = pc.is_in(one_zero(item), value_set=one_zero(values))
     nulls = nulls_of(item)
     return found if nulls is None else arrow(numpy(found), nulls=nulls)
@@ -116,15 +118,19 @@ def _in_lists(item: Datum, items: Values) -> Values:
 
 
 def _fits(scalar: "pa.Scalar[Any]", type_: pa.DataType) -> bool:
-    """Whether a value for all rows can take their type without becoming another value."""
+    """Whether a value for all rows, a literal or parameter, can take their type: floats always can."""
     if pa.types.is_integer(type_):
         if not pa.types.is_integer(scalar.type):
             return False
         value = scalar.as_py()
         return value is None or _bounds(type_)[0] <= value <= _bounds(type_)[1]
-    if pa.types.is_float64(type_):
+    if pa.types.is_floating(type_):
         return pa.types.is_floating(scalar.type) or pa.types.is_integer(scalar.type)
     return pa.types.is_large_string(type_) or pa.types.is_string(type_)
+
+
+def _is_narrow(values: Values) -> bool:
+    return bool(pa.types.is_float32(values.type))
 
 
 def _as_type(scalar: "pa.Scalar[Any]", type_: pa.DataType) -> "pa.Scalar[Any]":

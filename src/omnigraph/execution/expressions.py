@@ -50,9 +50,14 @@ def _ms(value: Value) -> int | None:
 
 
 def _literal_type(value: Value, of: ValueType) -> pa.DataType:
-    """The type of a literal, which may exceed what its spelling promises: 1.5 in a list that starts with 1."""
+    """The type of a literal, which may exceed what its spelling promises: 1.5 in a list that starts with 1.
+
+    A float keeps all its digits, of 32 bits too: the column it meets decides how many count.
+    """
     items = value if isinstance(value, tuple) else (value,)
     type_ = result_type(of)
+    if pa.types.is_float32(_element(type_)):
+        return pa.list_(pa.float64()) if isinstance(of, PropertyType) and of.list else pa.float64()
     if isinstance(of, PropertyType) and pa.types.is_integer(_element(type_)):
         if any(isinstance(each, float) for each in items):
             return pa.list_(pa.float64()) if of.list else pa.float64()

@@ -233,6 +233,7 @@ class _Pipeline:
                     each_record=step.each_record,
                     counts=self._demand.regard is Regard.COUNTED,
                     keep=keep,
+                    from_target=step.from_target,
                 )
             case steps.Filter():
                 return Filter(rows, prepare(step.condition))
@@ -288,7 +289,7 @@ class _Pipeline:
                 source=step.source,
                 target=step.target,
                 path=step.path,
-                path_from_target=step.path_from_target,
+                from_target=step.from_target,
                 least=step.least,
                 most=step.most,
                 keep=keep,
@@ -317,6 +318,7 @@ class _Pipeline:
             least=step.least,
             most=step.most,
             keep=keep,
+            from_target=step.from_target,
             target_condition=prepared(step.target_condition),
         )
 
@@ -336,8 +338,8 @@ class _Pipeline:
             step.path,
             step.edge_condition,
         )
-        if step.path_from_target:
-            # The path is read from the target: so it is searched from there, against the edges.
+        if step.from_target and (step.path is not None or step.least > 1):
+            # The pattern leads from the target: so it is searched from there, against the edges.
             connect = replace(
                 connect,
                 source=step.target,

@@ -1,7 +1,7 @@
 """Shortest paths: between two nodes from both sides at once, and from one node to all others.
 
-Of several shortest paths the one whose node ids come first, read from its beginning. A path from a node to itself is an
-edge from the node to itself.
+Of several shortest paths the one whose node ids come first, read from its beginning. A path that is one hop too short
+is made longer by an edge from its last node to itself, if there is one; so is that of a node to itself.
 """
 
 from collections.abc import Callable
@@ -67,9 +67,7 @@ def path_between(
         Ordinals | None: its nodes; None if there is none within the bounds.
     """
     if start == end:
-        spread = way(1).spread(np.array([start], dtype=np.int32), each_record=False)
-        loops = least == 1 and bool((spread.targets == start).any())
-        return np.array([start, start], dtype=np.int32) if loops else None
+        return np.array([start, start], dtype=np.int32) if least == 1 and _loops(way, end) else None
     ahead, behind = _Side(way, start, size), _Side(way_back, end, size)
     while ahead.hops + behind.hops < most:
         side, other = (ahead, behind) if len(ahead.frontier) <= len(behind.frontier) else (behind, ahead)
@@ -78,11 +76,19 @@ def path_between(
             return None
         met = side.frontier[other.distances[side.frontier] != _UNSEEN]
         if len(met):
-            if ahead.hops + behind.hops < least:
+            missing = least - (ahead.hops + behind.hops)
+            if missing > 1 or (missing == 1 and not _loops(way, end)):
                 return None
             layers = [*ahead.layers_from(met, way_back)[::-1], met, *behind.layers_from(met, way)]
-            return _first_path(way, start, layers, ranks)
+            path = _first_path(way, start, layers, ranks)
+            return np.append(path, path[-1:]) if missing == 1 else path
     return None
+
+
+def _loops(way: Way, node: int) -> bool:
+    """Whether a node has an edge to itself."""
+    ends = np.array([node], dtype=np.int32)
+    return bool(way(1).joins(ends, ends).all())
 
 
 def _first_path(way: Way, start: int, layers: list[Ordinals], ranks: Ranks) -> Ordinals:

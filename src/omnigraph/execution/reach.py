@@ -1,6 +1,7 @@
 """Breadth first from many nodes at once: every node within so many hops, once per start, at its shortest distance.
 
-A start is not reached from itself round a cycle, only by an edge to itself, which takes one hop.
+A node with an edge to itself may also be reached by that edge, one hop later than before; nothing is reached from there
+again. So a start is reached from itself by an edge to itself, in one hop, and never round a cycle.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ class Reached:
     nodes: Ordinals
 
 
-def reach(way: Way, starts: Ordinals, *, least: int, most: int, size: int) -> Reached:
+def reach(way: Way, starts: Ordinals, *, least: int, most: int, size: int, loops_at_start: bool = False) -> Reached:
     """The nodes within some hops of each start.
 
     Args:
@@ -37,6 +38,8 @@ def reach(way: Way, starts: Ordinals, *, least: int, most: int, size: int) -> Re
         least (int): the fewest hops.
         most (int): the most hops.
         size (int): how many ordinals there are; every start takes as many bytes.
+        loops_at_start (bool): whether it is an edge from the start to itself, and not one of the node reached, that
+            makes a node count which is one hop too near.
 
     Returns:
         Reached: in the order of `starts`.
@@ -44,15 +47,21 @@ def reach(way: Way, starts: Ordinals, *, least: int, most: int, size: int) -> Re
     # Seen pairs of start and node, as one long row of marks.
     seen = np.zeros(len(starts) * size, dtype=np.bool_)
     offsets = np.arange(len(starts), dtype=np.int64) * size
-    own = offsets + starts
-    seen[own] = True
+    seen[offsets + starts] = True
+    looped = np.zeros(len(starts), dtype=np.bool_)
     found: list[Positions] = []
     frontier_rows, frontier = np.arange(len(starts)), starts
     for hop in range(1, most + 1):
         spread = way(len(frontier)).spread(frontier, each_record=False)
+        if hop in (1, least):
+            loops = spread.rows[spread.targets == frontier[spread.rows]]
+            if hop == 1:
+                looped[loops] = True
+            if hop == least:
+                # All of the frontier are one hop too near.
+                again = looped[frontier_rows] if loops_at_start else loops
+                found.append(offsets[frontier_rows[again]] + frontier[again])
         pairs = offsets[frontier_rows[spread.rows]] + spread.targets
-        if hop == 1 and least == 1:
-            found.append(np.intersect1d(pairs, own))
         fresh = _once(pairs[~seen[pairs]], len(seen))
         if not len(fresh):
             break

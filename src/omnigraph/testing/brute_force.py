@@ -191,15 +191,20 @@ class _Solver:
             yield end, {} if clause.path is None else {clause.path: Trail(ids)}
 
     def _reached(self, clause: Traversal, start: Thing) -> Iterator[tuple[Thing, tuple[str, ...]]]:
-        """Every node at its shortest distance within the bounds, with the first of the shortest paths."""
-        if clause.least == 1 and any(end == start for _, end in self._edges(clause, start)):
-            yield start, (start.id, start.id)
+        """Every node at its shortest distance within the bounds, with the first of the shortest paths.
+
+        A node that is one hop too near is there all the same if it has an edge to itself.
+        """
         paths: dict[Thing, tuple[str, ...]] = {start: (start.id,)}
         frontier = dict(paths)
         for hop in range(1, clause.most + 1):
             if hop > 1 and clause.source_type != clause.target_type:
                 return
             fresh: dict[Thing, tuple[str, ...]] = {}
+            if hop == clause.least:
+                for node, ids in frontier.items():
+                    if any(end == node for _, end in self._edges(clause, node)):
+                        yield node, (*ids, node.id)
             for node, ids in frontier.items():
                 for _, end in self._edges(clause, node):
                     if end not in paths:

@@ -1,5 +1,6 @@
 """Expressions of bound queries over plain Python values: one row at a time, three-valued, as slow as it is plain."""
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -102,8 +103,11 @@ def value_of(expression: Expression, row: Row, given: Given) -> Any:  # noqa: AN
         case ex.Call():
             return _call(expression, [value_of(each, row, given) for each in expression.arguments])
         case ex.Compare():
+            left, right = expression.left, expression.right
             return compared(
-                expression.op, value_of(expression.left, row, given), value_of(expression.right, row, given)
+                expression.op,
+                _as_wide_as(right, left, value_of(left, row, given)),
+                _as_wide_as(left, right, value_of(right, row, given)),
             )
         case ex.StringTest():
             whole, part = value_of(expression.whole, row, given), value_of(expression.part, row, given)
@@ -111,7 +115,12 @@ def value_of(expression: Expression, row: Row, given: Given) -> Any:  # noqa: AN
                 return None
             return part in whole if expression.op is ex.StringOp.CONTAINS else whole.startswith(part)
         case ex.Member():
-            return _member(expression, value_of(expression.item, row, given), value_of(expression.items, row, given))
+            item, items = expression.item, expression.items
+            return _member(
+                expression,
+                _as_wide_as(items, item, value_of(item, row, given)),
+                _as_wide_as(item, items, value_of(items, row, given)),
+            )
         case ex.IsNull():
             return (value_of(expression.operand, row, given) is None) != expression.negated
         case ex.Not():
@@ -146,6 +155,22 @@ def _searched(expression: ex.TextMatch | ex.Nearest | ex.Bm25 | ex.Rrf, row: Row
         case ex.Bm25():
             texts = [each.get(target.name) for each in given.nodes[bound.type_name]] if isinstance(bound, Thing) else []
             return search_meaning.bm25(texts, value, query)
+
+
+def _as_wide_as(column: Expression, own: Expression, value: Any) -> Any:  # noqa: ANN401  (values of any kind)
+    """The value of `own`: a literal or parameter takes the width of the column it is compared with."""
+    is_given = isinstance(own, ex.Constant | ex.Parameter)
+    if not is_given or not isinstance(column, ex.Property) or column.type.scalar is not Scalar.F32:
+        return value
+    if isinstance(value, list | tuple):
+        return [as_f32(each) for each in value]
+    return None if value is None else as_f32(value)
+
+
+def as_f32(value: float) -> float:
+    """What 32 bits keep of a number."""
+    found: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    return found
 
 
 def compared(op: ex.CompareOp, left: Any, right: Any) -> bool | None:  # noqa: ANN401  (values of any kind)

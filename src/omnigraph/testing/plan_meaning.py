@@ -119,18 +119,21 @@ class PlanMeaning:
                 if there in nodes:
                     yield {**row, step.target: (there, nodes[there]), step.edge_variable: edge}
             return
-        reached = self._graph.walk(step.edge, source, step.direction, step.least, step.most)
-        for there, path in reached.items():
-            if there not in nodes:
-                continue
-            longer = {**row, step.target: (there, nodes[there])}
-            if step.path is not None:
-                longer[step.path] = self._path_back(step, source, there) if step.path_from_target else path
-            yield longer
+        for there, path in self._reached(step, source).items():
+            if there in nodes:
+                longer = {**row, step.target: (there, nodes[there])}
+                yield longer if step.path is None else {**longer, step.path: path}
 
-    def _path_back(self, step: steps.Expand, source: str, target: str) -> tuple[str, ...]:
-        """The path read from the target; of several the first when read so."""
-        return self._graph.walk(step.edge, target, step.direction.reversed, step.least, step.most)[source]
+    def _reached(self, step: steps.Expand | steps.CountEdges, source: str) -> dict[str, tuple[str, ...]]:
+        """The nodes at the other end, with the paths to them; searched from there where the pattern begins there."""
+        if not step.from_target:
+            return self._graph.walk(step.edge, source, step.direction, step.least, step.most)
+        way_back = step.direction.reversed
+        walks = {
+            node: self._graph.walk(step.edge, node, way_back, step.least, step.most)
+            for node in self._graph.nodes[step.target_type]
+        }
+        return {node: reached[source] for node, reached in walks.items() if source in reached}
 
     def _connect(self, step: steps.Connect, row: Row) -> Iterator[Row]:
         if row[step.source] is None or row[step.target] is None:
@@ -157,7 +160,7 @@ class PlanMeaning:
         source = row[step.source][0]
         if step.each_record:
             return len(self._graph.near(step.edge, source, step.direction))
-        return len(self._graph.walk(step.edge, source, step.direction, step.least, step.most))
+        return len(self._reached(step, source))
 
     # --- rows -----------------------------------------------------------------------------------------------------
 

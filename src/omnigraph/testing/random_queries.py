@@ -10,12 +10,17 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from omnigraph.model.schema import Schema
+from omnigraph.testing.brute_force_values import as_f32
 from omnigraph.testing.graphs import PlainGraph, Row
 
 _NAMES = ("p0", "p1", "p2", "p3", "p4", "P5", "pé", "p'7")
 _TEXTS = ("a", "b", "ab", "")
+_NUMBERS, _TENTHS = "[0, 1, 2.25]", "[0.1, -0.3]"
 _NAME, _LETTER, _LETTERS = '"p1"', '"a"', '["a", "p1"]'
 _VARIABLE = re.compile(r"\$([a-z]\w*)")
+_PARAMETERS = "$n: String, $k: I64, $l: [String], $f: F64, $g: F32, $m: [F64]"
+# How many edges within a type lead from a node to itself, beside those that do so by chance.
+_LOOPS = 0.2
 
 
 class RandomGraphs:
@@ -45,14 +50,15 @@ class RandomGraphs:
             "id": name,
             "name": name,
             "age": self._perhaps(draw.randint(-1, 3)),
-            "score": self._perhaps(draw.choice((0.0, -0.0, 0.5, 1.0, 2.25))),
+            "score": self._perhaps(draw.choice((0.0, -0.0, 0.1, 0.5, 1.0, 2.25))),
             "city": self._perhaps(draw.choice(_TEXTS)),
             "tags": self._perhaps([draw.choice(_TEXTS) for _ in range(draw.randint(0, 2))]),
             "born": self._perhaps(date(2000, 1, draw.randint(1, 3))),
             "seen": self._perhaps(datetime(2020, 1, draw.randint(1, 2), draw.randint(0, 23), tzinfo=UTC)),
             "active": self._perhaps(draw.choice((True, False))),
             "big": self._perhaps(draw.choice((0, 1, 2**63, 2**64 - 1))),
-            "ratio": self._perhaps(draw.choice((0.0, 0.5, 1.0))),
+            # No float of 64 bits equals what 32 bits make of the tenths.
+            "ratio": self._perhaps(as_f32(draw.choice((0.0, 0.1, -0.3, 0.5, 1.0)))),
         }
 
     def place(self, code: int) -> Row:
@@ -72,11 +78,9 @@ class RandomGraphs:
         if not sources or not targets:
             return None
         self._edges += 1
-        row: Row = {
-            "id": f"{edge}{self._edges:04d}",
-            "src": self._draw.choice(sources)["id"],
-            "dst": self._draw.choice(targets)["id"],
-        }
+        source = self._draw.choice(sources)
+        target = source if sources is targets and self._draw.random() < _LOOPS else self._draw.choice(targets)
+        row: Row = {"id": f"{edge}{self._edges:04d}", "src": source["id"], "dst": target["id"]}
         if edge != "Wrote":
             row["since"] = self._perhaps(self._draw.randint(0, 2))
         if edge == "Knows":
@@ -99,7 +103,7 @@ class RandomQueries:
         self._draw = draw
         self._names = 0
         # The variables that patterns mention so far, and the parameters.
-        self._known = {"n", "k", "l"}
+        self._known = {"n", "k", "l", "f", "g", "m"}
 
     def text(self) -> str:
         """One query."""
@@ -109,18 +113,30 @@ class RandomQueries:
         ]
         clauses += [self._clause(2) for _ in range(self._draw.randint(0, 3))]
         self._draw.shuffle(clauses)
-        return f"query q($n: String, $k: I64, $l: [String]) {{ match {{ {' '.join(clauses)} }} {self._returned()} }}"
+        return f"query q({_PARAMETERS}) {{ match {{ {' '.join(clauses)} }} {self._returned()} }}"
 
     def params(self) -> dict[str, Any]:
         """Parameters for any of them."""
         names = [self._draw.choice(_NAMES) for _ in range(self._draw.randint(0, 3))]
-        return {"n": self._draw.choice(_NAMES), "k": self._draw.randint(0, 2), "l": names}
+        tenths = (0.0, 0.1, -0.3, 0.5)
+        return {
+            "n": self._draw.choice(_NAMES),
+            "k": self._draw.randint(0, 2),
+            "l": names,
+            "f": self._draw.choice(tenths),
+            "g": self._draw.choice(tenths),
+            "m": [self._draw.choice(tenths) for _ in range(2)],
+        }
 
     def traversal_text(self) -> str:
         """One query whose heart is a traversal."""
         clauses = [self._traversal() for _ in range(self._draw.randint(1, 3))]
+        if self._chance(0.25):
+            # Between two ends that are bound, along any bounds: beside an edge, and where there need be none.
+            self._known.update(("a", "b"))
+            clauses = ["$a: Person", "$b: Person", self._far("$a", "$b"), *clauses[1:]]
         clauses += [self._clause(1) for _ in range(self._draw.randint(0, 2))]
-        return f"query q($n: String, $k: I64, $l: [String]) {{ match {{ {' '.join(clauses)} }} {self._returned()} }}"
+        return f"query q({_PARAMETERS}) {{ match {{ {' '.join(clauses)} }} {self._returned()} }}"
 
     # --- patterns -------------------------------------------------------------------------------------------------
 
@@ -157,7 +173,11 @@ class RandomQueries:
             return self._noted(place + self._draw.choice(("", " { code: 1 }", " { size: 1 }", " { code: $k }")))
         if self._chance(0.05):
             return "$n1: Note"
-        matched = ("", "", "", ' { name: "p1" }', " { name: $n }", " { age: 2 }", ' { tags: "a" }', ' { city: "b" }')
+        matched = (
+            *("", "", "", ""),
+            *(' { name: "p1" }', " { name: $n }", " { age: 2 }", ' { tags: "a" }', ' { city: "b" }'),
+            *(" { ratio: 0.1 }", " { ratio: $f }", " { score: $g }"),
+        )
         return self._noted(f"{self._person()}: Person" + self._draw.choice(matched))
 
     def _noted(self, clause: str) -> str:
@@ -190,12 +210,17 @@ class RandomQueries:
         kind = self._draw.randrange(8)
         if kind < 2:
             return f"{ends[0]} $e{self._draw.choice(('', str(self._names)))}: {way} {ends[1]}"
-        if kind < 4:
-            bounds = self._draw.choice(("{1,1}", "{1,2}", "{1,3}", "{2,2}", "{2,4}", "{1,9}"))
-            return f"{ends[0]} {way}{bounds} {ends[1]}"
-        if kind == 4:
-            return f"shortest {ends[0]} {way}{{1,4}} {ends[1]} as $way"
+        if kind < 5:
+            return self._far(*ends)
         return f"{ends[0]} {way} {ends[1]}"
+
+    def _far(self, start: str, end: str) -> str:
+        way = self._draw.choice(("knows", "knows", "knows", "<knows>"))
+        if self._chance(1 / 3):
+            bounds = self._draw.choice(("{1,4}", "{2,2}", "{2,3}", "{3,4}"))
+            return f"shortest {start} {way}{bounds} {end} as $way"
+        bounds = self._draw.choice(("{1,1}", "{1,2}", "{1,3}", "{2,2}", "{2,4}", "{3,3}", "{1,9}"))
+        return f"{start} {way}{bounds} {end}"
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
@@ -214,6 +239,7 @@ class RandomQueries:
                 "$b.age",
                 "$c.age",
                 "$a.score",
+                "$a.ratio",
                 "$b.ratio",
                 "$a.big",
                 "$x.size",
@@ -232,6 +258,9 @@ class RandomQueries:
             )
         )
 
+    def _tenth(self) -> str:
+        return self._pick(("$a.ratio", "$b.ratio", "$c.ratio", "$a.score"))
+
     def _text(self) -> str:
         return self._pick(("$a.name", "$b.name", "$a.city", "$b.city", "$x.title", "lower($a.name)", "$n"))
 
@@ -239,9 +268,11 @@ class RandomQueries:
         op = self._draw.choice(("=", "!=", "<", "<=", ">", ">="))
         tests = [
             f"{self._number()} {op} {self._draw.choice(('0', '1', '2', '0.5', '$k', self._number()))}",
+            f"{self._tenth()} {op} {self._draw.choice(('0.1', '-0.3', '$f', '$g'))}",
             f"{self._text()} {op} {self._draw.choice((_NAME, self._text()))}",
             f"{self._draw.choice((self._number(), self._text()))} is {self._draw.choice(('', 'not '))}null",
-            f"{self._number()} {self._draw.choice(('', 'not '))}in [0, 1, 2.25]",
+            f"{self._number()} {self._draw.choice(('', 'not '))}in {_NUMBERS}",
+            f"{self._tenth()} {self._draw.choice(('', 'not '))}in {self._draw.choice((_TENTHS, '$m'))}",
             f"{self._text()} {self._draw.choice(('', 'not '))}in {self._draw.choice(('$l', '[]', _LETTERS))}",
             f"{self._text()} contains {self._draw.choice((_LETTER, self._text()))}",
             f"{self._text()} starts_with {self._draw.choice((_LETTER, self._text()))}",

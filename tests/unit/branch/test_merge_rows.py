@@ -49,7 +49,7 @@ def alike(one: Row | None, other: Row | None) -> bool:
 
 
 @given(before=states, after=states)
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 def test_changes_are_the_rows_that_differ(before: State, after: State) -> None:
     found = changes(before, after)
     assert sorted(ids_of(found.inserted)) == sorted(after.keys() - before.keys())
@@ -61,7 +61,7 @@ def test_changes_are_the_rows_that_differ(before: State, after: State) -> None:
 
 
 @given(base=states, source=states, target=states, by_property=st.booleans())
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(derandomize=True, max_examples=200)
 def test_two_sides_put_together_are_what_one_by_one_they_would_be(
     base: State, source: State, target: State, by_property: bool
 ) -> None:
@@ -126,7 +126,7 @@ ids = st.frozensets(st.sampled_from("abcd"))
 
 
 @given(steps=st.lists(st.tuples(ids, ids), max_size=6), start=ids)
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 def test_changes_one_on_top_of_the_other_are_what_they_come_to(
     steps: list[tuple[frozenset[str], frozenset[str]]], start: frozenset[str]
 ) -> None:

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
@@ -23,7 +23,7 @@ from omnigraph.storage.tables.fragments import StoredFragment
 from omnigraph.storage.tables.tables import Table
 from omnigraph.testing.graphs import StoredGraph, small_schema, store_graph
 
-QUICK = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(derandomize=True)
 SCHEMA = small_schema()
 PERSON = "node:Person"
 

@@ -204,7 +204,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(steps=_STEPS)
 def test_any_tree_of_versions_is_answered_like_a_search(
     steps: list[tuple[int, list[tuple[str, str, str]], list[str], str]], tmp_path_factory: pytest.TempPathFactory

@@ -21,7 +21,7 @@ edge WorksAt: Person -> Person @card(0..1)
 edge Owns: Person -> Person @card(1..2)
 """
 FAST = OpenOptions(durability="process")
-QUICK = settings(deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck))
+QUICK = settings(derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck))
 EDGES = ("Knows", "WorksAt", "Owns")
 NAMES = ("A", "B", "C")
 

@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
@@ -67,7 +67,7 @@ def by_operators(engine: QueryEngine, graph: StoredGraph, compiled: CompiledQuer
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, derandomize=True)
 @given(draw=st.integers(0, 2**32 - 1).map(random.Random))
 def test_walks_operators_and_plain_loops_agree_while_the_graph_changes(draw: random.Random) -> None:
     graphs = RandomGraphs(draw, SCHEMA)

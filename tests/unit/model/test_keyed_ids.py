@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidRequestError
@@ -15,7 +15,7 @@ from omnigraph.model.keys import KeyValue, canonical_text, derived_id
 from omnigraph.model.schema import NodeType
 from omnigraph.model.types import PropertyType, Scalar
 
-QUICK = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(derandomize=True)
 
 
 def node(body: str) -> NodeType:

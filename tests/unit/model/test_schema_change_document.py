@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import FormatError, InvalidRequestError
@@ -34,7 +34,7 @@ from omnigraph.model.schema_change import (
 from omnigraph.model.schema_change_document import plan_document, step_document, steps_from_document
 from omnigraph.model.types import BASE_SCALARS, PropertyType, enum_of, vector_of
 
-QUICK = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(derandomize=True)
 NAMES = st.text("abcXYZ_", min_size=1, max_size=6)
 KINDS = st.sampled_from(TypeKind)
 TUPLES = st.lists(NAMES, min_size=1, max_size=3).map(tuple)

@@ -68,7 +68,7 @@ def exported(graph: Graph) -> bytes:
     return stream.getvalue()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(graphs())
 def test_loading_what_was_exported_makes_the_same_graph(rows: tuple[dict[str, Any], dict[str, Any]]) -> None:
     graph = omnigraph.init("memory://", SCHEMA)

@@ -130,7 +130,7 @@ def policies(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, list[str]
     return rules, groups
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     policies(),
     NAMES,

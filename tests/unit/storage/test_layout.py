@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
@@ -22,7 +22,7 @@ from omnigraph.storage.instants import instants_of_texts
 from omnigraph.storage.json_values import to_json
 from omnigraph.storage.layout import INSTANT, arrow_type, table_schema, table_schemas
 
-QUICK = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(derandomize=True)
 EVERYTHING = """
 node Thing {
   zebra: String  blob: Blob?  yes: Bool  small: I32  large: I64?  count: U32  total: U64  half: F32  whole: F64

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidRequestError
@@ -17,7 +17,7 @@ from omnigraph.storage.conform import from_python
 from omnigraph.transaction.fresh_ids import fresh_ids
 from omnigraph.transaction.node_ids import derived_ids
 
-QUICK = settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(derandomize=True, max_examples=60)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "String": st.text(st.characters(codec="utf-8")),
     "Bool": st.booleans(),

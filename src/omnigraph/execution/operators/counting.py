@@ -42,6 +42,7 @@ class CountEdges(Operator[Frame]):
         each_record: bool,
         counts: bool,
         keep: frozenset[str],
+        from_target: bool = False,
     ) -> None:
         self._rows = rows
         self._hop = hop
@@ -51,6 +52,7 @@ class CountEdges(Operator[Frame]):
         self._each_record = each_record
         self._counts = counts
         self._keep = keep
+        self._from_target = from_target
 
     @property
     def once_each(self) -> str | None:
@@ -79,7 +81,10 @@ class CountEdges(Operator[Frame]):
         if self._least == self._most == 1:
             return self._hop.way(run, len(nodes)).degrees(nodes, each_record=self._each_record)
         degrees = np.zeros(len(nodes), dtype=np.int64)
-        for low, reached in reached_in_parts(run, self._hop, nodes, least=self._least, most=self._most):
+        parts = reached_in_parts(
+            run, self._hop, nodes, least=self._least, most=self._most, from_target=self._from_target
+        )
+        for low, reached in parts:
             some = np.bincount(reached.starts)
             degrees[low : low + len(some)] += some
         return degrees

@@ -28,6 +28,7 @@ class Reach(Operator[Frame]):
         least: int,
         most: int,
         keep: frozenset[str],
+        from_target: bool = False,
         target_condition: Computation | None = None,
     ) -> None:
         self._rows = rows
@@ -37,6 +38,7 @@ class Reach(Operator[Frame]):
         self._least = least
         self._most = most
         self._keep = keep
+        self._from_target = from_target
         self._target_condition = target_condition
 
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
@@ -45,7 +47,10 @@ class Reach(Operator[Frame]):
         for frame in self._rows.batches(run, given):
             there = present(frame, self._source)
             sources = there.bound(self._source).ordinals
-            for low, reached in reached_in_parts(run, self._hop, sources, least=self._least, most=self._most):
+            parts = reached_in_parts(
+                run, self._hop, sources, least=self._least, most=self._most, from_target=self._from_target
+            )
+            for low, reached in parts:
                 run.budget.in_time()
                 made = there.only(self._keep).take(reached.starts + low)
                 found = Bound(targets, reached.nodes)
@@ -57,7 +62,9 @@ class Reach(Operator[Frame]):
                     yield made.with_slots({self._target: found}) if self._target in self._keep else made
 
 
-def reached_in_parts(run: Run, hop: Hop, sources: Ordinals, *, least: int, most: int) -> Iterator[tuple[int, Reached]]:
+def reached_in_parts(
+    run: Run, hop: Hop, sources: Ordinals, *, least: int, most: int, from_target: bool = False
+) -> Iterator[tuple[int, Reached]]:
     """What each of these nodes reaches, not much more than a batch at a time, with the position of the first of them.
 
     Equal nodes within a part are searched from once.
@@ -72,7 +79,9 @@ def reached_in_parts(run: Run, hop: Hop, sources: Ordinals, *, least: int, most:
     step = max(limits.REACH_MARKS_BYTES_MAX // size, 1)
     for low in range(0, len(sources), step):
         some, back = np.unique(sources[low : low + step], return_inverse=True)
-        reached = reach(lambda nodes: hop.way(run, nodes), some, least=least, most=most, size=size)
+        reached = reach(
+            lambda nodes: hop.way(run, nodes), some, least=least, most=most, size=size, loops_at_start=from_target
+        )
         starts = np.searchsorted(reached.starts, np.arange(len(some) + 1))
         firsts, counts = starts[back], np.diff(starts)[back]
         ends = np.cumsum(counts)

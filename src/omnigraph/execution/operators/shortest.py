@@ -11,7 +11,7 @@ from omnigraph.execution.expressions import Computation, holds
 from omnigraph.execution.frame import Bound, Frame, Paths, Slot
 from omnigraph.execution.operators.expand import Hop, present
 from omnigraph.execution.operators.operator import Frames, Operator
-from omnigraph.execution.paths import path_between, tree
+from omnigraph.execution.paths import Tree, path_between, tree
 from omnigraph.execution.run import Run
 from omnigraph.model.schema import ID
 
@@ -92,7 +92,7 @@ class ExpandShortest(Operator[Frame]):
         source: str,
         target: str,
         path: str,
-        path_from_target: bool,
+        from_target: bool,
         least: int,
         most: int,
         keep: frozenset[str],
@@ -103,7 +103,7 @@ class ExpandShortest(Operator[Frame]):
         self._source = source
         self._target = target
         self._path = path
-        self._path_from_target = path_from_target
+        self._from_target = from_target
         self._least = least
         self._most = most
         self._keep = keep
@@ -132,18 +132,18 @@ class ExpandShortest(Operator[Frame]):
                 most=self._most,
                 size=sources.numbering.size,
                 ranks=lambda some: id_ranks(sources, some),
-                read_from_end=self._path_from_target,
+                read_from_end=self._from_target,
             )
             chosen = found.distances >= self._least
             ends = found.nodes[chosen]
             starts, nodes = found.paths(chosen)
-            if self._least == 1 and hop.way(run, 1).joins(*(np.array([start], dtype=np.int32),) * 2).all():
-                ends = np.concatenate([[start], ends]).astype(np.int32)
-                starts = np.concatenate([[0], starts + 2])
-                nodes = np.concatenate([[start, start], nodes]).astype(np.int32)
-        if self._path_from_target:
+            again, longer = self._by_loops(run, start, found)
+            ends = np.concatenate([again, ends])
+            starts = np.concatenate([np.arange(len(again)) * (self._least + 1), starts + len(longer)])
+            nodes = np.concatenate([longer, nodes])
+        if self._from_target:
             nodes = _reversed(starts, nodes)
-        first, rest = (targets, sources) if self._path_from_target else (sources, targets)
+        first, rest = (targets, sources) if self._from_target else (sources, targets)
         slots: dict[str, Slot] = {
             self._target: Bound(targets, ends),
             self._path: Paths(rest, starts, nodes, head=first if hop.joins_types else None),
@@ -152,6 +152,20 @@ class ExpandShortest(Operator[Frame]):
         if self._target_condition is not None:
             made = made.where(holds(self._target_condition, made))
         return made.only(self._keep)
+
+    def _by_loops(self, run: Run, start: int, found: Tree) -> tuple[Ordinals, Ordinals]:
+        """The nodes that are one hop too near, and the paths that an edge to itself makes as long as they must be."""
+        if self._least == 1:
+            near = path_nodes = np.array([start], dtype=np.int32)
+        else:
+            is_near = found.distances == self._least - 1
+            near, path_nodes = found.nodes[is_near], found.paths(is_near)[1]
+        # The pattern's own end has the edge: where the search began, or where it came to.
+        at = np.full(len(near), start, dtype=np.int32) if self._from_target else near
+        loops = self._hop.way(run, len(at)).joins(at, at) if len(at) else np.zeros(0, dtype=np.bool_)
+        paths = path_nodes.reshape(len(near), self._least)
+        longer = (at[:, None], paths) if self._from_target else (paths, at[:, None])
+        return near[loops], np.concatenate(longer, axis=1)[loops].reshape(-1)
 
 
 def id_ranks(nodes: Columns, some: Ordinals) -> Positions:

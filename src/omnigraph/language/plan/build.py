@@ -244,7 +244,7 @@ def _expand(traversal: Traversal, *, from_target: bool) -> steps.Expand:
         source_type=traversal.target_type,
         target_type=traversal.source_type,
         direction=traversal.direction.reversed,
-        path_from_target=traversal.path is not None,
+        from_target=True,
     )
 
 

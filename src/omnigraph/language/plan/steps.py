@@ -53,8 +53,9 @@ class Expand:
     """From a bound variable along edges to a new one.
 
     With `least` and `most` 1, one row for each neighbour (with an edge variable: for each edge record). Otherwise one
-    for each node at its shortest distance, if that lies within the bounds, breadth first from the source; the source
-    itself only by an edge to itself. Where the source is bound to nothing, no row.
+    for each node at its shortest distance, if that lies within the bounds, breadth first from the source. A node with
+    an edge to itself is also one hop further away than it is, which matters where it is one hop too near: so the source
+    itself is reached by such an edge alone. Where the source is bound to nothing, no row.
 
     Attributes:
         source: the bound variable.
@@ -67,7 +68,8 @@ class Expand:
         most: the most hops.
         edge_variable: bound to the edge record; only for one hop.
         path: bound to one shortest path, of several the one whose node ids come first.
-        path_from_target: whether the path is to be read from the target to the source.
+        from_target: whether the pattern leads from the target to the source: paths are read so, and only an edge from
+            the source to itself makes a distance longer.
         target_condition: about the target alone, and parameters.
         edge_condition: about the edge variable alone, and parameters.
         target_properties: those that later steps need; None is all.
@@ -84,7 +86,7 @@ class Expand:
     most: int = 1
     edge_variable: str | None = None
     path: str | None = None
-    path_from_target: bool = False
+    from_target: bool = False
     target_condition: Expression | None = None
     edge_condition: Expression | None = None
     target_properties: tuple[str, ...] | None = None
@@ -204,6 +206,7 @@ class CountEdges:
     most: int
     each_record: bool
     name: str
+    from_target: bool = False
 
 
 # --- results ------------------------------------------------------------------------------------------------------

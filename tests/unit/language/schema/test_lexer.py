@@ -3,7 +3,7 @@
 import tracemalloc
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
@@ -11,7 +11,7 @@ from omnigraph.errors import ParseError
 from omnigraph.language.lexer import BAD, END, Cursor, comments, phrase_of, quoted, string_value, tokenize
 from omnigraph.language.text import Source, Span
 
-QUICK = settings(deadline=None, derandomize=True, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(derandomize=True, max_examples=200)
 
 
 def tokens(text: str) -> list[tuple[str, str]]:

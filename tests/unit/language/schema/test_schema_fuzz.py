@@ -32,8 +32,8 @@ from omnigraph.model.schema_change_document import plan_document, steps_from_doc
 from omnigraph.model.schema_document import from_bytes, shape_digest, to_bytes
 from omnigraph.model.types import BASE_SCALARS, Scalar
 
-QUICK = settings(deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck))
-LONG = settings(deadline=None, max_examples=4_000, suppress_health_check=list(HealthCheck))
+QUICK = settings(derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=4_000, suppress_health_check=list(HealthCheck))
 
 # ---- trees that follow the grammar, whatever the other rules say
 

@@ -58,7 +58,7 @@ def by_hand(people: list[tuple[str, str | None]], edges: list[tuple[str, str]]) 
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(IDS, st.one_of(st.none(), IDS)), max_size=6),
     st.lists(st.tuples(IDS, IDS), max_size=6),

@@ -177,7 +177,7 @@ RECORDS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(RECORDS, min_size=1, max_size=8), st.integers(0, 3), st.integers(20, 200))
 def test_however_lines_are_grouped_and_cut_the_same_comes_out(records: list[object], blank: int, size: int) -> None:
     """One record at a time is the measure: what is read of many at once is what is read of each by itself."""
@@ -194,7 +194,7 @@ def test_however_lines_are_grouped_and_cut_the_same_comes_out(records: list[obje
     assert [str(each.error) for each in wrong] == said
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=30), st.integers(1, 200), st.integers(1, 200))
 def test_every_line_belongs_to_exactly_one_piece(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], piece: int, block: int

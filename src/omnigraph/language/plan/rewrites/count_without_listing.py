@@ -73,6 +73,7 @@ class _Counted:
                     step.most,
                     each_record=step.edge_variable is not None,
                     name=self._weight(),
+                    from_target=step.from_target,
                 )
             case steps.Scan() if is_alone:
                 return steps.CountNodes(step.variable, step.type_name, step.condition, self._weight())
