@@ -327,10 +327,28 @@ def test_edits_that_cancel_out_move_no_table(graph: Graph) -> None:
     graph.write({"City": [{"name": "Rome", "size": 9}]}, branch="side")
     pins = graph.snapshot().record.tables
     done = graph.merge("side")
-    assert (done.outcome, done.commit is not None) == ("fast_forward", True)
-    assert graph.snapshot().record.tables["edge:Twin"] == pins["edge:Twin"]
+    assert (done.outcome, done.commit is not None, done.changes) == ("fast_forward", True, {})
+    assert graph.snapshot().record.tables == pins
     assert {key: row["since"] for key, row in rows(graph, "Knows").items()} == {"k": None}
     assert graph.merge("side").outcome == "already_up_to_date"
+
+
+@pytest.mark.parametrize("on_main", [False, True])
+def test_edits_that_cancel_out_are_not_counted(graph: Graph, on_main: bool) -> None:
+    for age in (5, 1):
+        person(graph, "side", "Ann", age=age)
+    person(graph, "side", "Ben", age=2)  # as it is
+    person(graph, "side", "Cid", age=9)
+    if on_main:
+        person(graph, "main", "New", age=9)
+        person(graph, "main", "Cid", age=9)
+    seen = graph.merge("side", preview=True)
+    done = graph.merge("side")
+    counted = {key: (each.inserted, each.updated, each.deleted) for key, each in done.changes.items()}
+    assert counted == ({} if on_main else {"node:Person": (0, 1, 0)})
+    assert seen.changes == done.changes
+    assert done.commit is not None
+    assert [each.id for each in graph.commits.changes(done.commit).changes] == ([] if on_main else ["Cid"])
 
 
 def test_a_table_that_one_side_changed_is_taken_over_without_reading_a_row(store: CountingStore, graph: Graph) -> None:

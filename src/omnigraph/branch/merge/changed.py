@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from omnigraph import limits
 from omnigraph.branch.merge.choices import Side
 from omnigraph.branch.merge.net import net_changes
 from omnigraph.branch.merge.sides import Lineage, Sides, columns_from, defaults_of, fitted, relaxed
@@ -54,6 +55,7 @@ class Changed:
     differ: Differ = lambda _older, _newer: None
     _nets: dict[Side, dict[str, ChangedIds] | None] = field(default_factory=dict)
     _rows: dict[tuple[Side, str], RowChanges] = field(default_factory=dict)
+    _ids: dict[tuple[Side, str], ChangedIds] = field(default_factory=dict)
     _at_base: dict[tuple[Side, str], tuple["pa.Array[Any]", Addresses]] = field(default_factory=dict)
 
     def pin(self, lineage: Lineage, side: Side) -> Pin | None:
@@ -68,10 +70,25 @@ class Changed:
         """Which entities a side changed, net of what cancels out."""
         if not self.differs(lineage, side):
             return NOTHING
+        known = self._ids.get((side, lineage.key))
+        if known is None:
+            known = self._ids[side, lineage.key] = self._changed_ids(lineage, side)
+        return known
+
+    def _changed_ids(self, lineage: Lineage, side: Side) -> ChangedIds:
+        """Ask the records; of entities that were written again, only rows tell whether they are as they were."""
         net = self._net(side)
-        if net is not None and lineage.base_key is not None:
-            return net.get(lineage.base_key, NOTHING)
-        return self.rows(lineage, side).changed_ids
+        if net is None or lineage.base_key is None:
+            return self.rows(lineage, side).changed_ids
+        told, pin = net.get(lineage.base_key, NOTHING), self.pin(lineage, side)
+        written = list(told.updated)
+        if not written or lineage.base is None or pin is None:
+            return told
+        if len(written) > limits.FOUND_ROWS_MAX or (side, lineage.key) in self._rows:
+            return self.rows(lineage, side).changed_ids
+        # Few are looked up: after a compaction, what lies elsewhere is the whole table.
+        before, after = (self.rows_of(lineage, at, self.base.schema, written) for at in (lineage.base, pin))
+        return ChangedIds(told.inserted, row_changes(before, after).changed_ids.updated, told.deleted)
 
     def rows(self, lineage: Lineage, side: Side) -> RowChanges:
         """Which rows a side changed, before and after, in the columns that the result has."""
