@@ -93,6 +93,16 @@ def test_a_large_result_is_sent_in_pieces_and_is_the_same_document(serve: InProc
         ("mutate", {"query": 5}, "query"),
         ("export", {"nothing": 1}, "invalid export request: "),
         ("load", {"data": "{", "mode": "maybe"}, "mode"),
+        (
+            "load",
+            {"data": '{"type":"Author","data":{"name":"Delany","born":"1942-04-31"}}'},
+            "record 1: invalid Date literal '1942-04-31' for property 'born'",
+        ),
+        (
+            "ingest",
+            {"data": '{"type":"Book","data":{"isbn":"7","title":"x","mood":[1]}}'},
+            "record 1: vector property 'mood' expects 2 dimensions, got 1",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_words(

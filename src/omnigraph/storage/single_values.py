@@ -5,7 +5,6 @@ misfit      the sentence about a value that has none
 """
 
 import base64
-import binascii
 import json
 import math
 import struct
@@ -14,7 +13,6 @@ from datetime import date, datetime
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidRequestError
 from omnigraph.model.types import INTEGER_BOUNDS, INTEGER_SCALARS, Scalar
 from omnigraph.storage import instants
 from omnigraph.storage.blob_values import BASE64, managed
@@ -34,9 +32,6 @@ def stored(value: object, scalar: Scalar) -> Stored | None:
 
     Returns:
         Days or milliseconds since 1970 for dates, bytes for blobs, else the value; None if it is none of the type.
-
-    Raises:
-        InvalidRequestError: a blob is not base64.
     """
     return _STORED[scalar](value)
 
@@ -54,20 +49,23 @@ def misfit(value: object, scalar: Scalar, name: str, *, inside: bool = False) ->
         A sentence.
     """
     what = arrow_name(scalar)
-    whose = "list value" if inside else f"property '{name}' value"
+    whose, which = ("list value", f" (property '{name}')") if inside else (f"property '{name}' value", "")
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     match scalar:
         case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64 if isinstance(number, int):
-            return f"{whose} {number} exceeds {what} range"
+            return f"{whose} {number} exceeds {what} range{which}"
         case Scalar.F32 | Scalar.F64 if number is not None:
             finite = isinstance(number, int) or math.isfinite(number)
-            return f"{whose} {number} exceeds {what} range" if finite else f"{whose} {number} must be finite for {what}"
+            fault = f"exceeds {what} range" if finite else f"must be finite for {what}"
+            return f"{whose} {number} {fault}{which}"
         case Scalar.DATE if isinstance(value, str):
             return f"invalid Date literal '{value}' for property '{name}'; write it like 2024-01-31"
         case Scalar.DATETIME if isinstance(value, str):
             return f"invalid DateTime literal '{value}' for property '{name}'; write it like 2024-01-31T10:00:00Z"
         case Scalar.DATE | Scalar.DATETIME if isinstance(number, int):
-            return f"{scalar} value out of range: {number}"
+            return f"{scalar} value out of range: {number} (property '{name}')"
+        case Scalar.BLOB if isinstance(value, str) and (wrong := _base64_fault(value)):
+            return f"invalid base64 blob data: {wrong} (property '{name}')"
         case Scalar.BLOB:
             return f"blob property '{name}' must be a URI string or base64: prefixed data"
         case _ if inside:
@@ -79,7 +77,8 @@ def misfit(value: object, scalar: Scalar, name: str, *, inside: bool = False) ->
 def shown(value: object) -> str:
     """A value as JSON writes it, or as Python does where JSON cannot."""
     try:
-        return json.dumps(value, ensure_ascii=False)
+        # Half of a surrogate pair can be in no message.
+        return json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
     except (TypeError, ValueError):
         return repr(value)
 
@@ -89,9 +88,22 @@ def _blob_cell(text: str) -> bytes | None:
     if not text.startswith(BASE64):
         return None
     try:
-        return managed(base64.b64decode(text.removeprefix(BASE64), validate=True))
-    except binascii.Error as fault:
-        raise InvalidRequestError(f"invalid base64 blob data: {fault}") from None
+        return managed(_decoded(text))
+    except ValueError:  # not base64, or not even ASCII
+        return None
+
+
+def _base64_fault(text: str) -> str | None:
+    """What is wrong with a text like `base64:…`; None for every other text."""
+    try:
+        _decoded(text)
+    except ValueError as fault:
+        return str(fault) if text.startswith(BASE64) else None
+    return None
+
+
+def _decoded(text: str) -> bytes:
+    return base64.b64decode(text.removeprefix(BASE64), validate=True)
 
 
 def _text(value: object) -> str | None:

@@ -22,6 +22,12 @@ SCHEMA = """
 node Person { name: String @key  age: I32?  score: F64?  small: F32?  ok: Bool?  born: Date?  seen: DateTime? }
 node Thing { a: String  many: [I32]?  face: Vector(2)?  raw: Blob?  big: U64? }
 edge Knows: Person -> Person { since: Date? }
+node Day { on: Date @key }
+node Moment { at: DateTime @key }
+node Size { n: I32 @key }
+node Slot { hall: String  on: Date  @key(hall, on) }
+edge Next: Day -> Moment
+edge Fits: Size -> Slot { w: I32?  @key(src, dst) }
 """
 ACCEPTED = accepted_schema("digest", accept(SCHEMA, ids=UlidSource()))
 LOAD = "01JZZZZZZZZZZZZZZZZZZZZZZZ"
@@ -245,3 +251,126 @@ def test_lines_are_numbered_and_shown_in_one_pass(tmp_path: Path) -> None:
 def test_the_forgiving_reader_has_words_of_its_own(text: str, message: str) -> None:
     _, wrong = read(f"{GOOD}\n{text}".encode(), strict=False)
     assert message in str(wrong[0].error)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (data(age=2**31), "property 'age' value 2147483648 exceeds Int32 range"),
+        (data(age=-(2**31) - 1), "property 'age' value -2147483649 exceeds Int32 range"),
+        (data(age=1.5), "strict property 'age' expects Int32, got 1.5"),
+        (thing(big=-1), "property 'big' value -1 exceeds UInt64 range"),
+        (thing(big=2**64), "property 'big' value 18446744073709551616 exceeds UInt64 range"),
+        (data(small=1e39), "property 'small' value 1e+39 exceeds Float32 range"),
+        (data(score=float("nan")), "property 'score' value nan must be finite for Float64"),
+        (data(score=1).replace("1}", "1e999}"), "property 'score' value inf must be finite for Float64"),
+        (data(born="2024-02-30"), "invalid Date literal '2024-02-30' for property 'born'"),
+        (data(born=10**9), "Date value out of range: 1000000000 (property 'born')"),
+        (data(born=1.5), "strict property 'born' expects Date32, got 1.5"),
+        (data(seen="yesterday"), "invalid DateTime literal 'yesterday' for property 'seen'"),
+        (thing(many=7), "list property 'many' expects a JSON array, got 7"),
+        (thing(many="7"), "list property 'many' expects a JSON array, got \"7\""),
+        (thing(many=[2**31]), "list value 2147483648 exceeds Int32 range (property 'many')"),
+        (thing(many=[1, "x"]), "strict list property 'many' contains a null or invalid item"),
+        (thing(face=[1]), "vector property 'face' expects 2 dimensions, got 1"),
+        (thing(face=[1, "x"]), "vector property 'face' elements must be numeric, got \"x\""),
+        (thing(face={"x": 1}), "vector property 'face' expects a JSON array, got {\"x\": 1}"),
+        (thing(face=[1, 1e39]), "property 'face' value 1e+39 exceeds Float32 range"),
+        (thing(raw="base64:?"), "invalid base64 blob data: "),
+        (thing(raw="base64:é"), "invalid base64 blob data: string argument should contain only ASCII"),
+        (thing(a="x").replace('"x"', '"\\ud800"'), "strict property 'a' expects Utf8"),
+    ],
+)
+def test_the_forgiving_reader_forgives_no_malformed_value(line: str, message: str) -> None:
+    assert complaint(line, strict=False).startswith(f"record 2: {message}")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("age", ("1", True, [1], {})),
+        ("score", ("1", False, [])),
+        ("ok", (1, "true", 0.0)),
+        ("born", (True, ["2020-01-01"])),
+        ("seen", (False, {})),
+        ("raw", (1, [], True)),
+    ],
+)
+def test_the_forgiving_reader_takes_another_json_type_for_nothing(name: str, values: tuple[object, ...]) -> None:
+    line = thing if name == "raw" else data
+    for value in values:
+        rows, wrong = read(line(**{name: value}).encode(), strict=False)
+        assert wrong == []
+        assert [row[name] for kind in rows.values() for row in kind] == [None]
+
+
+def test_the_forgiving_reader_forgives_nothing_in_a_required_property() -> None:
+    assert "strict property 'a' expects Utf8, got 1" in complaint(thing(a=1), strict=False)
+
+
+def test_a_number_of_too_many_digits_is_told() -> None:
+    _, wrong = read(data(age=1).replace("1}", "1" * 5000 + "}").encode(), strict=False)
+    assert "invalid JSON at record 1: " in str(wrong[0].error)
+
+
+def of_old(kind: str, id_: str, **values: object) -> str:
+    return json.dumps({"type": kind, "data": {"id": id_, **values}})
+
+
+def edge_of_old(kind: str, source: str, target: str, **values: object) -> str:
+    return json.dumps({"edge": kind, "from": source, "to": target, "data": values})
+
+
+@pytest.mark.parametrize(
+    ("day", "moment"),
+    [
+        ("2024-01-31", "2024-01-31T10:00:00Z"),
+        ("19753", "1706695200000"),
+        ("19753", "2024-01-31T11:00:00+01:00"),
+        ("019753", "2024-01-31T10:00:00.000Z"),
+    ],
+)
+@pytest.mark.parametrize("with_nodes", [True, False], ids=["nodes there", "edges alone"])
+def test_ids_of_older_releases_are_brought_over_with_the_edges_that_name_them(
+    day: str, moment: str, *, with_nodes: bool
+) -> None:
+    edge = edge_of_old("Next", day, moment)
+    nodes = [of_old("Day", day, on="2024-01-31"), of_old("Moment", moment, at=1706695200000)]
+    rows, wrong = read("\n".join([edge, *(nodes if with_nodes else [])]).encode(), strict=False)
+    assert wrong == []
+    assert [(row["src"], row["dst"]) for row in rows["Next"]] == [("19753", "1706695200000")]
+    if with_nodes:
+        assert [rows[kind][0]["id"] for kind in ("Day", "Moment")] == ["19753", "1706695200000"]
+
+
+@pytest.mark.parametrize("size", ["42", "00042", "+42"])
+@pytest.mark.parametrize("slot", ['["a","19753"]', '["a","2024-01-31"]', '[ "a", 19753 ]', "a", "2024-01-31"])
+def test_ids_of_numbers_and_of_several_parts_are_brought_over(size: str, slot: str) -> None:
+    edge = edge_of_old("Fits", size, slot, id=json.dumps([size, slot], separators=(",", ":")))
+    nodes = [of_old("Size", size, n=42), of_old("Slot", slot, hall="a", on="2024-01-31")]
+    rows, wrong = read("\n".join([edge, *nodes]).encode(), strict=False)
+    assert wrong == []
+    assert [(row["src"], row["dst"]) for row in rows["Fits"]] == [("42", '["a","19753"]')]
+    assert rows["Fits"][0]["id"] == json.dumps(["42", '["a","19753"]'], separators=(",", ":"))
+
+
+def test_an_id_of_two_nodes_is_told_by_the_edge_that_names_it() -> None:
+    lines = [
+        of_old("Slot", "a", hall="a", on=1),
+        of_old("Slot", "a", hall="a", on=2),
+        edge_of_old("Fits", "1", "a"),
+        edge_of_old("Fits", "1", '["a","2"]'),
+    ]
+    rows, wrong = read("\n".join(lines).encode(), strict=False)
+    assert [str(each.error) for each in wrong] == [
+        'record 3: \'a\' is the id of several Slot nodes, \'["a","1"]\' and \'["a","2"]\' among them; name the one the '
+        "edge is about by that"
+    ]
+    assert [row["dst"] for row in rows["Fits"]] == ['["a","2"]']
+
+
+def test_an_id_that_means_no_part_of_the_key_is_refused() -> None:
+    _, wrong = read(of_old("Size", "43", n=42).encode(), strict=False)
+    assert "node Size has explicit id '43' that does not match @key property 'n' canonical value '42'" in str(
+        wrong[0].error
+    )
