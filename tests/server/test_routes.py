@@ -100,8 +100,8 @@ def test_a_large_result_is_sent_in_pieces_and_is_the_same_document(serve: InProc
         ),
         (
             "ingest",
-            {"data": '{"type":"Book","data":{"isbn":"7","title":"x","mood":[1]}}'},
-            "record 1: vector property 'mood' expects 2 dimensions, got 1",
+            {"data": '{"type":"Book","data":{"isbn":"7","title":"x","pages":2147483648}}'},
+            "record 1: property 'pages' value 2147483648 exceeds Int32 range",
         ),
     ],
 )
