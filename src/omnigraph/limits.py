@@ -38,6 +38,16 @@ IDEMPOTENCY_KEY_BYTES_MAX = 1_024
 INLINE_CHANGE_IDS_MAX = 256
 INLINE_FOOTPRINT_TOKENS_MAX = 512
 
+# Checksums of files. A record names those of the files its commit adds, unless they are very many.
+RECORDED_DIGESTS_MAX = 1_024
+DIGESTS_REMEMBERED_MAX = 4_096
+# As many bytes are read by the thread that commits; more by several.
+DIGESTS_IN_TURN_BYTES_MAX = 8 * 1024 * 1024
+DIGEST_THREADS = 4
+DIGEST_READ_BYTES = 1024 * 1024
+# How far back upkeep looks for checksums in records before it reads the files themselves.
+SEALED_FROM_ENTRIES_MAX = 2_048
+
 # Intents.
 INTENT_ROWS_MIN = 10_000
 INTENT_BYTES_MIN = 8 * 1024**2

@@ -119,6 +119,28 @@ def test_a_version_at_which_lance_panics_is_damage_to_readers_and_to_a_verificat
         assert ages(again) == {"ada": 10, "bob": 2}
 
 
+def test_any_flipped_bit_of_what_a_commit_has_added_is_noticed_before_any_upkeep(root: Path, graph: Graph) -> None:
+    graph.write({"Person": [{"name": name, "age": 5} for name in ("eve", "flo")]})
+    graph.write({"Person": [{"name": "flo", "age": 6}]}, mode="merge")
+    added = graph.snapshot().record.digests
+    assert {path.split("/")[2] for path in added} == {"data", "_deletions", "_versions"}
+    for path in added:
+        whole = (root / path).read_bytes()
+        for at in range(0, len(whole), max(1, len(whole) // 20)):
+            flip(root / path, at=at)
+            assert path in {each.path for each in graph.verify(deep=True).findings}, f"{path}, byte {at}"
+            (root / path).write_bytes(whole)
+    assert graph.verify(deep=True).is_whole
+
+
+def test_upkeep_does_not_note_damage_as_what_was_written(root: Path, graph: Graph) -> None:
+    path = data_file(graph, 5)
+    flip(root / path, at=20)
+    with reopened(root) as again:
+        again.optimize()
+        assert path in {each.path for each in again.verify(deep=True).findings}
+
+
 def everything_in(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 

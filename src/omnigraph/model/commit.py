@@ -113,6 +113,7 @@ class Record:
         notes: further facts of the kind, as plain JSON values (merge resolutions).
         born: number of the entry with which this life of its branch began; None in records that do not tell.
         pruned: what has been pruned of the branch, up to and with this entry.
+        digests: checksums of the table files that the commit has added, by path under the root.
     """
 
     commit: str
@@ -137,6 +138,7 @@ class Record:
     notes: dict[str, object] = field(default_factory=dict)
     born: int | None = None
     pruned: Pruned = NOTHING_PRUNED
+    digests: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_commit(self) -> bool:

@@ -30,6 +30,7 @@ def grow_history(parts: Parts, depth: int, *, branch: str = MAIN) -> None:
             created_at_us=max(head.created_at_us, parts.clock.now_us()),
             changes=NO_CHANGES,
             footprint=Footprint(),
+            digests={},
         )
         if not isinstance(parts.log.put(head), Done):
             raise InternalError("somebody else writes the log that is to be grown")

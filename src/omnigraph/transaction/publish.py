@@ -22,6 +22,7 @@ from omnigraph.transaction import queues
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, mismatches, told
 from omnigraph.transaction.log import Done, Refused
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.sealing import added_digests
 from omnigraph.transaction.stage import Staged, at_hand, staged_anew
 from omnigraph.transaction.superseding import superseding
 
@@ -167,6 +168,7 @@ def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Rec
         notes=staged.notes,
         born=head.life,
         pruned=superseding(parts, head) if draft.prune_previous else head.pruned,
+        digests=added_digests(parts, (path for table in staged.tables.values() for path in table.files)),
     )
 
 

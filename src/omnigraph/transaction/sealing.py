@@ -1,24 +1,103 @@
 """Checksums of table files: the table library keeps none, so a flipped bit inside a value would pass as another value.
 
-They are made when upkeep has a table at hand, of the files that have none yet, and lie beside the log in one object per
-table. Nobody needs them to read or write; without them a verification has less to compare.
+On local disk a record names those of the files its commit has added. Upkeep notes them beside the log, in one object
+per table, so that they outlive the record, together with those of files that have none. Nobody needs them to read or
+write; without them a verification has less to compare.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from hashlib import blake2b
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from hashlib import blake2b, sha256
 from typing import Any
 
+from omnigraph import limits
+from omnigraph.errors import GraphError
+from omnigraph.model.commit import Record
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError
+from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError, StoreRefused
 from omnigraph.transaction.parts import Parts
 
 _BYTES = 16
+# Before the digits of a checksum by SHA-256, which most processors compute twice as fast as the older BLAKE2b.
+_SHA = "s"
 
 
 def digest_of(body: bytes) -> str:
     """The checksum of a file."""
-    return blake2b(body, digest_size=_BYTES).hexdigest()
+    return f"{_SHA}{sha256(body).hexdigest()[: 2 * _BYTES]}"
+
+
+def is_digest_of(body: bytes, noted: str) -> bool:
+    """True if a checksum, of either kind, is that of a file."""
+    return noted == (digest_of(body) if noted.startswith(_SHA) else _blake(body))
+
+
+def added_digests(parts: Parts, files: Iterable[str]) -> dict[str, str]:
+    """The checksums of files just written, by path; none where the tables are not on local disk, or of very many.
+
+    Args:
+        parts (Parts): of the graph.
+        files (Iterable[str]): under its root; folders end with `/`.
+
+    Raises:
+        StoreRefused: a file that was just written cannot be read.
+    """
+    if not parts.table_files.is_near:
+        return {}
+    # Texts, not `Path`: every commit comes through here.
+    root = parts.table_files.uri
+    found = [path for file in files for path in (_below(root, file) if file.endswith("/") else (file,))]
+    if len(found) > limits.RECORDED_DIGESTS_MAX:
+        return {}
+    places = [f"{root}/{path}" for path in found]
+    try:
+        if sum(map(os.path.getsize, places)) <= limits.DIGESTS_IN_TURN_BYTES_MAX:
+            digests = [_digest_of_file(place) for place in places]
+        else:
+            with ThreadPoolExecutor(limits.DIGEST_THREADS) as pool:
+                digests = list(pool.map(_digest_of_file, places))
+    except OSError as error:
+        raise StoreRefused(f"cannot read back what was written: {error}", path=str(error.filename)) from error
+    return dict(zip(found, digests, strict=True))
+
+
+def _below(root: str, folder: str) -> Iterator[str]:
+    for place, _, names in os.walk(f"{root}/{folder}"):
+        yield from (f"{place[len(root) + 1 :].rstrip('/')}/{name}" for name in names)
+
+
+# Files have random names and never change; a write that is moved onto a newer head names most of its files again.
+@lru_cache(limits.DIGESTS_REMEMBERED_MAX)
+def _digest_of_file(place: str) -> str:
+    digest = sha256()
+    handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while part := os.read(handle, limits.DIGEST_READ_BYTES):
+            digest.update(part)
+    finally:
+        os.close(handle)
+    return f"{_SHA}{digest.hexdigest()[: 2 * _BYTES]}"
+
+
+def recorded_digests(entries: Iterable[Record]) -> dict[str, dict[str, str]]:
+    """The checksums that entries name: for each table, by path."""
+    found: dict[str, dict[str, str]] = {}
+    for entry in entries:
+        for path, digest in entry.digests.items():
+            found.setdefault("/".join(path.split("/", 2)[:2]), {})[path] = digest
+    return found
+
+
+def newest_digests(parts: Parts, head: Record) -> dict[str, dict[str, str]]:
+    """The checksums that the newest entries of a branch name."""
+    first = max(head.pruned.floor, head.life or 1, head.number - limits.SEALED_FROM_ENTRIES_MAX)
+    try:
+        return recorded_digests(parts.log.backwards(head.branch, start=head.number, first=first))
+    except GraphError:
+        return {}  # entries that cannot be read: a verification tells
 
 
 def read_digests(parts: Parts, table: str) -> dict[str, str]:
@@ -42,13 +121,14 @@ def has_digests(parts: Parts, table: str) -> bool:
     return True
 
 
-def seal(parts: Parts, table: str, files: Iterable[str]) -> int:
+def seal(parts: Parts, table: str, files: Iterable[str], recorded: Mapping[str, str]) -> int:
     """Note the checksums of files that have none yet, and forget those of files that are gone.
 
     Args:
         parts (Parts): of the graph.
         table (str): the table's folder.
         files (Iterable[str]): what a version of it consists of; folders end with `/`.
+        recorded (Mapping[str, str]): checksums that records name; these files are not read, for they may be damaged.
 
     Returns:
         int: how many files were read for it.
@@ -56,8 +136,8 @@ def seal(parts: Parts, table: str, files: Iterable[str]) -> int:
     known = read_digests(parts, table)
     there = {listed.path: listed for listed in parts.table_files.list(f"{table}/")}
     wanted = expanded(files, there)
-    fresh: dict[str, str] = {}
-    for path in sorted(wanted - known.keys()):
+    fresh = {path: recorded[path] for path in (wanted - known.keys()) & recorded.keys()}
+    for path in sorted(wanted - known.keys() - recorded.keys()):
         try:
             fresh[path] = digest_of(parts.table_files.get(path))
         except ObjectNotFound:
@@ -71,7 +151,11 @@ def seal(parts: Parts, table: str, files: Iterable[str]) -> int:
 
 def _sum(files: Mapping[str, Any]) -> str:
     """The checksum of checksums: one that was changed must not tell that a file was."""
-    return digest_of(json.dumps(files, sort_keys=True).encode())
+    return _blake(json.dumps(files, sort_keys=True).encode())
+
+
+def _blake(body: bytes) -> str:
+    return blake2b(body, digest_size=_BYTES).hexdigest()
 
 
 def expanded(files: Iterable[str], there: Mapping[str, Listed]) -> set[str]:

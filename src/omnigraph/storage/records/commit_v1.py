@@ -45,6 +45,7 @@ def document(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None)
         "notes": record.notes,
         "born": record.born,
         "pruned": _pruned_document(record.pruned),
+        "digests": record.digests,
     }
     return {name: value for name, value in full.items() if value not in (None, [], {})}
 
@@ -90,6 +91,7 @@ def read(found: dict[str, Any], whole_map: WholeMap) -> Record:
         notes=found.get("notes", {}),
         born=found.get("born"),
         pruned=_read_pruned(found.get("pruned")),
+        digests=dict(found.get("digests", {})),
     )
 
 

@@ -10,7 +10,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, StoreError
 from omnigraph.storage.tables.examine import Examined, Examiner, ExpectedFile, Part
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.sealing import digest_of, has_digests, read_digests
+from omnigraph.transaction.sealing import has_digests, is_digest_of, read_digests
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
 from omnigraph.transaction.verify.records import CheckedLog
 
@@ -25,6 +25,7 @@ class TableCheck:
         parts: of the graph.
         table: its folder.
         deep: compare checksums, and read every value.
+        recorded: checksums of its files that records name, by path.
         versions: how many versions were looked at.
         files: the files looked at, with their sizes.
         compared: how many files were compared with a checksum.
@@ -36,6 +37,7 @@ class TableCheck:
     examiner: Examiner
     table: str
     deep: bool
+    recorded: Mapping[str, str] = field(default_factory=dict)
     versions: int = 0
     compared: int = 0
     files: dict[str, int] = field(default_factory=dict)
@@ -64,8 +66,10 @@ class TableCheck:
         self._pins = pins
         if not self.listings:
             self._list()
-            self._digests = read_digests(self.parts, self.table)
-            if self.deep and not self._digests and has_digests(self.parts, self.table):
+            noted = read_digests(self.parts, self.table)
+            # What was recorded as a file was written goes before what was noted of it later.
+            self._digests = {**noted, **self.recorded}
+            if self.deep and not noted and has_digests(self.parts, self.table):
                 self._findings[paths.digests(self.table)] = Finding(
                     FindingKind.CHECKSUMS,
                     paths.digests(self.table),
@@ -184,11 +188,13 @@ class TableCheck:
         if noted is None or not self.deep:
             return None
         try:
-            found = digest_of(self.parts.table_files.get(path))
+            body = self.parts.table_files.get(path)
         except StoreError as fault:
             return _told(fault), not isinstance(fault, UnavailableError)
         self.compared += 1
-        return None if found == noted else ("its content is not what was written: the checksum differs", True)
+        return (
+            None if is_digest_of(body, noted) else ("its content is not what was written: the checksum differs", True)
+        )
 
     def _note(
         self,

@@ -16,6 +16,7 @@ from omnigraph.transaction.constraint_rules.rules import rules_of
 from omnigraph.transaction.constraints import breaches
 from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.sealing import recorded_digests
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.verify.confirm import confirmed
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
@@ -69,9 +70,10 @@ def verify(
         found += entry_findings(parts, log, schema_of)
         named_by(log, pins)
     examiner = Examiner(parts.tables)
+    recorded = recorded_digests(entry for log in logs for entry in log.entries.values())
     checks = []
     for table, versions in sorted(pins.items()):
-        check = TableCheck(parts, examiner, table, deep)
+        check = TableCheck(parts, examiner, table, deep, recorded.get(table, {}))
         checks.append(check)
         check.look(versions)
         found += check.findings
