@@ -251,3 +251,20 @@ def test_a_property_dropped_and_made_anew_with_another_type_is_another_one(graph
     graph.schema_apply(SCHEMA.replace("age: I32?", "age: [String]?"))
     graph.write({"Person": [{"name": "Ann", "age": ["old"]}, {"name": "Ben"}]}, mode="merge")
     assert [(each.op.value, each.id) for each in graph.diff(before, "main")] == [("update", "Ann")]
+
+
+def test_a_merge_tells_what_becomes_of_the_schema_and_what_it_costs(graph: Graph) -> None:
+    text = WITHOUT_CITY.replace("age: I32?", "mail: String?")
+    graph.write({"Person": [{"name": "Dan"}]})  # without an age
+    graph.schema_apply(text, branch="side", allow_data_loss=True)
+    seen = graph.merge("side", preview=True)
+    assert [(step.step.kind, step.rows_lost, step.values_lost) for step in seen.schema_steps] == [
+        ("add_property", 0, 0),
+        ("drop_property", 0, 3),
+        ("drop_type", 1, 0),
+    ]
+    assert [str(step) for step in seen.schema_steps if step.rows_lost] == [
+        "drop node type 'City' (soft mode): loses 1 row"
+    ]
+    assert graph.merge("side").schema_steps == seen.schema_steps
+    assert graph.merge("main", into="side", preview=True).schema_steps == ()

@@ -48,6 +48,7 @@ def merge(parts: Parts, schemas: Schemas, wanted: MergeWanted, options: WriteOpt
         conflicts=done.planned.conflicts,
         changes={key: ChangeCounts(*map(len, changed)) for key, changed in sorted(done.planned.changed.items())},
         resolved=len(done.planned.resolved),
+        schema_steps=done.planned.schema_steps,
         is_preview=wanted.preview,
         branch_deleted=to_delete and error is None,
         branch_delete_error=error,

@@ -10,6 +10,7 @@ from omnigraph.model.commit import Record
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.model.schema_change_document import plan_document
+from omnigraph.model.schema_cost import CostedStep
 from omnigraph.pipeline.load.problems import Located
 
 
@@ -130,6 +131,7 @@ class MergeResult:
         conflicts: of a preview, what stands in the way; otherwise empty, for conflicts are raised.
         changes: by type key, how much changes on the target; types without change are absent.
         resolved: how many entities were decided by `prefer` or a resolution.
+        schema_steps: what becomes of the target's schema, and the rows and values that the target loses by that.
         is_preview: nothing was written.
         branch_deleted: the source was deleted afterwards, as asked.
         branch_delete_error: why it was not.
@@ -148,6 +150,7 @@ class MergeResult:
     conflicts: tuple[MergeConflict, ...] = ()
     changes: Mapping[str, ChangeCounts] = field(default_factory=dict)
     resolved: int = 0
+    schema_steps: tuple[CostedStep, ...] = ()
     is_preview: bool = False
     branch_deleted: bool = False
     branch_delete_error: str | None = None

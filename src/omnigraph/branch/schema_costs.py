@@ -1,45 +1,13 @@
 """The steps from one schema to another, with the data they lose: what a preview of a merge shows about the schema."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 from omnigraph.language.schema import steps_between
 from omnigraph.model.commit import UNKNOWN, Record
 from omnigraph.model.schema import Schema, TypeKind
 from omnigraph.model.schema_change import DropProperty, DropType, RenameType, Step
-from omnigraph.model.schema_change_document import step_document
+from omnigraph.model.schema_cost import CostedStep
 from omnigraph.storage.tables.tables import Tables
-
-
-@dataclass(frozen=True, slots=True)
-class CostedStep:
-    """One step of a schema change and the data it loses.
-
-    Attributes:
-        step: the step.
-        rows_lost: of a dropped type, its rows; 0 for every other step.
-        values_lost: of a dropped property, the rows that have a value for it; 0 for every other step.
-    """
-
-    step: Step
-    rows_lost: int = 0
-    values_lost: int = 0
-
-    def __str__(self) -> str:
-        if self.rows_lost:
-            return f"{self.step}: loses {self.rows_lost} {_plural(self.rows_lost, 'row')}"
-        if self.values_lost:
-            return f"{self.step}: loses {self.values_lost} {_plural(self.values_lost, 'value')}"
-        return str(self.step)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The step as plain JSON values: its own fields, a sentence, and what it loses."""
-        return step_document(self.step) | {
-            "text": str(self.step),
-            "rows_lost": self.rows_lost,
-            "values_lost": self.values_lost,
-        }
 
 
 def costed_steps(tables: Tables, before: Schema, state: Record, after: Schema) -> tuple[CostedStep, ...]:
@@ -76,7 +44,3 @@ def _costed(
                 yield CostedStep(step, values_lost=values)
             case _:
                 yield CostedStep(step)
-
-
-def _plural(count: int, noun: str) -> str:
-    return noun if count == 1 else f"{noun}s"

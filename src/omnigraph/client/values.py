@@ -12,6 +12,7 @@ from omnigraph.branch.told import Blame, Block, CommitChangesPage, EntityEvent, 
 from omnigraph.client.failures import merge_conflict
 from omnigraph.model.change import Changes, TypeChange
 from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
+from omnigraph.model.schema_cost import CostedStep
 
 Document = Mapping[str, Any]
 
@@ -207,6 +208,7 @@ def merge_result(document: Document) -> MergeResult:
         conflicts=tuple(merge_conflict(each) for each in document.get("conflicts", ())),
         changes={key: ChangeCounts(**counts) for key, counts in document["changes"].items()},
         resolved=document["resolved"],
+        schema_steps=tuple(CostedStep.from_dict(step) for step in document.get("schema_steps", ())),
         is_preview=document.get("preview", False),
         branch_deleted=document.get("branch_deleted", False),
         branch_delete_error=document.get("branch_delete_error"),

@@ -260,5 +260,8 @@ class BranchMergeOutput(Answer):
     conflicts: list[MergeConflictOutput] | None = Field(None, description="Of a preview. Beyond the contract.")
     changes: dict[str, Counts] | None = Field(None, description="By type key. Beyond the contract.")
     resolved: int | None = Field(None, description="Beyond the contract.")
+    schema_steps: list[dict[str, Any]] | None = Field(
+        None, description="Of the target's schema, with the rows and values lost. Beyond the contract."
+    )
     attempts: int | None = Field(None, description="Beyond the contract.")
     warnings: list[str] | None = Field(None, description="Beyond the contract.")

@@ -97,6 +97,16 @@ def test_one_property_of_an_entity_can_be_decided(graph: AnyGraph, line: str) ->
     assert graph.query(BOOKS, branch=line).to_pylist()[0]["b.pages"] == 450
 
 
+def test_a_merge_tells_what_becomes_of_the_schema(graph: AnyGraph, line: str) -> None:
+    graph.branches.create(f"{line}/r", source=line)
+    text = graph.schema_text(branch=line).replace("born: Date?", "")
+    graph.schema_apply(text, branch=f"{line}/r", allow_data_loss=True)
+
+    [step] = graph.merge(f"{line}/r", into=line, preview=True).schema_steps
+    assert (step.step.kind, step.step.property_name, step.values_lost) == ("drop_property", "born", 1)
+    assert graph.merge(f"{line}/r", into=line).schema_steps == (step,)
+
+
 def test_a_merge_that_was_reviewed_is_refused_once_either_side_has_moved(graph: AnyGraph, line: str) -> None:
     graph.branches.create(f"{line}/r", source=line)
     graph.mutate(ADD, {"name": "Lem"}, branch=f"{line}/r")

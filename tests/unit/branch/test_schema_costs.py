@@ -6,7 +6,8 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, OpenOptions
-from omnigraph.branch.schema_costs import CostedStep, costed_steps
+from omnigraph.branch.schema_costs import costed_steps
+from omnigraph.model.schema_cost import CostedStep
 
 SCHEMA = """
 interface Named { title: String? }
@@ -60,4 +61,5 @@ def test_a_property_dropped_from_a_renamed_type_is_counted_under_the_old_name(gr
 def test_other_steps_cost_nothing(graph: Graph) -> None:
     [added] = costs(graph, SCHEMA.replace("age: I32?", "age: I32?  mail: String?"))
     assert (added.rows_lost, added.values_lost) == (0, 0)
+    assert CostedStep.from_dict(added.to_dict()) == added
     assert added.to_dict()["text"] == str(added) == "add property 'Person.mail' (String?) on node 'Person'"

@@ -23,10 +23,12 @@ from omnigraph.branch.merge.rules import RuleCheck
 from omnigraph.branch.merge.sides import Lineage, Sides, sides_of
 from omnigraph.branch.merge.three_way import images_of
 from omnigraph.branch.row_changes import RowChanges, ids_of
+from omnigraph.branch.schema_costs import costed_steps
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.footprint import TokenKind
 from omnigraph.model.schema import ID
+from omnigraph.model.schema_cost import CostedStep
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
@@ -54,6 +56,7 @@ class Planned:
         conflicts: everything that cannot both stand.
         changed: by type key, the entities that change on the target.
         resolved: what the caller decided.
+        schema_steps: what becomes of the target's schema, and the rows and values it loses by that.
     """
 
     outcome: Outcome
@@ -61,6 +64,7 @@ class Planned:
     conflicts: tuple[MergeConflict, ...] = ()
     changed: Mapping[str, ChangedIds] = field(default_factory=dict)
     resolved: tuple[Resolved, ...] = ()
+    schema_steps: tuple[CostedStep, ...] = ()
 
 
 def plan_merge(
@@ -107,7 +111,10 @@ def plan_merge(
     )
     work = _Work(parts, staging, sides, changed, schema_of(sides.schema), choices)
     conflicts = work.carry_out(base)
-    return Planned(outcome, base.commit, tuple(conflicts), work.against_target, tuple(work.resolved))
+    steps: tuple[CostedStep, ...] = ()
+    if sides.schema != target.schema:
+        steps = costed_steps(parts.tables, schema_of(target.schema).schema, target, work.accepted.schema)
+    return Planned(outcome, base.commit, tuple(conflicts), work.against_target, tuple(work.resolved), steps)
 
 
 @dataclass(slots=True)

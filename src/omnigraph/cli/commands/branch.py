@@ -1,15 +1,21 @@
 """`omnigraph branch …`."""
 
+import json
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from omnigraph.api.choosing import decisions_to_make
 from omnigraph.api.documents import merge_conflict_document
 from omnigraph.cli.arguments import add_earlier, add_json, add_prune_previous, add_uri, state_named
 from omnigraph.cli.call import Call
 from omnigraph.cli.command import Command
-from omnigraph.errors import MergeConflictError
+from omnigraph.errors import InvalidRequestError, MergeConflictError
 from omnigraph.model.conflict import MergeConflict
+
+_VALUE_LETTERS_MAX = 60
 
 
 def _create_arguments(parser: ArgumentParser) -> None:
@@ -70,6 +76,9 @@ def _merge_arguments(parser: ArgumentParser) -> None:
     how.add_argument("--prefer", choices=("source", "target"), help="whose row to take where both changed it")
     how.add_argument("--resolve", metavar="FILE", help="a JSON file with a decision for each conflict")
     how.add_argument(
+        "--write-resolutions", metavar="FILE", help="write the conflicts there, to be decided and given to --resolve"
+    )
+    how.add_argument(
         "--base", metavar="COMMIT", help="compare both sides with this commit, where their own base is gone"
     )
     add_uri(parser)
@@ -80,24 +89,28 @@ def _merge(call: Call) -> int:
     args = call.args
     if not args.preview:
         call.echo_target()
+    if args.write_resolutions is not None and Path(args.write_resolutions).exists():
+        raise InvalidRequestError(f"{args.write_resolutions} exists already; name a new file for the decisions")
+    how = {"into": args.into, "by": args.by, "prefer": args.prefer, "resolutions": args.resolve, "base": args.base}
     with call.graph(read_only=args.preview) as graph:
         try:
             done = graph.merge(
                 args.source,
-                into=args.into,
-                by=args.by,
-                prefer=args.prefer,
-                resolutions=args.resolve,
-                base=args.base,
+                **how,
                 preview=args.preview,
                 delete_branch=args.delete_branch,
                 actor=call.actor,
                 prune_previous=args.prune_previous,
             )
         except MergeConflictError as refused:
-            for conflict in refused.conflicts:
-                call.note(_told(conflict))
+            conflicts = refused.conflicts
+            if call.scope.kind == "server":  # an error of a server's tells no values
+                conflicts = graph.merge(args.source, **how, preview=True).conflicts
+            for line in _describe(conflicts):
+                call.note(line)
+            _write_decisions(call, conflicts)
             raise
+    _write_decisions(call, done.conflicts)
     document: dict[str, Any] = {
         "source": done.source,
         "target": done.into,
@@ -119,15 +132,49 @@ def _merge(call: Call) -> int:
             f"{key}: {counts.inserted} inserted, {counts.updated} updated, {counts.deleted} deleted"
             for key, counts in done.changes.items()
         ]
-        lines += [_told(conflict) for conflict in done.conflicts]
+        lines += _describe(done.conflicts)
+    if done.schema_steps or args.preview:
+        document["schema_steps"] = [step.to_dict() for step in done.schema_steps]
+        lines[1:1] = [f"schema: {step}" for step in done.schema_steps]
     if done.branch_deleted:
         lines.append(f"deleted branch {done.source}")
     call.show(document, *lines)
     return 1 if done.conflicts else 0
 
 
-def _told(conflict: MergeConflict) -> str:
-    return f"conflict: {conflict.message} ({conflict.kind}, {conflict.type_key})"
+def _describe(conflicts: Iterable[MergeConflict]) -> list[str]:
+    """Conflicts with what each side has."""
+    lines = []
+    for conflict in conflicts:
+        lines.append(f"conflict: {conflict.message} ({conflict.kind}, {conflict.type_key})")
+        sides = {"base": conflict.base, "source": conflict.source, "target": conflict.target}
+        there = {side: row for side, row in sides.items() if row is not None}
+        if there and len(there) < len(sides):
+            lines.append(f"  not there: {', '.join(side for side in sides if side not in there)}")
+        for name in dict.fromkeys(name for row in there.values() for name in row):
+            values = {side: json.dumps(row.get(name), ensure_ascii=False) for side, row in there.items()}
+            if len(set(values.values())) > 1 or (len(there) == 1 and set(values.values()) != {"null"}):
+                told = (f"{side} {_shortened(value)}" for side, value in values.items())
+                lines.append(f"  {name}: {', '.join(told)}")
+    return lines
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _VALUE_LETTERS_MAX else f"{text[:_VALUE_LETTERS_MAX]}…"
+
+
+def _write_decisions(call: Call, conflicts: Iterable[MergeConflict]) -> None:
+    """Write a file of decisions to be made, if that was asked for and there are any."""
+    file, found = call.args.write_resolutions, list(conflicts)
+    if file is None or not found:
+        return
+    document = decisions_to_make(found, call.args.by)
+    with Path(file).open("x", encoding="utf-8") as out:
+        out.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    count = sum(len(items) for items in document.values())
+    call.note(f'wrote {count} to {file}: set each "decision", then merge with --resolve {file}')
+    if count < len(found):
+        call.note(f"not in it, for they name no entity: {len(found) - count} conflicts")
 
 
 COMMANDS = {

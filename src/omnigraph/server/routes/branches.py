@@ -148,6 +148,7 @@ def _beyond(call: Call, done: MergeResult) -> dict[str, Any]:
         "head": done.head,
         "changes": {key: asdict(counts) for key, counts in done.changes.items()},
         "resolved": done.resolved,
+        "schema_steps": [step.to_dict() for step in done.schema_steps],
         "attempts": done.attempts,
         "warnings": list(done.warnings),
     }

@@ -265,6 +265,8 @@ complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_su
 complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_subcommand_from merge' -l by -x -a 'row property' -d 'what must differ to conflict'
 complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_subcommand_from merge' -l prefer -x -a 'source target' -d 'whose row to take where both changed it'
 complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_subcommand_from merge' -l resolve -r -d 'a JSON file with a decision for each conflict'
+complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_subcommand_from merge' -l write-resolutions -r -d 'write the conflicts there, to be decided and given to --resolve'
+complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_subcommand_from merge' -l base -r -d 'compare both sides with this commit, where their own base is gone'
 complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_subcommand_from merge' -l uri -r -d 'the graph\'s storage, like --store'
 complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_subcommand_from merge' -l json -d 'answer with one JSON document'
 complete -c omnigraph -n '__fish_seen_subcommand_from branch; and __fish_seen_subcommand_from merge' -l as -r -d 'who writes'

@@ -50,7 +50,7 @@ _omnigraph() {
       "branch create") words="--from --commit --tag --at --number --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "branch list") words="--uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "branch delete") words="--uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
-      "branch merge") words="--into --delete-branch --prune-previous --preview --by --prefer --resolve --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
+      "branch merge") words="--into --delete-branch --prune-previous --preview --by --prefer --resolve --write-resolutions --base --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "diff") words="--stat --kind --type --op --engine --uri --json --store --server --graph --profile --debug -v --version -h --help" ;;
       "tag create") words="--branch --commit --at --number --uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "tag list") words="--uri --json --as --store --server --graph --profile --yes --quiet --debug -v --version -h --help" ;;

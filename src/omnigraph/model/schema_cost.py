@@ -1,0 +1,47 @@
+"""One step of a schema change with the data it loses."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.model.schema_change import Step
+from omnigraph.model.schema_change_document import step_document, steps_from_document
+
+
+@dataclass(frozen=True, slots=True)
+class CostedStep:
+    """One step of a schema change and the data it loses.
+
+    Attributes:
+        step: the step.
+        rows_lost: of a dropped type, its rows; 0 for every other step.
+        values_lost: of a dropped property, the rows that have a value for it; 0 for every other step.
+    """
+
+    step: Step
+    rows_lost: int = 0
+    values_lost: int = 0
+
+    def __str__(self) -> str:
+        if self.rows_lost:
+            return f"{self.step}: loses {self.rows_lost} {_plural(self.rows_lost, 'row')}"
+        if self.values_lost:
+            return f"{self.step}: loses {self.values_lost} {_plural(self.values_lost, 'value')}"
+        return str(self.step)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain JSON values: its own fields, a sentence, and what it loses."""
+        return step_document(self.step) | {
+            "text": str(self.step),
+            "rows_lost": self.rows_lost,
+            "values_lost": self.values_lost,
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> "CostedStep":
+        """The step that `to_dict` told of."""
+        [step] = steps_from_document({"steps": [document]})
+        return cls(step, document["rows_lost"], document["values_lost"])
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"
