@@ -190,7 +190,7 @@ class Dawdling:
         self.staged_first: set[str] = set()
 
     def write(self, operation: Operation) -> Record:
-        with armed(Failpoint.WRITE_TABLES_STAGED, once(self._dawdle)):
+        with armed(Failpoint.WRITE_MADE_DURABLE, once(self._dawdle)):
             receipt = write(self.parts, MAIN, operation)
         assert receipt.entry is not None
         return receipt.entry

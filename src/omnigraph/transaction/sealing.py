@@ -59,6 +59,8 @@ def added_digests(parts: Parts, files: Iterable[str]) -> dict[str, str]:
         else:
             with ThreadPoolExecutor(limits.DIGEST_THREADS) as pool:
                 digests = list(pool.map(_digest_of_file, places))
+    except FileNotFoundError:
+        return {}  # a sweep took it, behind a barrier that will refuse the entry
     except OSError as error:
         raise StoreRefused(f"cannot read back what was written: {error}", path=str(error.filename)) from error
     return dict(zip(found, digests, strict=True))
