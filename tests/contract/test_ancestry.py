@@ -1,6 +1,7 @@
 """Merge bases outlive pruning, sweeping and the deletion of branches."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -161,3 +162,120 @@ def test_a_base_that_is_gone_is_refused_and_never_replaced(graph: Graph, store: 
         graph.merge("agent", base="01ARZ3NDEKTSV4RRFFQ69G5FAV")
     assert graph.merge("agent", base=base).base == base
     assert ages(graph) == {"a": 2, "b": 0, "c": 0, "good": 2}
+
+
+# -- what a branch has inherited from one that was deleted ------------------------------------------------------------
+
+
+@pytest.fixture
+def orphan(graph: Graph) -> dict[str, Any]:
+    """`child` came from `agent`, which is deleted and swept; what its history was before that."""
+    put(graph, "agent", x=1)
+    put(graph, "agent", x=2)
+    graph.branches.create("child", source="agent")
+    put(graph, "agent", x=3)
+    put(graph, "child", y=1)
+    return {
+        "commits": [commit.id for commit in graph.commits.list("child")],
+        "blame": blamed(graph),
+        "feed": fed(graph),
+    }
+
+
+def blamed(graph: Graph) -> dict[str, str]:
+    told = graph.blame("Person", "x", branch="child")
+    return {name: entry.commit for name, entry in told.properties.items()}
+
+
+def fed(graph: Graph) -> list[tuple[str, int]]:
+    page = graph.changes.poll(branch="child", start="beginning")
+    return [(block.entry.commit, len(block.changes)) for block in page.blocks]
+
+
+def delete_and_sweep(graph: Graph) -> None:
+    graph.branches.delete("agent")
+    graph.sweep(older_than=0)
+    graph.sweep(older_than=0)
+
+
+def use_the_name_again(graph: Graph) -> None:
+    graph.branches.delete("agent")
+    graph.branches.create("agent")
+    for number in range(3):
+        put(graph, "agent", other=number)
+    graph.prune("agent", keep=1, now=True)
+    graph.sweep(older_than=0)
+    graph.sweep(older_than=0)
+
+
+def use_the_name_twice(graph: Graph) -> None:
+    use_the_name_again(graph)
+    delete_and_sweep(graph)
+
+
+FATES = [delete_and_sweep, use_the_name_again, use_the_name_twice]
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_the_history_of_a_branch_stays_when_its_source_goes(
+    graph: Graph, orphan: dict[str, Any], fate: Callable[[Graph], None]
+) -> None:
+    fate(graph)
+    assert [commit.id for commit in graph.commits.list("child")] == orphan["commits"]
+    assert blamed(graph) == orphan["blame"]
+    assert fed(graph) == orphan["feed"]
+    assert [event.commit for event in graph.log_of("Person", "x", branch="child")] == orphan["commits"][1:3]
+    for commit in orphan["commits"][:3]:
+        assert graph.snapshot(commit=commit).commit == commit
+    assert graph.merge("child").outcome == "fast_forward"
+    assert ages(graph) == {"a": 0, "b": 0, "c": 0, "x": 2, "y": 1}
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_an_inherited_commit_is_tagged_and_branched(
+    graph: Graph, orphan: dict[str, Any], fate: Callable[[Graph], None]
+) -> None:
+    fate(graph)
+    inherited = orphan["commits"][2]
+    graph.tags.create("there", commit=inherited)
+    graph.branches.create("from there", commit=inherited)
+    graph.branches.delete("child")
+    graph.sweep(older_than=0)
+    assert ages(graph, "from there") == {"a": 0, "b": 0, "c": 0, "x": 1}
+    assert graph.snapshot(tag="there").commit == inherited
+
+
+def test_what_a_deleted_branch_left_goes_with_the_last_branch_that_inherited_it(
+    graph: Graph, orphan: dict[str, Any], store: MemoryStore
+) -> None:
+    delete_and_sweep(graph)
+    graph.prune("child", keep=1, now=True)
+    graph.sweep(older_than=0)
+    with pytest.raises(NotFoundError):
+        graph.snapshot(commit=orphan["commits"][2])
+    graph.branches.delete("child")
+    graph.sweep(older_than=0)
+    graph.sweep(older_than=0)
+    assert len([file for file in store.list(paths.log_folder("agent")) if paths.entry_number(file.path)]) == 3
+
+
+def test_a_branch_keeps_its_head_commit_when_its_source_is_pruned(graph: Graph) -> None:
+    head = graph.snapshot(branch="agent").commit
+    for number in range(3):
+        put(graph, "main", a=number)
+    clean(graph, keep=1)
+    assert graph.snapshot(commit=head).commit == head
+    graph.tags.create("there", commit=head)
+    graph.branches.create("from there", commit=head)
+    assert ages(graph, "from there") == {"a": 0, "b": 0, "c": 0}
+
+
+@pytest.mark.parametrize("keep", [1, 100])
+def test_a_prune_of_a_branch_without_commits_of_its_own_hides_nothing(graph: Graph, keep: int) -> None:
+    before = [commit.id for commit in graph.commits.list("agent")]
+    graph.branches.create("other")
+    put(graph, "other", a=1)
+    graph.branches.delete("other")
+    assert graph.sweep(older_than=0).swept.barriers == 2  # an entry that is no commit
+    graph.prune("agent", keep=keep, now=True)
+    assert [commit.id for commit in graph.commits.list("agent")] == before

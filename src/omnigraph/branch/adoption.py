@@ -6,7 +6,9 @@ that began earlier has spared its files, a later one sees the intent; and where 
 
 from collections.abc import Callable
 
-from omnigraph.errors import OutcomeUnknownError, UnavailableError
+from omnigraph.branch.lines import inherited
+from omnigraph.branch.marks import live_branches
+from omnigraph.errors import NotFoundError, OutcomeUnknownError, UnavailableError
 from omnigraph.model.commit import Record
 from omnigraph.transaction import retention
 from omnigraph.transaction.parts import Parts
@@ -45,9 +47,22 @@ def check_named(parts: Parts, entry: Record, named: str) -> None:
         OutcomeUnknownError: the store cannot be asked.
     """
     try:
-        retention.check_kept(parts, entry)
+        try:
+            retention.check_kept(parts, entry)
+        except NotFoundError:
+            if not _is_inherited(parts, entry):
+                raise
     except UnavailableError as fault:
         raise OutcomeUnknownError(
             f"{named} was made, but the store could not be asked whether what it names is still kept; "
             "look at it before relying on it"
         ) from fault
+
+
+def _is_inherited(parts: Parts, entry: Record) -> bool:
+    """Whether a living branch has inherited an entry from a branch that was deleted; then no sweep takes it."""
+    heads = [head for name in live_branches(parts) if (head := parts.log.head(name)) is not None and head.is_live]
+    return any(
+        line.branch == entry.branch and line.lowest <= entry.number <= line.last
+        for line in inherited(parts, heads).values()
+    )

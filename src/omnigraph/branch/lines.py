@@ -1,7 +1,7 @@
 """The first-parent chain of a branch: runs of entries of its own log, of the log it was forked from, and so on."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from omnigraph import limits
 from omnigraph.model.commit import CommitKind, Record
@@ -76,7 +76,28 @@ def _line(parts: Parts, first: int, entry: Record, newest: Record | None) -> Lin
         newest = parts.log.read(entry.branch, (newest.life or 1) - 1)  # the entry that ended the life before
     if newest is None:
         return Line(entry.branch, first, entry.number)
-    return Line(entry.branch, first, entry.number, newest.pruned, None if newest.is_live else newest.number)
+    if newest.is_live:
+        return Line(entry.branch, first, entry.number, newest.pruned)
+    pruned = newest.pruned
+    lowest = max(first, pruned.floor)
+    if entry.number - 1 > lowest and parts.log.read(entry.branch, entry.number - 1) is None:
+        # Sweeps of earlier releases left nothing of a deleted branch but what others were made from.
+        pruned = replace(pruned, floor=entry.number)
+    return Line(entry.branch, first, entry.number, pruned, newest.number)
+
+
+def inherited(parts: Parts, heads: Iterable[Record]) -> dict[tuple[str, int], Line]:
+    """The lines of ended branches that living ones have inherited, marked or not, by branch and first entry.
+
+    Of those with the same beginning, the longest.
+    """
+    found: dict[tuple[str, int], Line] = {}
+    for head in heads:
+        for line in lines(parts, head, head=head, marked_too=True):
+            known = found.get((line.branch, line.first))
+            if line.ended_at is not None and (known is None or known.last < line.last):
+                found[line.branch, line.first] = line
+    return found
 
 
 def backwards(parts: Parts, line: Line, last: int) -> Iterator[Record]:

@@ -7,6 +7,7 @@ import re
 from itertools import combinations
 
 from omnigraph.branch import tags
+from omnigraph.branch.lines import inherited
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import best_common
 from omnigraph.branch.sweep.sweep import sweep
@@ -47,6 +48,11 @@ def kept_entries(parts: Parts) -> list[Record]:
         head = log.head(branch)
         if head is None or not head.is_live:
             continue
+        for line in inherited(parts, [head]).values():
+            past = [
+                log.read(line.branch, number) for number in (*range(line.lowest, line.last + 1), line.ended_at or 0)
+            ]
+            found |= {(entry.branch, entry.number): entry for entry in past if entry is not None}
         forks = []
         for number in range(head.number, 0, -1):
             entry = log.read(branch, number)

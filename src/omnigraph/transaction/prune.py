@@ -185,7 +185,7 @@ def _newest_commits(parts: Parts, head: Record, policy: Policy) -> tuple[int, in
             if len(found) >= max(wanted or 1, 2):
                 break
     if not found:
-        return head.number, head.number, None  # a branch on which nothing was written yet
+        return start, start, start  # what it has was written on another branch, and is pruned there
     oldest = None if wanted is None else found[wanted - 1] if len(found) >= wanted else start
     return found[0], found[1] if len(found) > 1 else found[0], oldest
 

@@ -4,11 +4,14 @@ Everything is read afresh. Whatever cannot be read stops the sweep before it has
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from omnigraph import limits
 from omnigraph.branch.held import tagged_entries
-from omnigraph.branch.lines import birth
+from omnigraph.branch.lines import birth, inherited
+from omnigraph.branch.marks import live_branches
 from omnigraph.branch.sweep.ancestry import descent
 from omnigraph.branch.sweep.reading import Reading
 from omnigraph.errors import FormatError, UnavailableError
@@ -113,16 +116,20 @@ def add_kept(parts: Parts, reading: Reading, found: Reached, *, forgotten_before
         FormatError: a root cannot be read; it says which.
         UnavailableError: the store does not answer.
     """
-    for name in parts.log.branch_names():
-        line = _line(parts, name, forgotten_before_us)
-        if line is not None:
-            found.lines[name] = line
+    lines: dict[str, Line] = {}
+    for names in (parts.log.branch_names, partial(live_branches, parts)):
+        # Listed again: a branch made from what a prune had not yet passed may have come between listing and prune.
+        for name in names():
+            line = None if _is_living(lines.get(name)) else _line(parts, name, forgotten_before_us)
+            if line is not None:
+                lines[name] = line
+    found.lines |= lines
     roots = [entry for line in found.lines.values() for entry in line.kept]
     tagged = tagged_entries(parts)
     # With the entry after it one can tell for how long a tagged one was the newest.
     found.entries |= {(entry.branch, entry.number + 1) for entry in tagged}
     found.named += tagged
-    roots += _below(found, [*tagged, *_forked(parts, found.lines.values())])
+    roots += _below(found, [*tagged, *_forked(parts, found.lines.values()), *_inherited(parts, found)])
     _mark(parts, reading, found, roots, ())
 
 
@@ -143,7 +150,7 @@ def add_merge_bases(parts: Parts, reading: Reading, found: Reached, holding: Hel
     Raises:
         UnavailableError: the store does not answer.
     """
-    living = [line for line in found.lines.values() if line.head.is_live]
+    living = [line for line in found.lines.values() if _is_living(line)]
     # Where what a branch keeps begins, too: from there on new branches may be made.
     lowest = [entry for line in living for entry in line.kept if entry.number == line.first]
     tips = [*(line.head for line in living), *lowest, *found.named]
@@ -166,13 +173,46 @@ def first_to_count(line: Line, needed: int | None) -> int:
 
 def _below(found: Reached, entries: Iterable[Record]) -> list[Record]:
     """Of entries that somebody names, those below what their branch itself keeps."""
-    new = []
+    new: dict[str, dict[int, Record]] = {}
     for entry in entries:
         line = found.lines.get(entry.branch)
-        if line is not None and entry.number < line.first and entry not in line.kept:
-            found.lines[entry.branch] = Line(line.head, line.first, (entry, *line.kept))
-            new.append(entry)
-    return new
+        if line is not None and entry.number < line.first:
+            new.setdefault(entry.branch, {})[entry.number] = entry
+    for branch, held in new.items():
+        line = found.lines[branch]
+        for known in line.kept:
+            held.pop(known.number, None)
+        found.lines[branch] = Line(line.head, line.first, (*held.values(), *line.kept))
+    return [entry for held in new.values() for entry in held.values()]
+
+
+def _is_living(line: Line | None) -> bool:
+    return line is not None and line.head.is_live
+
+
+def _inherited(parts: Parts, found: Reached) -> list[Record]:
+    """What living branches have inherited from branches that were deleted: their history, and when that ended."""
+    entries: list[Record] = []
+    for line in inherited(parts, [line.head for line in found.lines.values() if _is_living(line)]).values():
+        entries += readable(parts, line.branch, line.lowest, line.last)
+        # Through the ends of all lives of the name since one learns what was pruned in this one.
+        ends = parts.log.head(line.branch)
+        while ends is not None and (ends.life or 1) > line.first:
+            ends = parts.log.read(line.branch, (ends.life or 1) - 1)
+            found.entries |= set() if ends is None else {(line.branch, ends.number)}
+    return entries
+
+
+def readable(parts: Parts, branch: str, first: int, last: int) -> list[Record]:
+    """The entries from `first` to `last`; without those that are damaged: they keep no sweep from going on."""
+    try:
+        return parts.log.between(branch, first, last)
+    except FormatError:
+        found = []
+        for number in range(first, last + 1):
+            with suppress(FormatError):
+                found.append(parts.log.read(branch, number))
+        return [each for each in found if each is not None]
 
 
 def _line(parts: Parts, branch: str, forgotten_before_us: int) -> Line | None:

@@ -30,7 +30,6 @@ is kept anywhere.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from omnigraph import limits
@@ -42,9 +41,8 @@ from omnigraph.branch.sweep.delete import delete_all
 from omnigraph.branch.sweep.files import Candidate, FileKind
 from omnigraph.branch.sweep.reading import Reading, ReadingHere
 from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
-from omnigraph.errors import FormatError, InvalidRequestError
+from omnigraph.errors import InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
-from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
 from omnigraph.transaction.barrier import put_barrier
@@ -170,7 +168,7 @@ def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> 
         line = judged.found.lines[branch]
         first = roots.first_to_count(line, needed.get(branch))
         # Keys of an earlier life are free again: what they did there must not hide what they do in this one.
-        below = _readable(parts, branch, max(parts.log.floors.highest(branch), line.head.life or 1), first - 1)
+        below = roots.readable(parts, branch, max(parts.log.floors.highest(branch), line.head.life or 1), first - 1)
         idempotency.note_before_cut(parts, branch, below, notes)
         if branch in judged.found.ancestry:
             note(parts, judged.found.ancestry[branch])
@@ -183,15 +181,3 @@ def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> 
         and item.verdict is Verdict.LEGITIMATE
         and (paths.entry_number(item.file.path) or 0) < raised.get(item.file.owner, 0)
     ]
-
-
-def _readable(parts: Parts, branch: str, first: int, last: int) -> list[Record]:
-    """The entries from `first` to `last`; without those that are damaged: they keep no sweep from going on."""
-    try:
-        return parts.log.between(branch, first, last)
-    except FormatError:
-        found = []
-        for number in range(first, last + 1):
-            with suppress(FormatError):
-                found.append(parts.log.read(branch, number))
-        return [each for each in found if each is not None]
