@@ -1,11 +1,12 @@
 """What tests of several folders ask for: servers, started once for the whole run, and a limit for small tables."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from omnigraph import limits
 from omnigraph.ids import UlidSource
@@ -19,8 +20,14 @@ from omnigraph.testing.s3_server import s3_server as running_s3_server
 
 S3_BUCKET = "omnigraph-tests"
 
-# The one profile of all tests: how long an example takes says more about the machine than about the code.
-settings.register_profile("omnigraph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The one profile of all tests: how long an example takes says more about the machine than about the code. Shrinking a
+# failure takes long, too, and is left out where the failure is all that matters.
+settings.register_profile(
+    "omnigraph",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[phase for phase in Phase if phase is not Phase.shrink or "OMNIGRAPH_TESTS_DO_NOT_SHRINK" not in os.environ],
+)
 settings.load_profile("omnigraph")
 
 

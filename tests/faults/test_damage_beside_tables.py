@@ -131,8 +131,8 @@ def test_files_of_another_release_are_no_damage(root: Path, expected: list[list[
         path.write_bytes(derived.sealed({**derived.unsealed(path.read_bytes()), "format": 99}))
     for path in words:
         body = path.read_bytes()
-        assert body.count(b'"format":2') == 1
-        path.write_bytes(body.replace(b'"format":2', b'"format":9'))
+        assert body.count(b'"format":3') == 1
+        path.write_bytes(body.replace(b'"format":3', b'"format":9'))
 
     assert omnigraph.verify(root, deep=True).is_whole
 

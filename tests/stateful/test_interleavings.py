@@ -3,7 +3,6 @@
 The log says in which order. A failure prints the acts and the order of turns, and a blob that repeats them.
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from functools import partial
 from hashlib import blake2b
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
@@ -226,7 +225,6 @@ NORMAL = settings(
     derandomize=True,
     print_blob=True,
     suppress_health_check=list(HealthCheck),
-    phases=[phase for phase in Phase if phase is not Phase.shrink or "OMNIGRAPH_TESTS_DO_NOT_SHRINK" not in os.environ],
 )
 LONG = settings(NORMAL, max_examples=2_000, stateful_step_count=15, derandomize=False)
 

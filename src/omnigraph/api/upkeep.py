@@ -114,9 +114,10 @@ def with_words(done: Optimized, engine: QueryEngine, schema: Schema) -> Optimize
     for table in done.tables:
         entity = schema.entity(table.type_key)
         made, pending = [], []
-        for name in () if entity is None else searched_texts(entity):
+        for text in () if entity is None else searched_texts(entity):
+            name = text.name
             try:
-                if engine.keep_words(done.head.tables[table.type_key], name, is_new=table.changed):
+                if engine.keep_words(done.head.tables[table.type_key], name, text.analyzer, is_new=table.changed):
                     made.append(f"{name}_words")
             except GraphError as fault:
                 pending.append(PendingIndex(name, f"its words cannot be indexed: {fault.message}"))

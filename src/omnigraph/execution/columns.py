@@ -21,7 +21,8 @@ from omnigraph.execution.numbering import Numbering, number
 from omnigraph.execution.search.text_index import TextIndex, indexed, indexed_in_pieces
 from omnigraph.execution.search.texts import Texts, collection
 from omnigraph.execution.search.vectors import SharedVectors, Vectors, vectors_of
-from omnigraph.execution.search.word_files import WordFiles
+from omnigraph.execution.search.word_files import IndexedColumn, WordFiles
+from omnigraph.model.analyzer import Analyzer
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
 from omnigraph.storage.tables.fragments import column_numbers
@@ -78,19 +79,19 @@ class Columns:
         """Whether to read a whole column for the sake of some rows."""
         return self._versions.is_worth_reading(self, name, rows)
 
-    def texts(self, name: str) -> Texts:
+    def texts(self, name: str, analyzer: Analyzer) -> Texts:
         """The texts of a column by their words."""
-        return self._versions.texts(self, name)
+        return self._versions.texts(self, name, analyzer)
 
-    def has_word_index(self, name: str, *, rows: int) -> bool:
+    def has_word_index(self, name: str, analyzer: Analyzer, *, rows: int) -> bool:
         """Whether the words of a column are indexed, or are worth it for the sake of some rows."""
-        return self._versions.has_word_index(self, name, rows)
+        return self._versions.has_word_index(self, name, analyzer, rows)
 
-    def words_come_from(self, name: str) -> str:
+    def words_come_from(self, name: str, analyzer: Analyzer) -> str:
         """Where the index over the words of a column comes from, in words."""
-        if self._versions.words_in_memory(self, name):
+        if self._versions.words_in_memory(self, name, analyzer):
             return "in memory"
-        return "kept beside the graph" if self._versions.words_are_kept(self, name) else "made from the texts"
+        return "kept beside the graph" if self._versions.words_are_kept(self, name, analyzer) else "made from the texts"
 
     def vectors(self, name: str) -> Vectors:
         """All vectors of a column."""
@@ -227,11 +228,11 @@ class Versions:
         made: SharedIndex = self._made("index", columns, name, lambda before: one.index(column, before))
         return made.of(column.of(columns.numbering))
 
-    def texts(self, columns: Columns, name: str) -> Texts:
+    def texts(self, columns: Columns, name: str, analyzer: Analyzer) -> Texts:
         """The texts of a column of a version, by their words."""
-        index = self._word_index(columns, name)
+        index = self._word_index(columns, name, analyzer)
         # The index may cover rows of other versions too.
-        key = (*self._key("texts", columns, name), index.size)
+        key = (*self._key("texts", columns, name), analyzer, index.size)
         return Texts(index, self._cache.get(key, lambda: collection(index, columns.numbering)))
 
     def _column(self, columns: Columns, name: str) -> SharedColumn:
@@ -242,67 +243,68 @@ class Versions:
             lambda before: one.read(columns.table, name, columns.numbering, before, bytes_max=self._cache.bytes_max),
         )
 
-    def _word_index(self, columns: Columns, name: str) -> TextIndex:
-        return self._made("words", columns, name, lambda before: self._words(columns, name, before))
+    def _word_index(self, columns: Columns, name: str, analyzer: Analyzer) -> TextIndex:
+        return self._made(_words(analyzer), columns, name, lambda before: self._words(columns, name, analyzer, before))
 
-    def words_are_kept(self, columns: Columns, name: str) -> bool:
+    def words_are_kept(self, columns: Columns, name: str, analyzer: Analyzer) -> bool:
         """Whether an index over the words of a column is in a file that can be read instead of the texts."""
         if self._word_files is None:
             return False
-        return self._word_files.has(columns.pin, columns.numbers[name], columns.numbering)
+        return self._word_files.has(columns.pin, IndexedColumn(columns.numbers[name], analyzer), columns.numbering)
 
-    def keep_words(self, columns: Columns, name: str, *, is_new: bool) -> bool:
+    def keep_words(self, columns: Columns, name: str, analyzer: Analyzer, *, is_new: bool) -> bool:
         """See to it that the index over the words of a column is in a file, where that is worth one.
 
         Args:
             columns (Columns): the version.
             name (str): the column.
+            analyzer (Analyzer): of its texts.
             is_new (bool): whether upkeep has just made the version.
 
         Returns:
             bool: whether there is a file that was not there before.
         """
-        field = columns.numbers[name]
+        field = IndexedColumn(columns.numbers[name], analyzer)
         if self._word_files is None or not self._word_files.is_due(
             columns.pin, field, columns.numbering, is_new=is_new
         ):
             return False
-        self._word_index(columns, name)
+        self._word_index(columns, name, analyzer)
         return self._word_files.has(columns.pin, field, columns.numbering)
 
-    def words_in_memory(self, columns: Columns, name: str) -> bool:
+    def words_in_memory(self, columns: Columns, name: str, analyzer: Analyzer) -> bool:
         """Whether the words of a column are indexed."""
-        return self._cache.peek(self._key("words", columns, name)) is not None
+        return self._cache.peek(self._key(_words(analyzer), columns, name)) is not None
 
-    def _words(self, columns: Columns, name: str, before: TextIndex | None) -> TextIndex:
-        field = columns.numbers[name]
+    def _words(self, columns: Columns, name: str, analyzer: Analyzer, before: TextIndex | None) -> TextIndex:
+        field = IndexedColumn(columns.numbers[name], analyzer)
         if before is None and self._word_files is not None:
             before = self._word_files.load(columns.pin, field, columns.numbering)
         if before is not None and before.serves(columns.numbering):
             return before
         try:
-            made = indexed(self._column(columns, name), before)
+            made = indexed(self._column(columns, name), analyzer, before)
         except LimitError:
             # The words of texts take less room than the texts, which need not be there all at once.
-            made = self._words_in_pieces(columns, name)
+            made = self._words_in_pieces(columns, name, analyzer)
         if self._word_files is not None:
             is_anew = before is None or not before.begins(columns.numbering)
             self._word_files.keep(columns.pin, field, made, is_anew=is_anew)
         return made
 
-    def _words_in_pieces(self, columns: Columns, name: str) -> TextIndex:
+    def _words_in_pieces(self, columns: Columns, name: str, analyzer: Analyzer) -> TextIndex:
         table, numbering = columns.table, columns.numbering
         texts = one.pieces(table, name, numbering, limits.SEARCH_TEXTS_AT_ONCE)
         made: TextIndex | None = None
-        for made in indexed_in_pieces(texts, numbering.size, one.firsts_of(numbering)):
+        for made in indexed_in_pieces(texts, numbering.size, one.firsts_of(numbering), analyzer):
             if made.nbytes > self._cache.bytes_max:
                 raise one.too_large(table, name)
         assert made is not None
         return made
 
-    def has_word_index(self, columns: Columns, name: str, rows: int) -> bool:
+    def has_word_index(self, columns: Columns, name: str, analyzer: Analyzer, rows: int) -> bool:
         """Whether the words of a column are indexed, or are worth it for the sake of some rows."""
-        return self.words_in_memory(columns, name) or self.is_worth_reading(columns, name, rows)
+        return self.words_in_memory(columns, name, analyzer) or self.is_worth_reading(columns, name, rows)
 
     def vectors(self, columns: Columns, name: str) -> Vectors:
         """All vectors of a column of a version."""
@@ -414,6 +416,11 @@ class Versions:
 def _field(columns: Columns, name: str) -> tuple[int, pa.DataType]:
     """What makes a column the same one in all versions: two branches may give one number to columns of two types."""
     return columns.numbers[name], columns.table.schema.field(name).type
+
+
+def _words(analyzer: Analyzer) -> str:
+    """The kind of thing that caches hold under this name: an index over words by one analyzer."""
+    return f"words by {analyzer}"
 
 
 def _width(type_: pa.DataType) -> int:

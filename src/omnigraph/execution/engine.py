@@ -33,6 +33,7 @@ from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query.compile import CompiledQuery, bind_params
 from omnigraph.language.query.params import Params
+from omnigraph.model.analyzer import Analyzer
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import Schema
 from omnigraph.storage.object_store import ObjectStore
@@ -175,12 +176,13 @@ class QueryEngine:
             compiled.plan.steps, schema, lambda type_key: self._versions.at(snapshot.table(type_key).pin)
         )
 
-    def keep_words(self, pin: Pin, name: str, *, is_new: bool) -> bool:
+    def keep_words(self, pin: Pin, name: str, analyzer: Analyzer, *, is_new: bool) -> bool:
         """Index the words of a column for the searches to come, of this process and others, where there are many texts.
 
         Args:
             pin (Pin): the version of the table.
             name (str): a column of texts.
+            analyzer (Analyzer): what makes words of them.
             is_new (bool): whether upkeep has just made the version.
 
         Returns:
@@ -189,7 +191,7 @@ class QueryEngine:
         Raises:
             LimitError: the index does not fit into the memory for columns.
         """
-        return self._versions.keep_words(self._versions.at(pin), name, is_new=is_new)
+        return self._versions.keep_words(self._versions.at(pin), name, analyzer, is_new=is_new)
 
     def stats(self) -> EngineStats:
         """What the engine holds and has done."""

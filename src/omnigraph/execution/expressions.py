@@ -169,13 +169,13 @@ def _call(expression: ex.Call) -> Computation:
 
 
 def _text_match(expression: ex.TextMatch) -> Computation:
-    target, function = expression.target, expression.function
+    target, function, analyzer = expression.target, expression.function, expression.analyzer
     of_query = plain(expression.query)
     of_edits = None if expression.max_edits is None else plain(expression.max_edits)
 
     def compute(rows: Scope) -> Datum:
         edits = None if of_edits is None else of_edits(rows)
-        query = text_query(function, of_query(rows), edits, says_edits=of_edits is not None)
+        query = text_query(function, of_query(rows), edits, says_edits=of_edits is not None, analyzer=analyzer)
         return rows.text_matches(target.variable, target.name, query)
 
     return compute

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
+from omnigraph.model.analyzer import ANNOTATION, DEFAULT_ANALYZER, Analyzer
 from omnigraph.model.types import PropertyType
 
 
@@ -160,6 +161,13 @@ class Property:
     def default(self) -> str | None:
         """What its `@default` says: for entities that were there before it."""
         return next((note.value for note in self.annotations if note.name == "default"), None)
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """What its `@analyzer` says: which words searches find in its texts."""
+        said = next((note.value for note in self.annotations if note.name == ANNOTATION), None)
+        # A schema of an older release may have the annotation without a meaning.
+        return Analyzer(said) if said in set(Analyzer) else DEFAULT_ANALYZER
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ def words_of(table: str) -> str:
     return f"{WORDS}{table.removeprefix(paths.NODES)}/"
 
 
-def words_file(table: str, version: int, column: int) -> str:
-    """The index over the words of a column of one version of a node table."""
+def words_file(table: str, version: int, column: str) -> str:
+    """The index over the words of a column of one version of a node table; how it is called, its makers know."""
     return f"{words_of(table)}{version}/{column}"
 
 

@@ -149,12 +149,12 @@ def _searched(expression: ex.TextMatch | ex.Nearest | ex.Bm25 | ex.Rrf, row: Row
     match expression:
         case ex.TextMatch():
             most = None if expression.max_edits is None else value_of(expression.max_edits, row, given)
-            return search_meaning.matches(expression.function, value, query, most)
+            return search_meaning.matches(expression.function, value, query, most, expression.analyzer)
         case ex.Nearest():
             return search_meaning.distance(value, query)
         case ex.Bm25():
             texts = [each.get(target.name) for each in given.nodes[bound.type_name]] if isinstance(bound, Thing) else []
-            return search_meaning.bm25(texts, value, query)
+            return search_meaning.bm25(texts, value, query, expression.analyzer)
 
 
 def _as_wide_as(column: Expression, own: Expression, value: Any) -> Any:  # noqa: ANN401  (values of any kind)

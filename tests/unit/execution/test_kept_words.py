@@ -107,7 +107,7 @@ def test_no_answer_depends_on_a_damaged_index_over_words(searched: Path, damage:
         expected = counts(graph)
     body = file.read_bytes()
     changed = body[:-9] + bytes([body[-9] ^ 1]) + body[-8:]
-    other = body.replace(b'"format":2', b'"format":9')
+    other = body.replace(b'"format":3', b'"format":9')
     assert other != body
     file.write_bytes(
         {"cut": body[: len(body) // 2], "changed": changed, "emptied": b"", "of another format": other}[damage]

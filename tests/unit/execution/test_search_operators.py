@@ -19,7 +19,8 @@ from omnigraph.execution.column import SharedColumn
 from omnigraph.execution.search.asked import Embedder
 from omnigraph.execution.search.misspelled import within_edits
 from omnigraph.execution.search.text_index import indexed
-from omnigraph.execution.search.words import words_in, words_of
+from omnigraph.execution.search.words import Term, terms_in, words_of
+from omnigraph.model.analyzer import Analyzer
 from omnigraph.testing import search_meaning
 
 pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
@@ -71,10 +72,33 @@ def slugs(graph: Graph, clause: str, **params: object) -> list[str]:
     ],
 )
 def test_words_are_runs_of_letters_and_digits_without_regard_to_case(text: str, words: list[str]) -> None:
-    assert words_in(text) == words
-    assert words_of(pa.array([None, text])).words.to_pylist() == words
-    assert words_of(pa.array(["x y", text, None])).counts.tolist() == [2, len(words), 0]
+    assert [term.word for term in terms_in(text, Analyzer.SIMPLE)] == words
+    assert words_of(pa.array([None, text]), Analyzer.SIMPLE).words.to_pylist() == words
+    assert words_of(pa.array(["x y", text, None]), Analyzer.SIMPLE).counts.tolist() == [2, len(words), 0]
     assert search_meaning.words(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("learn learns Learning learned", ["learn"] * 4),
+        ("Café cafe CAFÉS cafe\u0301", ["cafe"] * 4),
+        ("résumé resumes", ["resum", "resum"]),
+        ("The quick-brown FOX_2, 3rd.", ["quick", "brown", "fox", "2", "3rd"]),
+        ("this is the one", ["one"]),
+        ("Straße Øresund łódź Þór Encyclopædia ǿ", ["strass", "oresund", "lodz", "thor", "encyclopaedia", "o"]),
+        ("日本 テスト が й", ["日本", "テスト", "が", "й"]),
+        ("the", []),
+        ("…", []),
+    ],
+)
+def test_english_words_are_stems_without_accents_and_stop_words(text: str, words: list[str]) -> None:
+    assert [term.word for term in terms_in(text, Analyzer.ENGLISH)] == words
+    found = words_of(pa.array(["x the y", text, None]), Analyzer.ENGLISH)
+    assert found.words.to_pylist() == ["x", "y", *words]
+    assert found.counts.tolist() == [2, len(words), 0]
+    assert found.places.tolist() == [0, 2, *(term.place for term in terms_in(text, Analyzer.ENGLISH))]
+    assert search_meaning.words(text, Analyzer.ENGLISH) == words
 
 
 def test_misspellings_are_counted_in_letters() -> None:
@@ -87,16 +111,16 @@ def test_misspellings_are_counted_in_letters() -> None:
 def test_an_index_that_grew_row_by_row_knows_what_one_made_at_once_knows() -> None:
     chance = np.random.default_rng(1)
     texts = [" ".join(f"w{each}" for each in chance.integers(0, 9, 5)) for _ in range(70)]
-    index = indexed(SharedColumn(pa.array(texts[:1]), {}), None)
+    index = indexed(SharedColumn(pa.array(texts[:1]), {}), Analyzer.ENGLISH, None)
     for count in range(2, 71):
-        index = indexed(SharedColumn(pa.array(texts[:count]), {}), index)
-    whole = indexed(SharedColumn(pa.array(texts), {}), None)
+        index = indexed(SharedColumn(pa.array(texts[:count]), {}), Analyzer.ENGLISH, index)
+    whole = indexed(SharedColumn(pa.array(texts), {}), Analyzer.ENGLISH, None)
     assert len(index.parts) <= 8
     for word in [f"w{each}" for each in range(10)]:
         assert [each.tolist() for each in index.occurrences(word)] == [
             each.tolist() for each in whole.occurrences(word)
         ]
-    assert index.with_phrase(["w1", "w2"]).tolist() == ["w1 w2" in text for text in texts]
+    assert index.with_phrase([Term("w1", 0), Term("w2", 1)]).tolist() == ["w1 w2" in text for text in texts]
     assert index.lengths.tolist() == whole.lengths.tolist()
 
 
@@ -135,7 +159,7 @@ def test_what_was_reached_by_a_traversal_is_searched_and_ranked(graph: Graph) ->
     return { $d.slug as s, bm25($d.body, "dog brown") as b } order { bm25($d.body, "dog brown") }"""
     found = rows(graph, body)
     texts = [doc["body"] for doc in DOCS]
-    expected = {doc["slug"]: search_meaning.bm25(texts, doc["body"], "dog brown") for doc in DOCS}
+    expected = {doc["slug"]: search_meaning.bm25(texts, doc["body"], "dog brown", Analyzer.ENGLISH) for doc in DOCS}
     assert [row["s"] for row in found] == ["c", "b"]
     assert [row["b"] for row in found] == pytest.approx([expected["c"], expected["b"]])
 

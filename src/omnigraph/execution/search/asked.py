@@ -10,8 +10,9 @@ from omnigraph.embedding.choose import chosen
 from omnigraph.embedding.provider import Provider, Purpose
 from omnigraph.errors import InvalidRequestError, beyond_limit
 from omnigraph.execution.search.vectors import Vector
-from omnigraph.execution.search.words import words_in
+from omnigraph.execution.search.words import terms_in
 from omnigraph.language.plan.expressions import TextFunction
+from omnigraph.model.analyzer import DEFAULT_ANALYZER, Analyzer
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +23,18 @@ class TextQuery:
         function: how.
         text: the words; None matches nothing and nothing else.
         edits: for misspelled words, how many edits are forgiven.
+        analyzer: what makes words of the text and of those it is looked for in.
     """
 
     function: TextFunction
     text: str | None
     edits: int | None = None
+    analyzer: Analyzer = DEFAULT_ANALYZER
 
 
-def text_query(function: TextFunction, text: object, edits: object, *, says_edits: bool) -> TextQuery:
+def text_query(
+    function: TextFunction, text: object, edits: object, *, says_edits: bool, analyzer: Analyzer
+) -> TextQuery:
     """A text query from the values of its arguments.
 
     Args:
@@ -37,6 +42,7 @@ def text_query(function: TextFunction, text: object, edits: object, *, says_edit
         text (object): a text or null.
         edits (object): a number or null.
         says_edits (bool): whether the number of edits was given at all.
+        analyzer (Analyzer): of the property.
 
     Returns:
         TextQuery: one without a text, where an argument is null.
@@ -46,22 +52,23 @@ def text_query(function: TextFunction, text: object, edits: object, *, says_edit
     """
     assert text is None or isinstance(text, str)
     if function is not TextFunction.FUZZY:
-        return TextQuery(function, text)
+        return TextQuery(function, text, analyzer=analyzer)
     if not says_edits:
-        return TextQuery(function, text, limits.FUZZY_EDITS_DEFAULT)
+        return TextQuery(function, text, limits.FUZZY_EDITS_DEFAULT, analyzer)
     if edits is None:
-        return TextQuery(function, None)
+        return TextQuery(function, None, analyzer=analyzer)
     assert isinstance(edits, int)
     if not 0 <= edits <= limits.FUZZY_EDITS_MAX:
         raise InvalidRequestError(f"fuzzy max_edits must be from 0 to {limits.FUZZY_EDITS_MAX}, not {edits}")
-    return TextQuery(function, text, edits)
+    return TextQuery(function, text, edits, analyzer)
 
 
-def different_words(text: str) -> list[str]:
+def different_words(text: str, analyzer: Analyzer) -> list[str]:
     """The words to look for, each once.
 
     Args:
         text (str): what was asked for.
+        analyzer (Analyzer): of the texts.
 
     Returns:
         list[str]: in their order.
@@ -69,7 +76,7 @@ def different_words(text: str) -> list[str]:
     Raises:
         LimitError: there are more than one search may look for.
     """
-    words = list(dict.fromkeys(words_in(text)))
+    words = list(dict.fromkeys(term.word for term in terms_in(text, analyzer)))
     refuse_more(words, "words of a search", limits.SEARCH_WORDS_MAX)
     return words
 

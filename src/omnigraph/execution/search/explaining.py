@@ -117,5 +117,8 @@ def _vectors(score: ex.Nearest, rows: Columns) -> str:
 
 def _words(search: ex.Bm25 | ex.TextMatch, rows: Columns) -> str:
     where = f"${search.target.variable}.{search.target.name}"
-    comes_from = rows.words_come_from(search.target.name)
-    return f"{where}: words are found through an index {comes_from}, over all texts ({rows.numbering.count:,} nodes)"
+    comes_from = rows.words_come_from(search.target.name, search.analyzer)
+    return (
+        f"{where}: words are found through an index {comes_from}, over all texts ({rows.numbering.count:,} nodes), "
+        f"by the analyzer {search.analyzer}"
+    )

@@ -69,4 +69,4 @@ def place_keys(keys: Sequence[OrderKey], prepared: Sequence[SortKey], fused: Col
 def _scoring(score: ex.Nearest | ex.Bm25) -> Scoring:
     if isinstance(score, ex.Nearest):
         return NearestScoring(score, plain(score.query))
-    return Bm25Scoring(score.target, plain(score.query))
+    return Bm25Scoring(score, plain(score.query))

@@ -7,7 +7,7 @@ from omnigraph.execution.arrays import NONE, Mask, Ordinals, Values, arrow, no_v
 from omnigraph.execution.columns import Columns
 from omnigraph.execution.search.asked import TextQuery, different_words, refuse_more
 from omnigraph.execution.search.texts import Texts, index_texts
-from omnigraph.execution.search.words import words_in
+from omnigraph.execution.search.words import terms_in
 from omnigraph.language.plan.expressions import TextFunction
 
 
@@ -31,11 +31,11 @@ class TextMatches:
         key = (columns.key, name, query)
         found = self._found.get(key)
         if found is None:
-            if not columns.has_word_index(name, rows=len(ordinals)):
+            if not columns.has_word_index(name, query.analyzer, rows=len(ordinals)):
                 # Few rows of a large table: their own words are found sooner than those of all.
-                few = index_texts(columns.take(name, ordinals, absent=True))
+                few = index_texts(columns.take(name, ordinals, absent=True), query.analyzer)
                 return arrow(matching(few, query), nulls=~few.has_text)
-            texts = columns.texts(name)
+            texts = columns.texts(name, query.analyzer)
             found = self._found[key] = matching(texts, query), ~texts.has_text
         matched, no_text = found
         return arrow(matched[ordinals], nulls=no_text[ordinals] | (ordinals == NONE))
@@ -49,13 +49,13 @@ def matching(texts: Texts, query: TextQuery) -> Mask:
     text = query.text or ""
     match query.function:
         case TextFunction.SEARCH:
-            return texts.with_any(different_words(text))
+            return texts.with_any(different_words(text, texts.analyzer))
         case TextFunction.MATCH_TEXT:
-            words = words_in(text)
-            refuse_more(words, "words of a phrase", limits.SEARCH_WORDS_MAX)
-            return texts.with_phrase(words)
+            terms = terms_in(text, texts.analyzer)
+            refuse_more(terms, "words of a phrase", limits.SEARCH_WORDS_MAX)
+            return texts.with_phrase(terms)
         case TextFunction.FUZZY:
-            words = different_words(text)
+            words = different_words(text, texts.analyzer)
             refuse_more(words, "words of fuzzy", limits.FUZZY_WORDS_MAX)
             refuse_more(max(words, key=len, default=""), "letters of a word of fuzzy", limits.FUZZY_WORD_LETTERS_MAX)
             return texts.with_any_like(words, query.edits or 0)

@@ -99,6 +99,10 @@ class Bm25Scoring(Scoring):
 
     descending = True
 
+    def __init__(self, score: ex.Bm25, asking: Asking) -> None:
+        super().__init__(score.target, asking)
+        self._analyzer = score.analyzer
+
     def scores(self, run: Run, columns: Columns, ordinals: Ordinals) -> Scores:
         """Computed for all nodes of the type at once, which is where the worth of a word comes from."""
         text = self._asked(run)
@@ -108,7 +112,8 @@ class Bm25Scoring(Scoring):
         key = (self, columns.key)
         found = run.kept.get(key)
         if found is None:
-            found = run.kept[key] = bm25(columns.texts(self._name), different_words(text))
+            texts = columns.texts(self._name, self._analyzer)
+            found = run.kept[key] = bm25(texts, different_words(text, texts.analyzer))
         assert isinstance(found, np.ndarray)
         scores: Scores = found[ordinals]
         return scores

@@ -17,7 +17,8 @@ from omnigraph.execution.column import Firsts, SharedColumn
 from omnigraph.execution.id_index import IdIndex, index_ids
 from omnigraph.execution.numbering import Numbering
 from omnigraph.execution.search.misspelled import within_edits
-from omnigraph.execution.search.words import words_of
+from omnigraph.execution.search.words import Term, words_of
+from omnigraph.model.analyzer import Analyzer
 
 Lengths = npt.NDArray[np.int32]
 
@@ -36,7 +37,7 @@ class Part:
         starts: where the texts of each word start; one more than there are words.
         texts: the ordinals of texts, for each word ascending.
         place_starts: where the places of a word in a text start; one more than there are `texts`.
-        places: how many words come before it there.
+        places: how many words come before it there, dropped ones included.
     """
 
     first: int
@@ -61,11 +62,12 @@ class Part:
                 return self.starts.item(place), self.starts.item(place + 1)
         return 0, 0
 
-    def phrase(self, words: Sequence[str]) -> Ordinals:
-        """The texts in which words follow one another."""
+    def phrase(self, terms: Sequence[Term]) -> Ordinals:
+        """The texts in which words follow one another, as far apart as they are in the phrase."""
         found: npt.NDArray[np.int64] | None = None
-        for offset, word in enumerate(words):
-            start, stop = self.run_of(word)
+        for term in terms:
+            offset = term.place - terms[0].place
+            start, stop = self.run_of(term.word)
             counts = np.diff(self.place_starts[start : stop + 1])
             place = slice(self.place_starts.item(start), self.place_starts.item(stop))
             # Where the phrase would begin, if this word belongs to it: in order, as the places are.
@@ -84,12 +86,14 @@ class TextIndex:
     """An index over a column of texts.
 
     Attributes:
+        analyzer: what made the words.
         parts: each covers other ordinals, in their order.
         lengths: how many words each text has.
         has_text: which ordinals have one; null is none.
         firsts: what the column was read from.
     """
 
+    analyzer: Analyzer
     parts: tuple[Part, ...]
     lengths: Lengths
     has_text: Mask
@@ -133,12 +137,12 @@ class TextIndex:
                 found[part.texts[start:stop]] = True
         return found
 
-    def with_phrase(self, words: Sequence[str]) -> Mask:
+    def with_phrase(self, terms: Sequence[Term]) -> Mask:
         """Which texts have the words in a row."""
         found = np.zeros(self.size, dtype=np.bool_)
-        if words:
+        if terms:
             for part in self.parts:
-                found[part.phrase(words)] = True
+                found[part.phrase(terms)] = True
         return found
 
     def with_any_like(self, words: Iterable[str], edits: int) -> Mask:
@@ -151,27 +155,29 @@ class TextIndex:
         return found
 
 
-def indexed(column: SharedColumn, before: TextIndex | None) -> TextIndex:
+def indexed(column: SharedColumn, analyzer: Analyzer, before: TextIndex | None) -> TextIndex:
     """The index over a column.
 
     Args:
         column (SharedColumn): its texts.
-        before (TextIndex | None): the index of another version; what it covers is not read again.
+        analyzer (Analyzer): what makes words of them.
+        before (TextIndex | None): the index of another version by the same one; what it covers is not read again.
 
     Returns:
         TextIndex: `before` itself, if nothing was added.
     """
     if before is None or not column.continues(before.firsts, before.size):
-        part, lengths = _part(column.array, 0)
-        return TextIndex((part,), lengths, _has_text(column.array), column.firsts)
+        part, lengths = _part(column.array, 0, analyzer)
+        return TextIndex(analyzer, (part,), lengths, _has_text(column.array), column.firsts)
     total = len(column.array)
     if before.size == total:
         return before
     parts, first = before.parts, before.size
     while parts and parts[-1].size <= total - first:
         parts, first = parts[:-1], parts[-1].first
-    part, lengths = _part(column.array.slice(first), first)
+    part, lengths = _part(column.array.slice(first), first, analyzer)
     return TextIndex(
+        analyzer,
         (*parts, part),
         np.concatenate([before.lengths[:first], lengths]),
         np.concatenate([before.has_text, _has_text(column.array.slice(before.size))]),
@@ -179,13 +185,16 @@ def indexed(column: SharedColumn, before: TextIndex | None) -> TextIndex:
     )
 
 
-def indexed_in_pieces(pieces: Iterable[tuple[int, Values]], size: int, firsts: Firsts) -> Iterator["TextIndex"]:
+def indexed_in_pieces(
+    pieces: Iterable[tuple[int, Values]], size: int, firsts: Firsts, analyzer: Analyzer
+) -> Iterator["TextIndex"]:
     """The index over texts that are not in memory as a whole.
 
     Args:
         pieces (Iterable[tuple[int, Values]]): some texts at a time, in order, with the ordinal of the first of them.
         size (int): how many ordinals there are, those without a text included.
         firsts (Firsts): what the texts are read from.
+        analyzer (Analyzer): what makes words of them.
 
     Yields:
         TextIndex: over the pieces so far; the last one is whole.
@@ -193,29 +202,27 @@ def indexed_in_pieces(pieces: Iterable[tuple[int, Values]], size: int, firsts: F
     parts: tuple[Part, ...] = ()
     lengths, has_text = np.zeros(size, np.int32), np.zeros(size, np.bool_)
     for first, texts in pieces:
-        part, found = _part(texts, first)
+        part, found = _part(texts, first, analyzer)
         lengths[first : first + len(texts)], has_text[first : first + len(texts)] = found, _has_text(texts)
         parts = (*parts, part)
-        yield TextIndex(parts, lengths, has_text, firsts)
+        yield TextIndex(analyzer, parts, lengths, has_text, firsts)
     if not parts:
-        yield TextIndex(parts, lengths, has_text, firsts)
+        yield TextIndex(analyzer, parts, lengths, has_text, firsts)
 
 
 def _has_text(texts: Values) -> Mask:
     return numpy(pc.is_valid(texts)).astype(np.bool_, copy=False)
 
 
-def _part(texts: Values, first: int) -> tuple[Part, Lengths]:
-    found = words_of(texts)
+def _part(texts: Values, first: int, analyzer: Analyzer) -> tuple[Part, Lengths]:
+    found = words_of(texts, analyzer)
     encoded: Any = found.words.dictionary_encode()
     words: Values = encoded.dictionary
     codes = numpy(encoded.indices).astype(np.int64)
     owners = np.repeat(np.arange(len(texts), dtype=np.int64), found.counts)
-    begins = np.cumsum(found.counts, dtype=np.int64) - found.counts
-    places = (np.arange(len(codes)) - begins[owners]).astype(np.int32) if len(codes) else NO_ORDINALS
     # By word; within a word texts and places stay in their order.
     order = np.argsort(codes, kind="stable")
-    codes, owners, places = codes[order], owners[order], places[order]
+    codes, owners, places = codes[order], owners[order], found.places[order]
     is_new = np.ones(len(codes), dtype=np.bool_)
     is_new[1:] = (codes[1:] != codes[:-1]) | (owners[1:] != owners[:-1])
     heads = np.flatnonzero(is_new)

@@ -9,6 +9,8 @@ from omnigraph.execution.arrays import Mask, Ordinals, Values
 from omnigraph.execution.column import SharedColumn
 from omnigraph.execution.numbering import Numbering
 from omnigraph.execution.search.text_index import Lengths, TextIndex, indexed
+from omnigraph.execution.search.words import Term
+from omnigraph.model.analyzer import Analyzer
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,11 @@ class Texts:
         return self._those.size
 
     @property
+    def analyzer(self) -> Analyzer:
+        """What made the words, and has to make those that are looked for."""
+        return self._index.analyzer
+
+    @property
     def count(self) -> int:
         """How many texts there are."""
         return self._those.count
@@ -86,16 +93,16 @@ class Texts:
         """Which texts have one of the words."""
         return self._index.with_any(words)[: self.size]
 
-    def with_phrase(self, words: Sequence[str]) -> Mask:
+    def with_phrase(self, terms: Sequence[Term]) -> Mask:
         """Which texts have the words in a row."""
-        return self._index.with_phrase(words)[: self.size]
+        return self._index.with_phrase(terms)[: self.size]
 
     def with_any_like(self, words: Iterable[str], edits: int) -> Mask:
         """Which texts have a word that at most so many edits make one of these."""
         return self._index.with_any_like(words, edits)[: self.size]
 
 
-def index_texts(texts: Values) -> Texts:
+def index_texts(texts: Values, analyzer: Analyzer) -> Texts:
     """Index texts that belong to no table."""
-    index = indexed(SharedColumn(texts, {}), None)
+    index = indexed(SharedColumn(texts, {}), analyzer, None)
     return Texts(index, collect(index, index.size, index.has_text))

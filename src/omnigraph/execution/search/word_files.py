@@ -2,14 +2,15 @@
 
     size of the head, head, packed arrays
 
-The head says for which fragments the index was made, and what the arrays should be. A file that is not that is no file:
-whatever goes wrong here, the index is made from the texts instead.
+The head says for which fragments and by which analyzer the index was made, and what the arrays should be. A file that
+is not that is no file: whatever goes wrong here, the index is made from the texts instead.
 """
 
 import contextlib
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -21,17 +22,33 @@ from omnigraph.execution.arrays import Values
 from omnigraph.execution.id_index import index_ids
 from omnigraph.execution.numbering import Numbering
 from omnigraph.execution.search.text_index import Part, TextIndex
+from omnigraph.execution.search.words import REVISIONS
+from omnigraph.model.analyzer import Analyzer
 from omnigraph.model.commit import Pin
 from omnigraph.storage.derived import WORDS, is_of_another_release, sealed, unsealed, words_file, words_of
 from omnigraph.storage.object_store import ObjectNotFound, ObjectStore, StoreError
 
-_FORMAT = 2
+# 3: words are those of an analyzer, which the head names.
+_FORMAT = 3
 _FILES_TRIED_MAX = 2
 _CODEC: Final = "zstd"
 _SIZE = struct.Struct("<Q")
 _NUMBER = np.dtype("<i4")
 
 Numbers = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedColumn:
+    """A column of texts by its number, and the analyzer that makes words of them."""
+
+    number: int
+    analyzer: Analyzer
+
+    @property
+    def name(self) -> str:
+        """The name of its file: other words are in another file."""
+        return f"{self.number}-{self.analyzer}-{REVISIONS[self.analyzer]}"
 
 
 class WordFiles:
@@ -41,20 +58,20 @@ class WordFiles:
         self._store = store
         self._read_only = read_only
         # How many texts the file written or read last covers, by table and column.
-        self._covered: dict[tuple[str, int], int] = {}
+        self._covered: dict[tuple[str, IndexedColumn], int] = {}
 
-    def has(self, pin: Pin, column: int, numbering: Numbering) -> bool:
+    def has(self, pin: Pin, column: IndexedColumn, numbering: Numbering) -> bool:
         """Whether there is a file of this very version."""
         if numbering.size < limits.WORDS_FILE_TEXTS_MIN:
             return False
-        return words_file(pin.table, pin.version, column) in self._paths(pin, column)
+        return words_file(pin.table, pin.version, column.name) in self._paths(pin, column)
 
-    def is_due(self, pin: Pin, column: int, numbering: Numbering, *, is_new: bool) -> bool:
+    def is_due(self, pin: Pin, column: IndexedColumn, numbering: Numbering, *, is_new: bool) -> bool:
         """Whether upkeep should see to a file of this version.
 
         Args:
             pin (Pin): the version.
-            column (int): the number of the column of texts.
+            column (IndexedColumn): the column of texts.
             numbering (Numbering): of the version's rows.
             is_new (bool): whether upkeep has just made the version: what there is of others may be of no use to it.
 
@@ -64,14 +81,14 @@ class WordFiles:
         if self._read_only or numbering.size < limits.WORDS_FILE_TEXTS_MIN:
             return False
         found = list(self._paths(pin, column))
-        return words_file(pin.table, pin.version, column) not in found and (is_new or not found)
+        return words_file(pin.table, pin.version, column.name) not in found and (is_new or not found)
 
-    def load(self, pin: Pin, column: int, numbering: Numbering) -> TextIndex | None:
+    def load(self, pin: Pin, column: IndexedColumn, numbering: Numbering) -> TextIndex | None:
         """The index of a version, or of the first rows of it.
 
         Args:
             pin (Pin): the version.
-            column (int): the number of the column of texts.
+            column (IndexedColumn): the column of texts.
             numbering (Numbering): of the version's rows.
 
         Returns:
@@ -81,17 +98,17 @@ class WordFiles:
             return None  # made sooner than asked for
         for path in self._paths(pin, column):
             found = self._read(path)
-            if found is not None and found.begins(numbering) and found.size:
+            if found is not None and found.analyzer is column.analyzer and found.begins(numbering) and found.size:
                 self._covered[pin.table, column] = found.size
                 return found
         return None
 
-    def keep(self, pin: Pin, column: int, index: TextIndex, *, is_anew: bool) -> bool:
+    def keep(self, pin: Pin, column: IndexedColumn, index: TextIndex, *, is_anew: bool) -> bool:
         """Write an index for other processes, if it is large and covers enough that no file covers yet.
 
         Args:
             pin (Pin): the version it was made for.
-            column (int): the number of the column of texts.
+            column (IndexedColumn): the column of texts.
             index (TextIndex): over its texts.
             is_anew (bool): whether it continues no other one: rows lie elsewhere than they did in any file.
 
@@ -104,7 +121,7 @@ class WordFiles:
         if abs(index.size - covered) <= covered * limits.WORDS_STALE_SHARE:
             return False
         try:
-            self._store.put(words_file(pin.table, pin.version, column), to_bytes(index))
+            self._store.put(words_file(pin.table, pin.version, column.name), to_bytes(index))
         except StoreError:
             return False
         self._covered[pin.table, column] = index.size
@@ -118,14 +135,14 @@ class WordFiles:
                     if not is_of_another_release(_head_of(self._store.get(listed.path)), _FORMAT):
                         yield listed.path
 
-    def _paths(self, pin: Pin, column: int) -> Iterator[str]:
+    def _paths(self, pin: Pin, column: IndexedColumn) -> Iterator[str]:
         """The file of this version, then those of others, the last written first; few."""
-        own = words_file(pin.table, pin.version, column)
+        own = words_file(pin.table, pin.version, column.name)
         try:
             listed = list(self._store.list(words_of(pin.table)))
         except StoreError:
             return
-        mine = [each for each in listed if each.path.endswith(f"/{column}")]
+        mine = [each for each in listed if each.path.endswith(f"/{column.name}")]
         mine.sort(key=lambda each: (each.path == own, each.modified_us), reverse=True)
         yield from (each.path for each in mine[:_FILES_TRIED_MAX])
 
@@ -163,6 +180,8 @@ def to_bytes(index: TextIndex) -> bytes:
     body = b"".join(arrays)
     head = {
         "format": _FORMAT,
+        "analyzer": index.analyzer,
+        "revision": REVISIONS[index.analyzer],
         "size": index.size,
         "parts": [[part.first, part.size] for part in index.parts],
         "arrays": [len(each) for each in arrays],
@@ -184,6 +203,9 @@ def from_bytes(file: bytes) -> TextIndex:
     head: Mapping[str, Any] = unsealed(said)
     if head["format"] != _FORMAT:
         raise ValueError("an index over words of another release")
+    analyzer = Analyzer(head["analyzer"])
+    if head["revision"] != REVISIONS[analyzer]:
+        raise ValueError("an index over words as another release has them")
     sizes: Sequence[int] = head["arrays"]
     body: bytes = pa.decompress(
         file[_SIZE.size + len(said) :], decompressed_size=sum(sizes), codec=_CODEC, asbytes=True
@@ -209,7 +231,7 @@ def from_bytes(file: bytes) -> TextIndex:
             )
         )
     firsts = {tuple(str(each) for each in key): int(first) for key, first in head["firsts"]}
-    return TextIndex(tuple(parts), lengths, has_text, firsts)
+    return TextIndex(analyzer, tuple(parts), lengths, has_text, firsts)
 
 
 def _head_of(file: bytes) -> bytes:

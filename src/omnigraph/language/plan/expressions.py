@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
+from omnigraph.model.analyzer import DEFAULT_ANALYZER, Analyzer
 from omnigraph.model.types import PropertyType, Scalar
 
 SingleValue = str | int | float | bool | date | datetime | None
@@ -337,13 +338,14 @@ class TextFunction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """Whether a node's text property matches a query."""
+    """Whether a node's text property matches a query, by the words that its analyzer makes of both."""
 
     function: TextFunction
     target: Property
     query: "Expression"
     max_edits: "Expression | None" = None
     type: PropertyType = BOOL
+    analyzer: Analyzer = DEFAULT_ANALYZER
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +372,7 @@ class Bm25:
     target: Property
     query: "Expression"
     type: PropertyType = NULLABLE_F64
+    analyzer: Analyzer = DEFAULT_ANALYZER
 
 
 @dataclass(frozen=True, slots=True)

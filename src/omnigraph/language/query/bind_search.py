@@ -8,6 +8,7 @@ from omnigraph.language.plan.expressions import Expression
 from omnigraph.language.plan.walk import variables
 from omnigraph.language.query import syntax
 from omnigraph.language.query.scope import Context, EdgeVariable, NodeVariable, Scope
+from omnigraph.model.analyzer import DEFAULT_ANALYZER, Analyzer
 from omnigraph.model.suggest import hint_for
 from omnigraph.model.types import INTEGER_SCALARS, PropertyType
 
@@ -44,7 +45,7 @@ class SearchBinder:
                 return self._nearest(written)
             case syntax.Bm25():
                 target = self._text_field("T20", "bm25", written.target)
-                return ex.Bm25(target, self._text_query("T20", "bm25", written.query))
+                return ex.Bm25(target, self._text_query("T20", "bm25", written.query), analyzer=self._analyzer(target))
 
     # --- text -----------------------------------------------------------------------------------------------------
 
@@ -61,7 +62,7 @@ class SearchBinder:
                     written.max_edits, f"T19: fuzzy max_edits must be an integer scalar, got {edits.type}"
                 )
             self._refuse_row_dependence("T19: fuzzy max_edits", written.max_edits, edits)
-        return ex.TextMatch(ex.TextFunction(function), target, query, edits)
+        return ex.TextMatch(ex.TextFunction(function), target, query, edits, analyzer=self._analyzer(target))
 
     def _text_field(self, code: str, function: str, written: syntax.Expression) -> ex.Property:
         self._refuse_edge(function, written)
@@ -73,6 +74,12 @@ class SearchBinder:
         if not isinstance(field, ex.Property):
             raise self._error(written, f"{code}: {function} field must be a property, as in `$p.name`")
         return field
+
+    def _analyzer(self, target: ex.Property) -> Analyzer:
+        """The analyzer that the schema declares for a text."""
+        bound = self._scope.get(target.variable)
+        found = bound.type.property_named(target.name) if isinstance(bound, NodeVariable) else None
+        return DEFAULT_ANALYZER if found is None else found.analyzer
 
     def _text_query(self, code: str, function: str, written: syntax.Expression) -> Expression:
         query = self._expressions.expression(written)

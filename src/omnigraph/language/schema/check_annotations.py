@@ -13,6 +13,8 @@ from omnigraph.language.schema.syntax import (
     PropertySyntax,
 )
 from omnigraph.language.text import Source, Span, parse_error
+from omnigraph.model.analyzer import ANNOTATION as ANALYZER
+from omnigraph.model.analyzer import Analyzer
 from omnigraph.model.schema import Annotation, PropertyConstraint, TypeKind
 
 # Annotations that say something about one property; none of them may stand on a declaration.
@@ -63,6 +65,9 @@ def header_problems(source: Source, declaration: NodeSyntax | EdgeSyntax) -> Ite
         else:
             message = f"@{each.name} is not supported on edges ({subject})"
         yield parse_error(source, each.span, message)
+    for each in annotations:
+        if each.name == ANALYZER:
+            yield parse_error(source, each.span, f"@{ANALYZER} is only supported on String properties ({subject})")
     yield from _text_problems(source, annotations, subject)
     yield from _rename_problems(source, annotations, subject)
 
@@ -89,6 +94,7 @@ def property_problems(source: Source, declaration: Declaration, each: PropertySy
         elif annotation.name == "embed":
             yield from _embed_problems(source, annotation, path)
         seen.add(annotation.name)
+    yield from _analyzer_problems(source, each, subject)
     without_instruction = [annotation for annotation in each.annotations if annotation.name != "instruction"]
     yield from _text_problems(source, without_instruction, subject)
     yield from _rename_problems(source, each.annotations, subject)
@@ -133,6 +139,20 @@ def _embed_problems(source: Source, annotation: AnnotationSyntax, path: str) -> 
         if key != "model":
             message = f"@embed on {path} has unknown argument '{key}=' (only 'model' is supported)"
             yield parse_error(source, literal.span, message)
+
+
+def _analyzer_problems(source: Source, each: PropertySyntax, subject: str) -> Iterator[ParseError]:
+    found = [annotation for annotation in each.annotations if annotation.name == ANALYZER]
+    if len(found) > 1:
+        yield parse_error(source, found[1].span, f"{subject} declares @{ANALYZER} multiple times")
+    for annotation in found:
+        if not each.type.resolved.is_string or each.type.resolved.list:
+            yield parse_error(
+                source, annotation.span, f"@{ANALYZER} is only supported on String properties ({subject})"
+            )
+        elif annotation.kwargs or annotation.value is None or annotation.value.text not in set(Analyzer):
+            known = ", ".join(Analyzer)
+            yield parse_error(source, annotation.span, f"@{ANALYZER} on {subject} takes one of: {known}")
 
 
 def _text_problems(source: Source, annotations: Sequence[AnnotationSyntax], subject: str) -> Iterator[ParseError]:

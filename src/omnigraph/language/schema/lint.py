@@ -93,7 +93,15 @@ CATALOGUE: Mapping[str, LintCode] = {
     )
 }
 
-_KNOWN_ANNOTATIONS = (*sorted(CONSTRAINT_NAMES), "card", "description", "embed", "instruction", "rename_from")
+_KNOWN_ANNOTATIONS = (
+    *sorted(CONSTRAINT_NAMES),
+    "analyzer",
+    "card",
+    "description",
+    "embed",
+    "instruction",
+    "rename_from",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from omnigraph.language.schema.lint import ADD_REQUIRED_PROPERTY, CHANGE_PROPERT
 from omnigraph.language.schema.parse import parse
 from omnigraph.language.schema.plan_validated import LookingRules, Rules
 from omnigraph.language.schema.resolve import against
+from omnigraph.model.analyzer import ANNOTATION
 from omnigraph.model.schema import (
     Annotation,
     AnyType,
@@ -48,7 +49,7 @@ from omnigraph.model.schema_change import (
 from omnigraph.model.schema_document import shape_digest
 from omnigraph.model.types import PropertyType
 
-_METADATA = frozenset({"description", "instruction"})
+_METADATA = frozenset({"description", "instruction", ANNOTATION})
 _V1 = "is not supported in schema migration v1"
 _STRICT, _LOOKING = Rules(), LookingRules()
 _OTHER_ANNOTATIONS = f"changing annotations beyond @description/@instruction {_V1}"

@@ -7,7 +7,7 @@ and on edges, none is built. The words of texts are indexed beside the tables, b
 
 from collections.abc import Mapping
 
-from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, Index, Key, Unique
+from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, Index, Key, Property, Unique
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.tables.indexes import IndexKind, IndexSpec
 
@@ -38,22 +38,20 @@ def declared_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:
     return (*system, *own)
 
 
-def searched_texts(entity: EntityType) -> tuple[str, ...]:
+def searched_texts(entity: EntityType) -> tuple[Property, ...]:
     """The properties whose words are declared to be searched.
 
     Args:
         entity (EntityType): a node or edge type.
 
     Returns:
-        tuple[str, ...]: texts of nodes with an `@index` of their own, in the order of their names.
+        tuple[Property, ...]: texts of nodes with an `@index` of their own, in the order of their names.
     """
     if isinstance(entity, EdgeType):
         return ()
     searched = _columns(entity, Index)
     return tuple(
-        each.name
-        for each in entity.properties
-        if each.name in searched and each.type.is_string and not each.type.is_enum
+        each for each in entity.properties if each.name in searched and each.type.is_string and not each.type.is_enum
     )
 
 
