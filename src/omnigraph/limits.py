@@ -243,6 +243,8 @@ COUNTED_ROWS_MAX = 10_000
 DELETIONS_READ_MAX = 100_000
 # Merge: entries of a log read at once while a common ancestor is looked for; resolutions a commit lists by name.
 ANCESTORS_READ_AT_ONCE = 64
+# So many of them, and where the log was folded they come in whole checkpoints.
+ANCESTORS_READ_BEFORE_CHECKPOINTS = 8
 MERGE_RESOLUTIONS_LISTED_MAX = 1_000
 
 # Pruning. Commits younger than this keep their data, marked or not.

@@ -129,6 +129,20 @@ def test_upkeep_of_the_same_tail_takes_the_same_requests_at_any_history(tmp_path
     assert many[LIST] - few[LIST] in (0, 1)
 
 
+def test_a_merge_reads_the_commits_since_the_base_in_blocks(tmp_path: Path) -> None:
+    made = Counted(tmp_path, history=5)
+    made.graph.branches.create("side")
+    made.write(0, branch="side")
+    grow_history(made.graph._open(), 300, branch="side")
+    made.graph.optimize(branch="side")
+    with omnigraph.open(made.store, options=OPTIONS) as graph:
+        graph.snapshot()
+        made.store.reset()
+        assert graph.merge("side").outcome == "fast_forward"
+        # Entries 257 to 301 one by one, those before in one checkpoint; the others as below, of a graph just opened.
+        assert made.store.reset()[GET] == 57
+
+
 def test_a_merge_takes_the_same_requests_at_any_history(tmp_path: Path) -> None:
     def ask(made: Counted) -> Counts:
         made.graph.branches.create("side")

@@ -31,6 +31,7 @@ class Ancestry:
         self._parts = parts
         self._entries = {Place(entry.branch, entry.number): entry for entry in entries}
         self._blocks: dict[str, int] = {}
+        self._newest: dict[str, int] = {}
         self._cut: dict[str, CutLog | None] = {}
         self._named: dict[str, CutCommit] = {}
         self._before: dict[str, Place] = {}
@@ -45,6 +46,7 @@ class Ancestry:
         """Begin at an entry; returns the commit whose state it shows."""
         place = Place(entry.branch, entry.number)
         self._entries[place] = entry
+        self._newest[entry.branch] = max(entry.number, self._newest.get(entry.branch, 0))
         self._find(entry.head_commit, place)
         return entry.head_commit
 
@@ -179,9 +181,15 @@ class Ancestry:
     def _read(self, place: Place) -> list[Record]:
         block = self._blocks.get(place.branch, 1)
         self._blocks[place.branch] = min(2 * block, limits.ANCESTORS_READ_AT_ONCE)
+        last = place.number + -place.number % limits.CHECKPOINT_ENTRIES
+        if block >= limits.ANCESTORS_READ_BEFORE_CHECKPOINTS and last <= self._newest.get(place.branch, 0):
+            folded = self._parts.log.folded(place.branch, last)
+            if folded is not None:
+                return folded
+        first = max(place.number - block + 1, last - limits.CHECKPOINT_ENTRIES + 1)
         if block > 1:
             try:
-                return self._parts.log.between(place.branch, max(1, place.number - block + 1), place.number)
+                return self._parts.log.between(place.branch, first, place.number)
             except FormatError:
                 pass  # the log was cut within the block: one by one then
         found = self._parts.log.read(place.branch, place.number)
