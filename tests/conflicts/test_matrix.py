@@ -98,7 +98,7 @@ def test_the_second_of_two_writes_ends_as_the_table_says(
     assert outcome == cell.outcome
     assert counted.runs == (1 if outcome in (Outcome.REBASE, Outcome.REFUSE) else 2)
     assert op.contents(graph.theirs, branch) == expected
-    assert graph.theirs.intents.listed() == {}
+    assert graph.theirs.intents.listed() == []
 
 
 def refused(graph: Graph, cell: Cell, branch: str, refusal: ConflictError) -> Outcome:

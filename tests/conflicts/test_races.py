@@ -1,6 +1,5 @@
 """Races and retries that once went wrong, each as a plain test."""
 
-import json
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.interrupted import move_to_another_host
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
@@ -52,14 +52,6 @@ def interrupted(parts: Parts, operation: Operation, options: WriteOptions | None
     return intent_id
 
 
-def as_if_elsewhere(parts: Parts, intent_id: str) -> None:
-    """Let an intent say that a process of another host left it: only silence tells that such a one is dead."""
-    path = paths.intent(intent_id)
-    document = json.loads(parts.store.get(path))
-    document["writer"]["host"] = "elsewhere.example"
-    parts.store.put(path, json.dumps(document).encode())
-
-
 def test_a_key_used_in_an_earlier_life_of_a_branch_name_is_free_in_the_next(parts: Parts) -> None:
     branches.create(parts, "side")
     write(parts, "side", op.insert(PERSON, {"a": 1}), ONCE)
@@ -88,7 +80,7 @@ def test_a_key_whose_note_was_lost_on_the_way_is_noted_all_the_same(parts: Parts
 
 def test_an_interrupted_write_is_not_finished_once_its_request_was_sent_again(parts: Parts) -> None:
     intent_id = interrupted(parts, op.append(PERSON, {"a": 1}), ONCE)
-    as_if_elsewhere(parts, intent_id)
+    move_to_another_host(parts, intent_id)
     assert not write(parts, MAIN, op.append(PERSON, {"b": 1}), ONCE).replayed
 
     open_root(parts.store, settings=Settings(durability="process", stale_s=0), clock=parts.clock)
@@ -102,12 +94,12 @@ def test_an_interrupted_write_whose_rows_were_compacted_meanwhile_is_undone(part
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     write(parts, MAIN, op.insert(PERSON, {"b": 1}))
     intent_id = interrupted(parts, op.upsert(PERSON, {"a": 2}))
-    as_if_elsewhere(parts, intent_id)
+    move_to_another_host(parts, intent_id)
     write(parts, MAIN, op.compact(parts, PERSON))
 
     reopened = open_root(parts.store, settings=Settings(durability="process", stale_s=0), clock=parts.clock)
 
-    assert reopened.intents.listed() == {}
+    assert reopened.intents.listed() == []
     assert op.rows_of(parts, PERSON) == {"a": 1, "b": 1}
     assert [entry.recovery.kind for entry in entries(parts) if entry.recovery] == [RecoveryKind.UNDONE]
     check_graph(parts)
@@ -117,7 +109,7 @@ def test_an_interrupted_append_is_finished_across_a_compaction(parts: Parts) -> 
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     write(parts, MAIN, op.insert(PERSON, {"b": 1}))
     intent_id = interrupted(parts, op.append(PERSON, {"c": 1}))
-    as_if_elsewhere(parts, intent_id)
+    move_to_another_host(parts, intent_id)
     write(parts, MAIN, op.compact(parts, PERSON))
 
     open_root(parts.store, settings=Settings(durability="process", stale_s=0), clock=parts.clock)
@@ -195,4 +187,4 @@ def test_an_interrupted_write_with_nothing_to_change_is_not_finished_as_a_commit
     heal(parts)
 
     assert [entry.recovery.kind for entry in entries(parts) if entry.recovery] == [RecoveryKind.UNDONE]
-    assert parts.intents.listed() == {}
+    assert parts.intents.listed() == []

@@ -129,7 +129,7 @@ def test_upkeep_that_died_is_finished_on_top_of_rows_written_since(copies: Copie
 
     reopened = opened(parts.store)
 
-    assert reopened.intents.listed() == {}
+    assert reopened.intents.listed() == []
     assert [entry.recovery.kind for entry in entries(parts) if entry.recovery] == [RecoveryKind.FINISHED]
     assert contents(reopened) == {**EXPECTED, PERSON: {**EXPECTED[PERSON], "late": 9, "often": 10}}
     assert fragments(reopened) == 2

@@ -55,7 +55,7 @@ def test_the_note_says_who_is_about_to_do_what_from_where(parts: Parts) -> None:
     assert {key: (pin["table"], pin["version"]) for key, pin in note["tables"].items()} == {
         key: (head.tables[key].table, str(head.tables[key].version)) for key in (PERSON, COMPANY)
     }
-    assert note["writer"].keys() == {"host", "pid", "started"}
+    assert note["writer"].keys() == {"host", "pid", "started", "boot", "namespace", "token"}
 
 
 def test_a_type_that_is_removed_is_named_in_the_note_too(parts: Parts) -> None:

@@ -1,13 +1,16 @@
 """Trouble with the notes themselves: unreadable, too new, not to be written, not to be deleted, not to be listed."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import FormatError, GraphError, UnavailableError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, RecoveryKind
@@ -25,6 +28,8 @@ from omnigraph.testing.operations import COMPANY, PERSON, rows_of
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import open_root
+from omnigraph.transaction.verify.findings import FindingKind
+from omnigraph.transaction.verify.verify import verify
 from omnigraph.transaction.write import write
 
 INSERT = op.noted(op.insert(PERSON, {"n": 1}))
@@ -42,6 +47,11 @@ def parts(store: FaultyStore) -> Parts:
 
 
 # -- notes that cannot be read -----------------------------------------------------------------------------------------
+
+
+def no_schema(digest: str) -> NoReturn:
+    """Refuse: these graphs have none."""
+    raise AssertionError(digest)
 
 
 def changed(document: bytes, **members: object) -> bytes:
@@ -64,37 +74,44 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("spoil", SPOILT)
 @pytest.mark.parametrize("document", [paths.intent, paths.intent_completed], ids=["note", "staged_note"])
-def test_an_unreadable_note_is_refused_loudly_and_kept_while_reads_go_on(
+def test_an_unreadable_note_is_put_aside_and_named_and_writes_go_on(
     parts: Parts, store: FaultyStore, spoil: str, document: Callable[[str], str]
 ) -> None:
     path = document(interrupt(parts, INSERT))
     before = observed(parts)
-    whole = store.get(path)
-    store.put(path, SPOILT[spoil](whole))
+    store.put(path, SPOILT[spoil](store.get(path)))
     spoilt = store.get(path)
-    for attempt in (lambda: write(parts, MAIN, op.insert(COMPANY, {"n": 1})), lambda: opened(store)):
-        with pytest.raises(FormatError) as refused:
-            attempt()
-        assert path in str(refused.value)
     looking = open_root(store.uri, read_only=True, settings=SETTINGS)
     assert observed(looking) == observed(parts) == before
-    assert store.get(path) == spoilt
-    store.put(path, whole)
-    next_write(parts)
-    assert rows_of(parts, PERSON)["n"] == 1
+    assert [finding.kind for finding in verify(parts, no_schema).findings] == [FindingKind.INTENT]
+
+    [warning] = write(parts, MAIN, op.insert(COMPANY, {"n": 1})).warnings
+
+    [kept] = [listed.path for listed in store.list(paths.QUARANTINE) if listed.path.endswith(path)]
+    assert store.get(kept) == spoilt
+    assert paths.QUARANTINE in warning
+    assert noted_intents(parts) == []
+    found = verify(parts, no_schema)
+    assert found.is_whole
+    assert any(kept in note for note in found.notes)
+    assert write(parts, MAIN, op.insert(COMPANY, {"m": 1})).warnings == ()
+    sweep(parts, older_than_s=0)
     check_graph(parts)
 
 
 @pytest.mark.parametrize("document", [paths.intent, paths.intent_completed], ids=["note", "staged_note"])
-def test_a_note_of_a_newer_release_is_refused_with_both_numbers(
+def test_a_note_of_a_newer_release_is_left_where_it_is_and_keeps_sweeps_away(
     parts: Parts, store: FaultyStore, document: Callable[[str], str]
 ) -> None:
     path = document(interrupt(parts, INSERT))
     store.put(path, changed(store.get(path), schema_version=99))
-    with pytest.raises(FormatError, match=r"schema_version=99, newer than the maximum 1 .*upgrade") as refused:
-        opened(store)
+
+    [warning] = write(parts, MAIN, op.insert(COMPANY, {"n": 1})).warnings
+
+    assert re.search(r"schema_version=99, newer than the maximum 1 .*upgrade", warning)
+    with pytest.raises(FormatError) as refused:
+        sweep(parts, older_than_s=0)
     assert refused.value.code == "format_newer"
-    assert (refused.value.details["found"], refused.value.details["maximum"]) == (99, 1)
     assert json.loads(store.get(path))["schema_version"] == 99
 
 

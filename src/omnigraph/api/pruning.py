@@ -142,6 +142,7 @@ class SweepReport:
             "bytes_kept": self.swept.kept_bytes,
             "files_spared": len(self.swept.of(Verdict.SPARED)),
             "indeterminate": [item.file.path for item in self.swept.of(Verdict.INDETERMINATE)],
+            "held_by": list(self.swept.held_by),
             "errors": dict(self.swept.errors or {}),
             "worklist": self.worklist,
         }

@@ -107,6 +107,7 @@ class VerifyReport:
                 "checksums": self.found.digests,
             },
             "quarantined": list(self.quarantined),
+            "notes": list(self.found.notes),
         }
 
     def _dataset(self, type_key: str, version: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from omnigraph.transaction.liveness import Heartbeat, has_ended, this_writer
 
 _MICROSECONDS = 1_000_000
 _REQUIRED = {"host": str, "pid": int, "started": str}
+_OPTIONAL = {"boot": str, "namespace": str, "token": str}
 
 # The locks that are held or wanted in this process: nobody here may take them for left behind.
 _live: set[str] = set()
@@ -77,7 +78,8 @@ class Holders:
             StoreError: it cannot be found out.
         """
         try:
-            writer = Writer(**records.read(self._store.get(layout.holder(lock_id)), required=_REQUIRED, optional={}))
+            found = records.read(self._store.get(layout.holder(lock_id)), required=_REQUIRED, optional=_OPTIONAL)
+            writer = Writer(**{name: value for name, value in found.items() if value is not None})
         except (ObjectNotFound, records.RecordFaultError):
             age_s = moments.age_s(self._clock, created_at)
             return age_s is not None and age_s >= limits.CLUSTER_LOCK_SILENT_S

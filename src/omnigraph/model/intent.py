@@ -9,11 +9,23 @@ from omnigraph.model.footprint import Footprint
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Which process wrote an intent, so that one on the same host can tell whether it still lives."""
+    """Which process wrote an intent, so that another one of the same boot can tell whether it still lives.
+
+    Attributes:
+        host: its name, for people; many hosts may have the same.
+        pid: its number.
+        started: when it started, in its kernel's own count.
+        boot: which boot of which kernel it runs in; empty where the system does not say.
+        namespace: in which namespace its number is valid; likewise.
+        token: what no other process has.
+    """
 
     host: str
     pid: int
     started: str
+    boot: str = ""
+    namespace: str = ""
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,7 @@ class Intent:
         created_at_us: when.
         adopts: commits of other lines whose versions it will name (merge, revert).
         asks_s: for how many seconds its writer, overtaken too often, asks others not to touch those tables.
+        since_us: since when its files may have been written, by the store's clock; 0 where not before the intent.
     """
 
     id: str
@@ -45,6 +58,14 @@ class Intent:
     created_at_us: int
     adopts: tuple[str, ...] = ()
     asks_s: float = 0.0
+    since_us: int = 0
+
+    @property
+    def title(self) -> str:
+        """Which write it is, for people."""
+        by = f" by {self.actor}" if self.actor else ""
+        process = f"process {self.writer.pid} of {self.writer.host}"
+        return f"{self.kind.value} {self.id}{by} on branch '{self.branch}', {process}"
 
 
 @dataclass(frozen=True, slots=True)

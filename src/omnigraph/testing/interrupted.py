@@ -102,7 +102,7 @@ def move_to_another_host(parts: Parts, intent: str) -> None:
     """
     path = paths.intent(intent)
     found = json.loads(parts.store.get(path))
-    found["writer"]["host"] = "another-host"
+    found["writer"] |= {"boot": "another boot", "token": "another process"}
     parts.store.put(path, json.dumps(found).encode())
 
 

@@ -96,7 +96,8 @@ def told(conflict: Conflict) -> str:
         case KeyConflict():
             return str(conflict)
         case DeclaredDead(intent, by_commit):
-            return f"recovery took this write for dead and undid it (intent {intent}, commit {by_commit}); run it again"
+            by = f", commit {by_commit}" if by_commit else ""
+            return f"recovery took this write for dead and undid it (intent {intent}{by}); run it again"
         case BasePruned(branch, base_number, floor):
             return (
                 f"entry {base_number} of branch '{branch}', from which the write started, was pruned while it ran "

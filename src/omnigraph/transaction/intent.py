@@ -13,13 +13,16 @@ import threading
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from omnigraph import limits
 from omnigraph.clock import Clock
-from omnigraph.errors import FormatError, UnavailableError
+from omnigraph.errors import ConflictError, FormatError, UnavailableError
 from omnigraph.ids import IdSource
+from omnigraph.model.conflict import DeclaredDead
 from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, ObjectNotFound, ObjectStore, OutcomeUnknown, StoreError
 from omnigraph.storage.records.read import completed_bytes, intent_bytes, read_completed, read_intent
+from omnigraph.transaction.conflicts import told
 from omnigraph.transaction.liveness import Heartbeat, has_ended, this_writer
 from omnigraph.transaction.settle import settled
 
@@ -33,6 +36,21 @@ _live: set[str] = set()
 _live_lock = threading.Lock()
 
 
+@dataclass(slots=True)
+class _Observed:
+    """What this process knows of an intent.
+
+    Attributes:
+        written_us: when its parts were written, by the store's clock.
+        since: since when that has not changed, on this process's own monotonic clock.
+        intent: its note, which never changes; None until it was read.
+    """
+
+    written_us: tuple[int, ...]
+    since: float
+    intent: Intent | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
     """An intent found on the store, as it is now.
@@ -40,7 +58,7 @@ class LeftBehind:
     Attributes:
         intent: the note.
         completed: its second document, when everything was staged.
-        modified_us: when its writer last showed life, by the store's own clock.
+        modified_us: when the note was put, by the store's own clock.
     """
 
     intent: Intent
@@ -57,6 +75,21 @@ class NotedWrite:
         # What of it may be on the store: of most writes the note alone, because they end before their first heartbeat.
         self._put = {_MAIN_SUFFIX}
         self._heart = Heartbeat(self._beat, every_s=heartbeat_s, name="intent-heartbeat")
+
+    def check_stands(self) -> None:
+        """Refuse to go on when recovery, or anyone else, has taken the intent away: a sweep may have taken its files.
+
+        Raises:
+            ConflictError: it is gone.
+        """
+        conflict = DeclaredDead(self._intent_id, "")
+        if not _stands(self._store, self._intent_id):
+            raise ConflictError(told(conflict), conflicts=(conflict,))
+
+    def put_at_us(self) -> int:
+        """When it was put, by the store's clock; 0 where it is gone. One request."""
+        path = paths.intent(self._intent_id)
+        return next((listed.modified_us for listed in self._store.list(paths.RECOVERY) if listed.path == path), 0)
 
     def begin(self) -> None:
         """Show life from now on."""
@@ -81,6 +114,14 @@ class NotedWrite:
         self._store.put(paths.intent_heartbeat(self._intent_id), b"")
 
 
+def _stands(store: ObjectStore, intent_id: str) -> bool:
+    try:
+        store.get(paths.intent(intent_id))
+    except ObjectNotFound:
+        return False
+    return True
+
+
 def _clear(store: ObjectStore, intent_id: str, parts: Collection[str]) -> None:
     for suffix in _PARTS:
         if suffix in parts:
@@ -97,6 +138,7 @@ class Intents:
         self._heartbeat_s = heartbeat_s
         self._stale_s = stale_s
         self._waited_for: dict[str, float] = {}
+        self._observed: dict[str, _Observed] = {}
 
     # -- the writer's side --------------------------------------------------------------------------------------------
 
@@ -128,11 +170,7 @@ class Intents:
 
     def stands(self, intent_id: str) -> bool:
         """True if an intent's note is on the store. One request."""
-        try:
-            self._store.get(paths.intent(intent_id))
-        except ObjectNotFound:
-            return False
-        return True
+        return _stands(self._store, intent_id)
 
     def clear(self, intent_id: str) -> None:
         """Delete an intent and what belongs to it, the note itself last."""
@@ -140,22 +178,59 @@ class Intents:
 
     # -- the healer's side --------------------------------------------------------------------------------------------
 
-    def listed(self) -> dict[str, int]:
-        """The intents there are, oldest first, each with the time its newest part was written. One request.
-
-        Intents of writers alive in this process are left out: they need nobody.
-        """
-        newest: dict[str, int] = {}
+    def listed(self) -> list[str]:
+        """The intents there are, oldest first, without those of writers alive in this process. One request."""
+        written: dict[str, tuple[int, ...]] = {}
         noted: set[str] = set()
         for listed in self._store.list(paths.RECOVERY):
             intent_id, is_note = _split(listed)
-            newest[intent_id] = max(newest.get(intent_id, 0), listed.modified_us)
+            written[intent_id] = (*written.get(intent_id, ()), listed.modified_us)
             if is_note:
                 noted.add(intent_id)
+        now = self._clock.monotonic()
         with _live_lock:
-            for gone in self._waited_for.keys() - noted:
-                del self._waited_for[gone]
-            return {each: newest[each] for each in sorted(noted - _live)}
+            self._waited_for = {known: until for known, until in self._waited_for.items() if known in noted}
+            before, self._observed = self._observed, {}
+            for intent_id in sorted(noted - _live):
+                known = before.get(intent_id)
+                if known is None or known.written_us != written[intent_id]:
+                    known = _Observed(written[intent_id], now, None if known is None else known.intent)
+                self._observed[intent_id] = known
+            return list(self._observed)
+
+    def living(self, intent_id: str) -> Intent | None:
+        """The note of a listed intent whose writer may still be at work; None where it has ended, or was cleared.
+
+        One request the first time an intent is seen, none afterwards.
+
+        Raises:
+            FormatError: it cannot be read.
+        """
+        observed = self._observed.get(intent_id)
+        if observed is None:
+            return None
+        if observed.intent is None:
+            try:
+                observed.intent = self._note(intent_id)
+            except ObjectNotFound:
+                return None
+        return observed.intent if self._may_live(observed, observed.intent) else None
+
+    def _may_live(self, observed: _Observed, intent: Intent) -> bool:
+        """Whether a writer may still be at work: its process tells, if it can be looked up here; else its heartbeat.
+
+        A heartbeat is stale when this process has seen it stand still for `stale_s` of its own time. A process that
+        never looks that long goes by the times on the store, and allows for clocks that are far apart.
+        """
+        here = this_writer()
+        if intent.writer.token == here.token:
+            with _live_lock:
+                return intent.id in _live
+        if has_ended(intent.writer, here):
+            return False
+        silent_s = self._clock.monotonic() - observed.since
+        shown_s = (self._clock.now_us() - max(observed.written_us)) / 1_000_000
+        return silent_s < self._stale_s and shown_s < self._stale_s + limits.CLOCKS_APART_MAX_S
 
     def waited_for_until(self, intent_id: str, until: float) -> float:
         """Until when writers here wait for an intent that is listed: as long as the first of them said."""
@@ -176,42 +251,48 @@ class Intents:
         found = [self.read(intent_id, modified_us=modified_us) for intent_id, modified_us in noted.items()]
         return [each for each in found if each is not None]
 
-    def read(self, intent_id: str, *, modified_us: int) -> LeftBehind | None:
+    def read(self, intent_id: str, *, modified_us: int = 0) -> LeftBehind | None:
         """An intent as it is now; None when it was cleared meanwhile.
 
         Raises:
             FormatError: it cannot be read; the file is kept.
         """
-        path = paths.intent(intent_id)
-        where = paths.absolute(self._store, path)
         try:
-            intent = read_intent(self._store.get(path), path=where)
+            intent = self._note(intent_id)
         except ObjectNotFound:
             return None
-        if intent.id != intent_id:
-            raise FormatError(f"the intent {where} belongs elsewhere: it says it is {intent.id}", path=where)
         staged = paths.intent_completed(intent_id)
+        where = paths.absolute(self._store, staged)
         try:
-            completed = read_completed(self._store.get(staged), path=paths.absolute(self._store, staged))
+            completed = read_completed(self._store.get(staged), path=where)
         except ObjectNotFound:
-            completed = None
-        if completed is not None and completed.intent != intent_id:
-            where = paths.absolute(self._store, staged)
+            return LeftBehind(intent, None, modified_us)
+        if completed.intent != intent_id:
             raise FormatError(
                 f"the staged note {where} belongs elsewhere: it says it is {completed.intent}", path=where
             )
         return LeftBehind(intent, completed, modified_us)
 
-    def is_alive(self, found: LeftBehind) -> bool:
-        """Whether the writer may still be at work. On its own host its process tells; elsewhere its heartbeat."""
-        writer = found.intent.writer
-        here = this_writer()
-        if (writer.host, writer.pid, writer.started) == (here.host, here.pid, here.started):
-            with _live_lock:
-                return found.intent.id in _live
-        if has_ended(writer, here):
-            return False
-        return self.store_now_us() - found.modified_us < self._stale_s * 1_000_000
+    def _note(self, intent_id: str) -> Intent:
+        path = paths.intent(intent_id)
+        where = paths.absolute(self._store, path)
+        intent = read_intent(self._store.get(path), path=where)
+        if intent.id != intent_id:
+            raise FormatError(f"the intent {where} belongs elsewhere: it says it is {intent.id}", path=where)
+        return intent
+
+    def put_aside(self, intent_id: str) -> str:
+        """Move an intent that cannot be read out of the way of writers; returns where its note is kept.
+
+        A writer that still lives finds its intent gone when it meets a barrier, and stages again.
+        """
+        folder = f"{paths.QUARANTINE}{self._ids.new()}/"
+        for suffix in _PARTS:
+            path = f"{paths.RECOVERY}{intent_id}{suffix}"
+            with contextlib.suppress(ObjectNotFound):
+                self._store.copy(path, f"{folder}{path}")
+        self.clear(intent_id)
+        return f"{folder}{paths.intent(intent_id)}"
 
     def store_now_us(self) -> int:
         """The store's own idea of now: hosts' clocks may differ, the store's timestamps agree with each other."""

@@ -1,4 +1,8 @@
-"""Whether whoever left something behind still lives: on its own host its process tells, elsewhere its heartbeat."""
+"""Whether the process that left something behind still lives.
+
+A process of the same boot and the same PID namespace is looked up by its number and start time. Of any other one only
+its heartbeat tells. Names of hosts decide nothing: many hosts have the same.
+"""
 
 import contextlib
 import math
@@ -11,7 +15,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from omnigraph.model.intent import Writer
-from omnigraph.storage.object_store import StoreError
 
 
 class Heartbeat:
@@ -35,9 +38,13 @@ class Heartbeat:
         """Show life from now on, the first time when `every_s` has passed."""
         _first_beats.await_that_of(self)
 
-    def beat(self) -> None:
-        """Begin to beat, now."""
-        self._beating.start()
+    def beat(self) -> bool:
+        """Begin to beat, now; False where the system has no thread left for it."""
+        try:
+            self._beating.start()
+        except RuntimeError:
+            return False
+        return True
 
     def fall_silent(self) -> None:
         """Stop showing life."""
@@ -48,7 +55,7 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._silent.is_set():
-            with contextlib.suppress(StoreError):
+            with contextlib.suppress(Exception):  # a missed beat, whatever the reason
                 self._beat()
             self._silent.wait(self.every_s)
 
@@ -67,8 +74,10 @@ class _FirstBeats:
         with self._changed:
             self._due[heart] = due
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="first-heartbeats", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="first-heartbeats", daemon=True)
+                with contextlib.suppress(RuntimeError):  # no thread is left: the next heart tries again
+                    thread.start()
+                    self._thread = thread
             elif due < self._looks_again_at:
                 self._changed.notify()
 
@@ -81,8 +90,10 @@ class _FirstBeats:
             while True:
                 now = time.monotonic()
                 for heart in [heart for heart, due in self._due.items() if due <= now]:
-                    del self._due[heart]
-                    heart.beat()
+                    if heart.beat():
+                        del self._due[heart]
+                    else:
+                        self._due[heart] = now + heart.every_s
                 self._looks_again_at = min(self._due.values(), default=math.inf)
                 self._changed.wait(None if self._looks_again_at == math.inf else self._looks_again_at - now)
 
@@ -100,8 +111,10 @@ os.register_at_fork(after_in_child=_begin_anew_in_a_child)
 
 
 def has_ended(writer: Writer, here: Writer) -> bool:
-    """Whether a process of this host is there no more; of other hosts nobody here can tell."""
-    return writer.host == here.host and _process_started(writer.pid) != writer.started
+    """True if a process of this boot and PID namespace is gone; of any other process this one cannot tell."""
+    if not writer.boot or (writer.boot, writer.namespace) != (here.boot, here.namespace):
+        return False
+    return _process_started(writer.pid) != writer.started
 
 
 def this_writer() -> Writer:
@@ -111,26 +124,34 @@ def this_writer() -> Writer:
 
 @lru_cache(maxsize=1)  # by its number: a process that was forked is another writer
 def _writer(pid: int) -> Writer:
-    return Writer(socket.gethostname(), pid, _process_started(pid) or "unknown")
+    started = _process_started(pid) or "unknown"
+    return Writer(socket.gethostname(), pid, started, _boot(), _namespace(), os.urandom(8).hex())
+
+
+def _boot() -> str:
+    """What tells this boot of this kernel from every other; empty where the system does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _namespace() -> str:
+    """In which PID namespace this process has its number."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 def _process_started(pid: int) -> str | None:
-    """When a process of this host started, in its kernel's own count; None when there is none such.
+    """When a process of this namespace started, in its kernel's own count; None when there is none such.
 
-    The start time tells a process from a later one that was given the same number. Where the kernel does not say, a
-    living number is taken for the same process: recovery then waits for the heartbeat instead.
+    The start time tells a process from a later one that was given the same number.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return None
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return None
-        except PermissionError:
-            pass
-        return "unknown"
+    except (FileNotFoundError, ProcessLookupError):
+        return None
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] == "Z" else fields[19]

@@ -6,23 +6,17 @@ own put collides with it; a finish carries the intent's id, so that writer finds
 entry with its audit inside: it cannot be lost, and the fence keeps it from being doubled.
 """
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from omnigraph import limits
-from omnigraph.errors import (
-    ConflictError,
-    FormatError,
-    NotFoundError,
-    OutcomeUnknownError,
-    PermissionDeniedError,
-    PreconditionError,
-    UnavailableError,
-)
+from omnigraph.errors import ConflictError, FormatError, GraphError, PreconditionError, UnavailableError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, RECOVERY_ACTOR, CommitKind, Pin, Record, Recovery, RecoveryKind, TableOutcome
 from omnigraph.model.intent import Completed, Intent
-from omnigraph.storage.object_store import ObjectNotFound, StoreTransient
+from omnigraph.storage.object_store import ObjectNotFound
+from omnigraph.storage.tables.place import reopened
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.log import Done
@@ -31,8 +25,8 @@ from omnigraph.transaction.publish import CarriedOutError, Draft, LostRaceError,
 from omnigraph.transaction.stage import Staged, at_hand, nothing_staged
 from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, verdict
 
-# What keeps an interrupted write from being judged or ended now. It waits; nothing else has to wait for it.
-_UNCERTAIN = (UnavailableError, OutcomeUnknownError, PermissionDeniedError, FormatError, NotFoundError)
+# Held by the thread of this process that ends interrupted writes of any graph: two would get in each other's way.
+_healing = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,46 +45,69 @@ class Healed:
 
 
 def heal(parts: Parts) -> Healed:
-    """End every interrupted write that can be ended now.
+    """End every interrupted write that can be ended now. One that cannot be is left, and fails nothing else.
 
     Raises:
         NotFoundError: another graph has taken the place of this one, or none.
-        FormatError: an intent cannot be read; the file is kept, reads go on.
         UnavailableError: the intents cannot be listed.
     """
     parts.log.identity.confirm()  # whoever heals is about to write
-    ended, warnings, asking = [], [], list[Intent]()
-    for intent_id, modified_us in parts.intents.listed().items():
-        left = _end(parts, intent_id, modified_us, asking)
-        if left is None:
-            ended.append(intent_id)
+    ended, warnings, asking, dead = [], [], list[Intent](), []
+    for intent_id in parts.intents.listed():
+        try:
+            living = parts.intents.living(intent_id)
+        except GraphError as fault:
+            warnings.append(_unreadable(parts, intent_id, fault))
+            continue
+        if living is None:
+            dead.append(intent_id)
         else:
-            warnings.append(f"the interrupted write {intent_id} is left for later: {left}")
+            warnings.append(_left(intent_id, "its writer may still be at work"))
+            asking += [living] if living.asks_s else []
+    if dead and _healing.acquire(blocking=False):
+        try:
+            # Tables of its own: what recovery reads of a version needs the handle alone.
+            healer = replace(parts, tables=reopened(parts.tables))
+            for intent_id in dead:
+                left = _end(healer, intent_id)
+                ended += [intent_id] if left is None else []
+                warnings += [] if left is None else [_left(intent_id, left)]
+        finally:
+            _healing.release()
     return Healed(tuple(ended), tuple(warnings), tuple(asking))
 
 
-def _end(parts: Parts, intent_id: str, modified_us: int, asking: list[Intent]) -> str | None:
-    """End one; returns why not when it must wait. Of a living writer that asks to make way, the intent is added."""
+def _left(intent_id: str, reason: str) -> str:
+    return f"the interrupted write {intent_id} is left for later: {reason}"
+
+
+def _unreadable(parts: Parts, intent_id: str, fault: GraphError) -> str:
+    """Put an intent that is damaged aside, so that it stops nothing; returns what to report."""
+    if not isinstance(fault, FormatError) or fault.code == "format_newer" or parts.read_only:
+        return _left(intent_id, str(fault))
+    try:
+        kept = parts.intents.put_aside(intent_id)
+    except GraphError as refused:
+        return _left(intent_id, f"{fault}; and it cannot be put aside: {refused}")
+    return f"the note of the interrupted write {intent_id} is damaged and was put aside as {kept}: {fault}"
+
+
+def _end(parts: Parts, intent_id: str) -> str | None:
+    """End one whose writer is dead; returns why not when it must wait."""
     for _ in range(limits.REDO_ATTEMPTS_MAX):
         # Read anew in every round: the writer, or another healer, may have been faster.
         try:
-            found = parts.intents.read(intent_id, modified_us=modified_us)
-        except StoreTransient as fault:
-            return str(fault)
+            found = parts.intents.read(intent_id)
+        except GraphError as fault:
+            return _unreadable(parts, intent_id, fault)
         try:
-            alive = found is not None and parts.intents.is_alive(found)
-            if not alive:
-                # And once more: it may have come to its end, and cleared its note, before we looked whether it lives.
-                found = parts.intents.read(intent_id, modified_us=modified_us)
             if found is None:
                 return None
-            if alive and found.intent.asks_s:
-                asking.append(found.intent)
-            ended = _ended(parts, _facts(parts, found, alive=alive))
+            ended = _ended(parts, _facts(parts, found))
             if ended is True:
                 parts.intents.clear(intent_id)
                 return None
-        except _UNCERTAIN as fault:
+        except GraphError as fault:
             return str(fault)
         if ended is not False:
             return ended
@@ -116,11 +133,8 @@ def _ended(parts: Parts, facts: Facts) -> bool | str:
     return True
 
 
-def _facts(parts: Parts, found: LeftBehind, *, alive: bool) -> Facts:
+def _facts(parts: Parts, found: LeftBehind) -> Facts:
     intent, completed = found.intent, found.completed
-    if alive:
-        # That settles it. A long load passes through every write of others, which must not read all that came since.
-        return Facts(intent, completed, base=None, newer=(), alive=True, staged_readable=None)
     readable = None if completed is None else _readable(parts, intent, completed)
     if completed is not None and readable:
         completed = replace(completed, footprint=at_hand(parts, completed.footprint))
@@ -130,24 +144,21 @@ def _facts(parts: Parts, found: LeftBehind, *, alive: bool) -> Facts:
         completed=completed,
         base=base,
         newer=[replace(entry, footprint=at_hand(parts, entry.footprint)) for entry in newer],
-        alive=False,
         staged_readable=readable,
     )
 
 
 def _since_its_base(parts: Parts, intent: Intent) -> tuple[Record | None, list[Record]]:
-    """The entry it started from and those that came after, also where a prune has passed them.
+    """The entry it started from and those that came after and were not cut away, also where a prune has passed them.
 
-    No sweep cuts them away as long as the intent is there. If they are gone, it was put only after that, on a base that
-    was gone already; then nothing of it can have been published.
+    No sweep that sees the intent cuts them. If some are gone, they were before it was put, and none of them carries it.
     """
     base = parts.log.read(intent.branch, intent.base_number)
-    if base is None:
-        return None, parts.log.since(intent.branch, intent.base_number)
     head = parts.log.head(intent.branch)
-    if head is None or head.number <= base.number:
+    if head is None or head.number <= intent.base_number:
         return base, []
-    return base, [*parts.log.between(intent.branch, base.number + 1, head.number - 1), head]
+    first = max(intent.base_number + 1, parts.log.floors.highest(intent.branch))
+    return base, [*parts.log.between(intent.branch, first, head.number - 1), head]
 
 
 def _readable(parts: Parts, intent: Intent, completed: Completed) -> bool | None:
@@ -280,7 +291,8 @@ def _only_staged(parts: Parts, base: Pin, staged: Pin) -> tuple[str, ...]:
 
 def _says_already(parts: Parts, intent: Intent, head: Record) -> bool:
     """Whether an entry since the intent was made tells how it ended; for intents whose own branch is gone."""
-    for entry in parts.log.backwards(head.branch, start=head.number):
+    first = parts.log.floors.highest(head.branch)
+    for entry in parts.log.backwards(head.branch, start=head.number, first=first):
         if entry.recovery is not None and entry.recovery.intent == intent.id:
             return True
         if entry.created_at_us < intent.created_at_us - limits.CLOCKS_APART_MAX_S * 1_000_000:

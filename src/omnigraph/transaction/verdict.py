@@ -1,4 +1,4 @@
-"""What to do about an intent left behind. Pure: one match over facts that were read before.
+"""What to do about an intent whose writer is dead. Pure: one match over facts that were read before.
 
 what the log says since its base          what is staged         verdict
 an entry carries this intent              –                      done
@@ -6,12 +6,11 @@ an entry aborts this intent               –                      done (undone 
 nothing that conflicts                    all, all readable      finish
 nothing that conflicts                    some missing           undo
 a conflict, schema changed, branch gone   –                      undo
-a prune has passed its base               –                      undo
+a prune or a cut has passed its base      –                      undo
 a sweep has passed its new tables         –                      undo
 its caller's precondition is broken       –                      undo
 another entry has its idempotency key     –                      undo
 could not be read for certain             –                      leave
-its writer may still live                 –                      leave
 """
 
 from collections.abc import Sequence
@@ -68,7 +67,6 @@ class Facts:
         completed: its second document.
         base: the entry it started from; None when that is gone.
         newer: the entries of its branch after its base, oldest first.
-        alive: its writer may still be at work.
         staged_readable: every staged version opens; None when that could not be found out.
     """
 
@@ -76,21 +74,20 @@ class Facts:
     completed: Completed | None
     base: Record | None
     newer: Sequence[Record]
-    alive: bool
     staged_readable: bool | None
 
 
 def verdict(facts: Facts) -> Verdict:
     """The one answer for these facts."""
     intent = facts.intent
-    if facts.alive:
-        return Leave("its writer may still be at work")
     audited = any(entry.recovery is not None and entry.recovery.intent == intent.id for entry in facts.newer)
     for entry in facts.newer:
         if entry.intent == intent.id or intent.id in entry.aborted:
             return AlreadyDone(entry, audited)
     if facts.base is None or facts.base.commit != intent.base_commit:
         return Undo("the commit it started from is gone")
+    if facts.newer and facts.newer[0].number > intent.base_number + 1:
+        return Undo("the log was cut behind the commit it started from")
     if facts.newer and not facts.newer[-1].pruned.is_kept(intent.base_number):
         return Undo("a prune has passed the commit it started from")
     if facts.completed is None:

@@ -112,5 +112,5 @@ def _wait_for(parts: Parts, intent: Intent) -> None:
         while parts.clock.monotonic() < until and not has_ended(intent.writer, this_writer()):
             pauses += 1
             parts.clock.sleep(backoff_s(pauses, first_ms=_PAUSE_MS_MIN, most_ms=_PAUSE_MS_MAX))
-            if parts.intents.read(intent.id, modified_us=0) is None:
+            if not parts.intents.stands(intent.id):
                 return

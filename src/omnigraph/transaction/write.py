@@ -65,7 +65,9 @@ class Operation:
         light: leave no intent even though it changes no rows: it is soon done again.
         merged_parent: the other side of a merge.
         adopts: commits of other lines whose versions it names.
-        confirm: once the intent that says so is on the store, makes sure that those commits are kept still; raises.
+        confirm: once the intent is on the store, makes sure that those commits are kept still, and the files that were
+            staged before it; raises.
+        since_us: since when it has staged files, by the store's clock; 0 where it begins with the intent.
     """
 
     kind: CommitKind
@@ -79,6 +81,7 @@ class Operation:
     merged_parent: str | None = None
     adopts: tuple[str, ...] = ()
     confirm: Callable[[], None] | None = None
+    since_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,7 @@ def _staged_under_an_intent(
         tables={key: staging.base_pin(key) for key in sorted(staging.touched)},
         created_at_us=parts.clock.now_us(),
         adopts=operation.adopts,
+        since_us=operation.since_us,
     )
     draft = replace(draft, intent=intent.id)
     with parts.intents.noted(intent) as noted, _withdrawn_on_failure(noted, intent):

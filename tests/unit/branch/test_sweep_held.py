@@ -141,15 +141,9 @@ def damaged_lease(parts: Parts) -> str:
     return path
 
 
-def damaged_intent(parts: Parts) -> str:
-    path = paths.intent("01KDVDNA00AAAAAAAAAAAAAAAA")
-    parts.store.put(path, b"{")
-    return path
-
-
 @pytest.mark.parametrize(
     "damage",
-    [damaged_entry, damaged_tag, damaged_lease, damaged_intent],
+    [damaged_entry, damaged_tag, damaged_lease],
     ids=lambda each: each.__name__,
 )
 def test_a_sweep_that_cannot_read_what_is_needed_deletes_nothing(damage: Callable[[Parts], str], parts: Parts) -> None:

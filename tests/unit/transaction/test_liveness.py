@@ -4,11 +4,14 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
+from omnigraph.model.intent import Writer
 from omnigraph.storage.object_store import StoreTransient
-from omnigraph.transaction.liveness import Heartbeat
+from omnigraph.transaction import liveness
+from omnigraph.transaction.liveness import Heartbeat, has_ended, this_writer
 
 SOON_S = 0.01
 LONG_S = 3_600.0
@@ -84,7 +87,8 @@ def test_a_heart_that_never_began_can_fall_silent() -> None:
 
 FORKING = """
 import os, threading
-from omnigraph.transaction.liveness import Heartbeat
+from omnigraph.model.intent import Writer
+from omnigraph.transaction.liveness import Heartbeat, has_ended, this_writer
 
 def beats_once():
     beaten = threading.Event()
@@ -107,3 +111,71 @@ def test_hearts_beat_in_a_forked_process_too() -> None:
     words = [sys.executable, "-W", "ignore", "-c", FORKING]
     ended = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120)
     assert ended.stdout == "7\n"
+
+
+def test_a_thread_that_cannot_start_ends_no_heartbeat_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, refused = threading.Thread.start, iter([True, False, True])
+
+    def now_and_then(thread: threading.Thread) -> None:
+        if next(refused, False):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    beats, others = Beats(), Beats()
+    monkeypatch.setattr(threading.Thread, "start", now_and_then)
+    monkeypatch.setattr(liveness, "_first_beats", liveness._FirstBeats())
+    heart = Heartbeat(beats.beat, every_s=SOON_S, name="late")
+    other = Heartbeat(others.beat, every_s=SOON_S, name="later")
+    heart.begin()  # the thread that wakes hearts does not start
+    other.begin()  # it does, and then that of a heart does not
+    beats.wait_for(2)
+    others.wait_for(2)
+    heart.fall_silent()
+    other.fall_silent()
+
+
+def test_a_beat_that_fails_in_any_way_is_a_missed_beat_and_no_more() -> None:
+    tried = Beats()
+
+    def fail() -> None:
+        tried.beat()
+        raise RuntimeError("anything")
+
+    heart = Heartbeat(fail, every_s=SOON_S, name="unlucky")
+    heart.begin()
+    tried.wait_for(3)
+    heart.fall_silent()
+
+
+# -- which process is looked up ----------------------------------------------------------------------------------------
+
+
+def ended_process() -> Writer:
+    """A process of this boot and namespace that is gone, as it would have named itself."""
+    code = "from omnigraph.transaction.liveness import this_writer as w; print(repr(w()))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    found = eval(printed, {"Writer": Writer})  # what we had it print
+    assert isinstance(found, Writer)
+    return found
+
+
+def test_a_process_of_this_boot_and_namespace_that_is_gone_has_ended() -> None:
+    assert not has_ended(this_writer(), this_writer())
+    assert has_ended(ended_process(), this_writer())
+
+
+def test_a_later_process_with_the_same_number_is_another() -> None:
+    here = this_writer()
+    assert has_ended(replace(here, started="1"), here)
+
+
+@pytest.mark.parametrize("elsewhere", [{"boot": "another"}, {"namespace": "pid:[1]"}, {"boot": ""}], ids=str)
+def test_of_a_process_elsewhere_nothing_is_told_whatever_its_host_is_called(elsewhere: dict[str, str]) -> None:
+    gone = ended_process()
+    assert gone.host == this_writer().host
+    assert not has_ended(replace(gone, **elsewhere), this_writer())  # type: ignore[arg-type]  # names of texts
+
+
+def test_every_process_has_a_token_of_its_own() -> None:
+    assert this_writer().token
+    assert ended_process().token not in {"", this_writer().token, ended_process().token}

@@ -57,7 +57,7 @@ STAGED = Completed(
     idempotency_key=None,
     notes={},
 )
-READY = Facts(NOTE, STAGED, BASE, (), alive=False, staged_readable=True)
+READY = Facts(NOTE, STAGED, BASE, (), staged_readable=True)
 AUDIT = Recovery(RecoveryKind.FINISHED, INTENT, CommitKind.LOAD, "ada", ())
 
 
@@ -111,10 +111,6 @@ TABLE: list[tuple[str, Facts, type[Verdict]]] = [
         replace(READY, newer=[FINISHED_BY_ITSELF, replace(DELETED, number=7)]),
         AlreadyDone,
     ),
-    ("its writer may be alive", replace(READY, alive=True), Leave),
-    ("its writer may be alive, and has published", replace(READY, alive=True, newer=[FINISHED_BY_ITSELF]), Leave),
-    ("its writer may be alive, and there is a conflict", replace(READY, alive=True, newer=[SAME_ROW]), Leave),
-    ("its writer may be alive and has staged nothing yet", replace(READY, alive=True, completed=None), Leave),
     (
         "the same request was carried out under its key",
         replace(

@@ -56,8 +56,8 @@ class Held:
 
     @property
     def since_us(self) -> int | None:
-        """When the oldest intent was put, by the store's clock, less what that clock may be off between two objects."""
-        begun = min((each.modified_us for each in self.intents), default=None)
+        """Since when writes with an intent may have staged files, by the store's clock, less what that may be off."""
+        begun = min((each.intent.since_us or each.modified_us for each in self.intents), default=None)
         return None if begun is None else begun - int(limits.STORE_CLOCK_OFF_S * 1_000_000)
 
     @property

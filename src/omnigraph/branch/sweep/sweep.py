@@ -112,6 +112,7 @@ def sweep(
         kept_files=len(kept),
         kept_bytes=sum(file.size for file in kept),
         barriers=barriers,
+        held_by=tuple(sorted({found.intent.title for found in judged.held.intents})),
     )
     left = _left_under_way(parts, judged.held, ages, delete=not dry_run)
     items = swept.items + tuple(Item(each, Verdict.ORPHAN, "left under way by a writer that died") for each in left)

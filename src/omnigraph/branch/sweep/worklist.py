@@ -41,6 +41,7 @@ class Swept:
         deleted: the files that were deleted; empty after a dry run.
         errors: by table folder, or by path, what went wrong with deleting.
         barriers: how many branches were given a barrier.
+        held_by: writes not yet ended that may need some of the files that were spared.
     """
 
     items: tuple[Item, ...]
@@ -49,6 +50,7 @@ class Swept:
     deleted: tuple[Candidate, ...] = ()
     errors: Mapping[str, str] | None = None
     barriers: int = 0
+    held_by: tuple[str, ...] = ()
 
     def of(self, verdict: Verdict) -> list[Item]:
         """The items with one verdict."""

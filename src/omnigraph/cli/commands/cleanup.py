@@ -37,6 +37,8 @@ def _run(call: Call) -> int:
         for each in document["datasets"]
     ]
     call.show(document, *lines)
+    for write in report.swept.swept.held_by:
+        call.note(f"files are held by a write that has not ended: {write}")
     for what, error in report.errors.items():
         call.note(f"warning: {what}: {error}")
     return 0

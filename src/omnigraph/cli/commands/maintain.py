@@ -71,6 +71,8 @@ def _run(call: Call) -> int:
                 line = f"{compacted} tables laid out anew, {marked} entries pruned{removed}{looked}"
                 line += f" in {report.seconds:.1f} s"
                 call.show(document, line, *(f"left: {each}" for each in report.left))
+                for write in () if report.swept is None else report.swept.swept.held_by:
+                    call.note(f"files are held by a write that has not ended: {write}")
                 for failure in report.failures:
                     call.note(f"warning: {failure}")
                 call.answers_to.flush()

@@ -36,6 +36,7 @@ def _run(call: Call) -> int:
         f"files, {size(document['bytes_kept'])}; spared {document['files_spared']} young ones"
     )
     lines += [f"could not tell about {path}" for path in document["indeterminate"]]
+    lines += [f"files are held by a write that has not ended: {write}" for write in document["held_by"]]
     lines += [f"could not delete {path}: {error}" for path, error in document["errors"].items()]
     call.show(document, *lines)
     return 1 if document["errors"] else 0

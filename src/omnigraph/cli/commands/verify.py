@@ -69,6 +69,7 @@ def verified_lines(document: Mapping[str, Any]) -> list[str]:
             runs = (f"#{first}" if first == last else f"#{first} to #{last}" for first, last in line["numbers"])
             lines.append(f"whole on {line['branch']}: {', '.join(runs) or 'no commit'}")
     lines += [f"quarantined: {each}" for each in document["quarantined"]]
+    lines += document["notes"]
     checked = document["checked"]
     whole = "everything is there" if not document["findings"] else f"{len(document['findings'])} findings"
     lines.append(

@@ -11,6 +11,7 @@ what is being written, and whoever finds it later knows that a load was under wa
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -211,7 +212,11 @@ class SparkLoad:
     @property
     def operation(self) -> Operation:
         """The write."""
-        return operation(self._request, self.type_keys, self.run, noted=True)
+        made = operation(self._request, self.type_keys, self.run, noted=True)
+        if self._noted is None:
+            return made
+        # The intent of the write is put after the files: it protects them from then on, if that of this load stands.
+        return replace(made, confirm=self._noted.check_stands, since_us=self._noted.put_at_us())
 
     # -- judging ------------------------------------------------------------------------------------------------------
 

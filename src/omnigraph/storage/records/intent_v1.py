@@ -1,5 +1,6 @@
 """Intents and their completion, on-disk version 1."""
 
+from dataclasses import asdict
 from typing import Any
 
 from omnigraph.model.commit import CommitKind
@@ -19,11 +20,12 @@ def intent_document(intent: Intent) -> dict[str, Any]:
         "base_number": intent.base_number,
         "base_commit": intent.base_commit,
         "actor": intent.actor,
-        "writer": {"host": intent.writer.host, "pid": intent.writer.pid, "started": intent.writer.started},
+        "writer": asdict(intent.writer),
         "tables": commit_v1.pins_document(intent.tables),
         "created_at": intent.created_at_us,
         "adopts": list(intent.adopts),
         "asks_s": intent.asks_s,
+        "since": intent.since_us,
     }
 
 
@@ -37,11 +39,17 @@ def read_intent(found: dict[str, Any]) -> Intent:
         base_number=int(found["base_number"]),
         base_commit=found["base_commit"],
         actor=found.get("actor"),
-        writer=Writer(writer["host"], int(writer["pid"]), writer["started"]),
+        writer=Writer(
+            writer["host"],
+            int(writer["pid"]),
+            writer["started"],
+            *(str(writer.get(name, "")) for name in ("boot", "namespace", "token")),
+        ),
         tables=commit_v1.read_pins(found["tables"]),
         created_at_us=int(found["created_at"]),
         adopts=tuple(found.get("adopts", ())),
         asks_s=float(found.get("asks_s", 0.0)),
+        since_us=int(found.get("since", 0)),
     )
 
 

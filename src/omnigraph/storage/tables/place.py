@@ -33,6 +33,15 @@ def place_of(tables: Tables) -> TablesPlace:
     return TablesPlace(handles._uri, tuple(sorted((handles.storage_options or {}).items())))
 
 
+def reopened(tables: Tables) -> Tables:
+    """The same tables on handles of their own, for work that needs a handle alone."""
+    return _opened(place_of(tables))
+
+
+def _opened(place: TablesPlace) -> Tables:
+    return Tables(place.uri, storage_options=dict(place.storage_options) or None)
+
+
 @lru_cache(maxsize=limits.PLACES_OPEN_MAX)
 def tables_at(place: TablesPlace) -> Tables:
     """The tables at a place, opened once in each process that works on them.
@@ -43,4 +52,4 @@ def tables_at(place: TablesPlace) -> Tables:
     Returns:
         Tables: the same for the same place.
     """
-    return Tables(place.uri, storage_options=dict(place.storage_options) or None)
+    return _opened(place)

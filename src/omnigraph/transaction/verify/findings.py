@@ -91,6 +91,7 @@ class Verified:
         bytes: how large those are.
         digests: how many were compared with a checksum.
         quarantined: what quarantine did about the findings.
+        notes: what is no damage and should be known: writes that have not ended, and notes of such that were put aside.
     """
 
     findings: tuple[Finding, ...]
@@ -102,6 +103,7 @@ class Verified:
     bytes: int
     digests: int
     quarantined: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:

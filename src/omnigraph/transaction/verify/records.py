@@ -1,6 +1,7 @@
 """Checking what lies beside the tables: logs, checkpoints, schemas, change files, footprints, intents."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from omnigraph.errors import FormatError, GraphError, UnavailableError
@@ -270,10 +271,10 @@ def _text_findings(parts: Parts, digest: str, entries: Sequence[Affected]) -> It
 
 
 def intent_findings(parts: Parts) -> Iterator[Finding]:
-    """Intents that cannot be read: they stop every writer until they are put aside."""
-    for intent_id, modified_us in parts.intents.listed().items():
+    """Intents that cannot be read; the next write puts them aside."""
+    for intent_id in parts.intents.listed():
         try:
-            parts.intents.read(intent_id, modified_us=modified_us)
+            parts.intents.read(intent_id)
         except (FormatError, StoreError) as fault:
             yield Finding(
                 FindingKind.INTENT,
@@ -282,6 +283,18 @@ def intent_findings(parts: Parts) -> Iterator[Finding]:
                 Loss.NOTHING,
                 certain=not isinstance(fault, UnavailableError),
             )
+
+
+def intent_notes(parts: Parts) -> Iterator[str]:
+    """Describe the writes that have not ended, which hold files, and those whose notes were put aside as damaged."""
+    for intent_id in parts.intents.listed():
+        with suppress(GraphError):  # a finding tells of it
+            found = parts.intents.read(intent_id)
+            if found is not None:
+                yield f"a write that has not ended holds files: {found.intent.title}"
+    for listed in parts.store.list(paths.QUARANTINE):
+        if f"/{paths.RECOVERY}" in listed.path:
+            yield f"the damaged note of an interrupted write was put aside: {listed.path}"
 
 
 def lease_findings(parts: Parts) -> Iterator[Finding]:

@@ -78,7 +78,7 @@ def verify_round(
     looking = _Looking(parts, schema_of, held, reads_max)
     stopped = looking.everything_from(begin)
     findings = [*looking.found, *(each for check in looking.checks.values() for each in check.findings)]
-    return summed_up(confirmed(parts, findings, held), looking.logs, looking.checks.values()), stopped
+    return summed_up(parts, confirmed(parts, findings, held), looking.logs, looking.checks.values()), stopped
 
 
 def read_place(parts: Parts) -> Place | None:

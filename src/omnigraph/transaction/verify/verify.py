@@ -24,6 +24,7 @@ from omnigraph.transaction.verify.records import (
     CheckedLog,
     entry_findings,
     intent_findings,
+    intent_notes,
     lease_findings,
     log_findings,
     read_log,
@@ -81,10 +82,12 @@ def verify(
         damaged = {(each.branch, each.number, each.type_key) for one in found for each in one.affected}
         for log in logs:
             found += _row_findings(parts, log, schema_of, damaged)
-    return summed_up(confirmed(parts, found, held), logs, checks)
+    return summed_up(parts, confirmed(parts, found, held), logs, checks)
 
 
-def summed_up(findings: tuple[Finding, ...], logs: Iterable[CheckedLog], checks: Iterable[TableCheck]) -> Verified:
+def summed_up(
+    parts: Parts, findings: tuple[Finding, ...], logs: Iterable[CheckedLog], checks: Iterable[TableCheck]
+) -> Verified:
     """What was looked at, and what was found."""
     logs, checks = list(logs), list(checks)
     kept: dict[str, set[int]] = {}
@@ -99,6 +102,7 @@ def summed_up(findings: tuple[Finding, ...], logs: Iterable[CheckedLog], checks:
         files=sum(len(check.files) for check in checks),
         bytes=sum(sum(check.files.values()) for check in checks),
         digests=sum(check.compared for check in checks),
+        notes=tuple(intent_notes(parts)),
     )
 
 
