@@ -39,6 +39,13 @@ def test_a_session_prints_what_it_printed(
     assert found == expected
 
 
+@pytest.mark.parametrize("path", [path for path in SESSIONS if "spark" not in path.stem], ids=lambda path: path.stem)
+def test_a_session_without_spark_starts_none(path: Path) -> None:
+    """There is one Spark session in a process: started by a command, it would not be the one the tests ask for."""
+    loads = [line for line in path.read_text().splitlines() if line.startswith(("$ omnigraph load", "$ omnigraph ing"))]
+    assert [line for line in loads if "--engine local" not in line] == []
+
+
 def typed_lines() -> list[tuple[list[str], int]]:
     """The words of every line of every session, and how each ended."""
     found: list[tuple[list[str], int]] = []
