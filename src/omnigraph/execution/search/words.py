@@ -4,7 +4,7 @@ Texts and what is looked for in them go through the same functions, so they agre
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.execution.arrays import Values, joined, numpy, pc
-from omnigraph.execution.search.english import stem_of
 from omnigraph.model.analyzer import Analyzer
 
 # Counted up whenever an analyzer makes other words of the same texts: indexes that were kept before are of no use then.
@@ -81,7 +80,8 @@ def terms_in(text: str, analyzer: Analyzer) -> list[Term]:
         found: Any = _tokens(pa.array([text], pa.string())).words.to_pylist()
         tokens = list(found)
     if analyzer is Analyzer.ENGLISH:
-        return [Term(stem, place) for place, token in enumerate(tokens) if (stem := stem_of(token)) is not None]
+        stems = _stems(tokens)
+        return [Term(stem, place) for place, stem in enumerate(stems) if stem is not None]
     return [Term(token, place) for place, token in enumerate(tokens)]
 
 
@@ -92,7 +92,7 @@ def _words(texts: Values, analyzer: Analyzer) -> Words:
 
 def _stemmed(tokens: Words) -> Words:
     encoded: Any = tokens.words.dictionary_encode()
-    stems: Any = pa.array([stem_of(token) for token in encoded.dictionary.to_pylist()], pa.string())
+    stems: Any = pa.array(_stems(encoded.dictionary.to_pylist()), pa.string())
     words = stems.take(encoded.indices)
     if not words.null_count:
         return Words(words, tokens.counts, tokens.places)
@@ -100,6 +100,12 @@ def _stemmed(tokens: Words) -> Words:
     owners = np.repeat(np.arange(len(tokens.counts)), tokens.counts)[kept]
     counts = np.bincount(owners, minlength=len(tokens.counts)).astype(np.int32)
     return Words(words.drop_null(), counts, tokens.places[kept])
+
+
+def _stems(tokens: Iterable[str]) -> list[str | None]:
+    from omnigraph.execution.search.english import stem_of  # noqa: PLC0415  (most queries search no words)
+
+    return [stem_of(token) for token in tokens]
 
 
 def _tokens(texts: Values) -> Words:
