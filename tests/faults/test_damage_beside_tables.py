@@ -241,6 +241,22 @@ def test_the_text_of_a_schema_is_missed_and_every_row_is_readable(
             graph.schema_text()
 
 
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
+def test_a_resolved_schema_is_made_again_from_the_copy_beside_its_text(
+    damage: Callable[[Path], None], root: Path, expected: list[list[dict[str, object]]]
+) -> None:
+    (resolved,) = (root / "__schema").glob("*.json")
+    whole = resolved.read_bytes()
+    damage(resolved)
+    with omnigraph.open(root, options=QUIET) as graph:
+        assert answers(graph) == expected
+        graph.write({"Doc": [{"slug": "next"}]})
+    report = omnigraph.verify(root, quarantine=True)
+    assert [(each.kind, each.loss) for each in report.findings] == [(FindingKind.SCHEMA, Loss.NOTHING)]
+    assert resolved.read_bytes() == whole
+    assert omnigraph.verify(root, deep=True).is_whole
+
+
 @pytest.mark.parametrize("damage", DAMAGES[1:], ids=lambda each: each.__name__)
 def test_checksums_that_cannot_be_read_are_named_and_noted_again(damage: Callable[[Path], None], root: Path) -> None:
     for path in (root / "__manifest/digests").glob("*.json"):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from omnigraph.api.receipts import SchemaApplied
-from omnigraph.api.schemas import Schemas, store_schema
+from omnigraph.api.schemas import Schemas
 from omnigraph.language.schema import plan
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.storage import paths
@@ -11,6 +11,7 @@ from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.evolve import evolution
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.schema_files import store_schema
 from omnigraph.transaction.write import Receipt, write
 
 

@@ -94,7 +94,7 @@ class GraphUpkeep(GraphReads):
         )
 
     def _verify_some(self, reads_max: int) -> tuple[VerifyReport, Place | None]:
-        return verified_in_part(self._open(), lambda digest: self._schemas.of(digest).schema, reads_max=reads_max)
+        return verified_in_part(self._open(), reads_max=reads_max)
 
     def maintain_once(self, policy: Maintenance = DEFAULT_MAINTENANCE) -> MaintenanceReport:
         """One pass of maintenance: optimize every branch, prune by a policy, sweep, and verify a bounded part of it.

@@ -5,7 +5,7 @@ import os
 from omnigraph.api.graph import Graph
 from omnigraph.api.opening import settings_of, store_at
 from omnigraph.api.options import OpenOptions
-from omnigraph.api.schemas import Schemas, store_schema
+from omnigraph.api.schemas import Schemas
 from omnigraph.api.verifying import VerifyReport, verified
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.ids import IdSource, UlidSource
@@ -16,6 +16,7 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.transaction import root
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.said import schema_text, text_or_nothing
+from omnigraph.transaction.schema_files import store_schema
 
 _DEFAULTS = OpenOptions()
 

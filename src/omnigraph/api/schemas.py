@@ -6,34 +6,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from omnigraph import limits
-from omnigraph.errors import ConflictError, FormatError, InvalidRequestError, NotFoundError
-from omnigraph.model import schema_document
-from omnigraph.model.schema import Schema
-from omnigraph.storage import paths
-from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
+from omnigraph.errors import ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.transaction.accepted import Accepted, SchemaMovedError, accepted_schema
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.schema_files import read_schema, read_text
 
-_ALGORITHM = "sha256:"
 _Made = TypeVar("_Made")
-
-
-def store_schema(store: ObjectStore, text: str, schema: Schema) -> str:
-    """Put an accepted schema, its text and its resolved form, before any commit names it.
-
-    Args:
-        store: of the graph.
-        text: as it was written.
-        schema: what it resolved to.
-
-    Returns:
-        The digest that commits name it by.
-    """
-    digest = schema_document.digest(schema)
-    name = digest.removeprefix(_ALGORITHM)
-    store.put(paths.schema_text(name), text.encode())
-    store.put(paths.schema_resolved(name), schema_document.to_bytes(schema))
-    return digest
 
 
 class Schemas:
@@ -56,11 +34,7 @@ class Schemas:
             if known is not None:
                 self._known.move_to_end(digest)
                 return known
-        schema = schema_document.from_bytes(self._read(paths.schema_resolved(digest.removeprefix(_ALGORITHM))))
-        if schema_document.digest(schema) != digest:
-            raise FormatError(
-                f"the schema stored as {digest} is another one; the graph is damaged", code="schema_damaged"
-            )
+        schema = read_schema(self._parts.store, digest)
         accepted = accepted_schema(digest, schema)
         with self._lock:
             # Whoever was first stays: compiled queries are remembered by the schema object they were made for.
@@ -75,12 +49,7 @@ class Schemas:
         Raises:
             FormatError: it is not there, or damaged.
         """
-        path = paths.schema_text(digest.removeprefix(_ALGORITHM))
-        try:
-            return self._read(path).decode()
-        except UnicodeDecodeError as fault:
-            where = paths.absolute(self._parts.store, path)
-            raise FormatError(f"the text of the schema {where} is damaged: {fault}", code="schema_damaged") from fault
+        return read_text(self._parts.store, digest)
 
     def at_head(self, branch: str) -> Accepted:
         """The schema at the head of a branch.
@@ -141,10 +110,3 @@ class Schemas:
                 self._last_seen[branch] = digest
                 return made
         raise ConflictError(f"the schema of branch '{branch}' keeps changing; try again", code="too_busy")
-
-    def _read(self, path: str) -> bytes:
-        try:
-            return self._parts.store.get(path)
-        except ObjectNotFound:
-            where = paths.absolute(self._parts.store, path)
-            raise FormatError(f"a schema that a commit names is not there: {where}", code="schema_missing") from None

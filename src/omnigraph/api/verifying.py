@@ -140,12 +140,11 @@ def _runs(numbers: Iterable[int]) -> list[list[int]]:
     return runs
 
 
-def verified_in_part(parts: Parts, schema_of: SchemaOf, *, reads_max: int) -> tuple[VerifyReport, Place | None]:
+def verified_in_part(parts: Parts, *, reads_max: int) -> tuple[VerifyReport, Place | None]:
     """Verify some of a graph, going on where the last call stopped, in this process or another.
 
     Args:
         parts (Parts): of the graph, opened for writing: where it stopped is noted beside it.
-        schema_of (SchemaOf): finds the schema of an entry.
         reads_max (int): look at no more when so many entries and table versions were read.
 
     Returns:
@@ -153,7 +152,7 @@ def verified_in_part(parts: Parts, schema_of: SchemaOf, *, reads_max: int) -> tu
     """
     tags = check_tags(parts)
     begun = read_place(parts)
-    found, stopped = verify_round(parts, schema_of, held=tags.held, reads_max=reads_max, begin=begun)
+    found, stopped = verify_round(parts, held=tags.held, reads_max=reads_max, begin=begun)
     if stopped is not None or begun is not None:
         note_place(parts, stopped)
     return _report(parts, _with(found, tags.findings), deep=False, branch=MAIN), stopped

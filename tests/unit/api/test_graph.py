@@ -25,7 +25,7 @@ from omnigraph import (
     PermissionDeniedError,
     PreconditionError,
 )
-from omnigraph.api.schemas import Schemas, store_schema
+from omnigraph.api.schemas import Schemas
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.language.schema import accept
 from omnigraph.model.schema_document import digest
@@ -36,6 +36,7 @@ from omnigraph.testing.races import once
 from omnigraph.testing.where import Where
 from omnigraph.transaction.accepted import Accepted, SchemaMovedError
 from omnigraph.transaction.root import open_root
+from omnigraph.transaction.schema_files import store_schema
 
 SCHEMA = """// people and whom they know
 node Person { name: String @key  age: I32?  born: Date?  seen: DateTime?  place: Vector(2)? }
@@ -172,6 +173,8 @@ def test_a_schema_that_is_gone_or_another_is_told() -> None:
         path = paths.schema_resolved(made.snapshot().record.schema.removeprefix("sha256:"))
     body = store.get(path)
     store.delete(path)
+    assert omnigraph.open(store).count("Person") == 0, "the text beside it holds a copy"
+    store.put(path.replace(".json", ".pg"), SCHEMA.encode())
     with pytest.raises(FormatError, match="a schema that a commit names is not there"):
         omnigraph.open(store).count("Person")
     document = json.loads(body)

@@ -25,8 +25,9 @@ from omnigraph.storage.tables.examine import Examiner, Part
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.schema_files import restore_schema
 from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.verify.findings import Finding, FindingKind, Verified
+from omnigraph.transaction.verify.findings import Finding, FindingKind, Loss, Verified
 from omnigraph.transaction.verify.records import CheckedLog, read_log
 from omnigraph.transaction.write import Operation, write
 
@@ -69,6 +70,10 @@ def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
         if finding.kind in _NEEDLESS:
             done.append(_moved(parts, finding.path, aside))
             parts.store.delete(finding.path)
+    for finding in certain:
+        if finding.kind is FindingKind.SCHEMA and finding.loss is Loss.NOTHING:
+            restore_schema(parts.store, finding.path)
+            done.append(f"{finding.path} was made again from the copy beside its text")
     branches = {each.branch for one in certain if one.kind is FindingKind.ENTRY for each in one.affected}
     for branch in sorted(branches):
         done += _mend_log(parts, branch, aside)

@@ -11,8 +11,8 @@ from omnigraph.storage.object_store import ObjectNotFound, StoreError
 from omnigraph.storage.records.change_file import read_change_file
 from omnigraph.storage.records.read import read_footprint, read_stamp
 from omnigraph.transaction.leases import read_lease
-from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.schema_files import is_readable, read_resolved, read_text, resolved_path, text_path
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
 
 
@@ -215,7 +215,7 @@ def _is_there(parts: Parts, path: str) -> bool:
     return True
 
 
-def entry_findings(parts: Parts, log: CheckedLog, schema_of: SchemaOf) -> Iterator[Finding]:
+def entry_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
     """What is wrong with objects that the entries of a log name, other than tables."""
     schemas: dict[str, list[Affected]] = {}
     for entry in log.kept():
@@ -243,26 +243,25 @@ def entry_findings(parts: Parts, log: CheckedLog, schema_of: SchemaOf) -> Iterat
     for digest, entries in schemas.items():
         yield from _text_findings(parts, digest, entries)
         try:
-            schema_of(digest)
+            read_resolved(parts.store, digest)
         except (FormatError, UnavailableError) as fault:
             yield Finding(
                 FindingKind.SCHEMA,
-                paths.schema_resolved(digest.partition(":")[2] or digest),
+                resolved_path(digest),
                 f"the schema {digest} cannot be read: {fault.message}",
-                Loss.CONTENT,
+                Loss.NOTHING if is_readable(parts.store, digest) else Loss.CONTENT,
                 tuple(entries),
                 certain=not isinstance(fault, UnavailableError),
             )
 
 
 def _text_findings(parts: Parts, digest: str, entries: Sequence[Affected]) -> Iterator[Finding]:
-    path = paths.schema_text(digest.partition(":")[2] or digest)
     try:
-        parts.store.get(path).decode()
-    except (ObjectNotFound, UnavailableError, UnicodeDecodeError) as fault:
+        read_text(parts.store, digest)
+    except (FormatError, UnavailableError) as fault:
         yield Finding(
             FindingKind.SCHEMA,
-            path,
+            text_path(digest),
             f"the text of the schema {digest} cannot be read, only what it means: {fault}",
             Loss.HISTORY,
             tuple(entries),

@@ -15,7 +15,6 @@ from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import StoreError
 from omnigraph.storage.tables.examine import Examiner
-from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.verify.confirm import confirmed
 from omnigraph.transaction.verify.findings import Affected, Finding, Verified
@@ -52,7 +51,6 @@ class Place:
 
 def verify_round(
     parts: Parts,
-    schema_of: SchemaOf,
     *,
     held: Mapping[str, AbstractSet[int]],
     reads_max: int,
@@ -62,7 +60,6 @@ def verify_round(
 
     Args:
         parts (Parts): of the graph.
-        schema_of (SchemaOf): finds the schema of an entry.
         held (Mapping[str, AbstractSet[int]]): by branch, numbers of entries that are kept whatever was pruned.
         reads_max (int): look at no more when so many entries and versions were read.
         begin (Place | None): where the last round stopped; None to begin anew.
@@ -75,7 +72,7 @@ def verify_round(
         FormatError: the graph is newer than this release, which cannot judge it.
         UnavailableError: the store cannot be listed.
     """
-    looking = _Looking(parts, schema_of, held, reads_max)
+    looking = _Looking(parts, held, reads_max)
     stopped = looking.everything_from(begin)
     findings = [*looking.found, *(each for check in looking.checks.values() for each in check.findings)]
     return summed_up(parts, confirmed(parts, findings, held), looking.logs, looking.checks.values()), stopped
@@ -107,9 +104,8 @@ def note_place(parts: Parts, stopped: Place | None) -> None:
 class _Looking:
     """One round."""
 
-    def __init__(self, parts: Parts, schema_of: SchemaOf, held: Mapping[str, AbstractSet[int]], reads_max: int) -> None:
+    def __init__(self, parts: Parts, held: Mapping[str, AbstractSet[int]], reads_max: int) -> None:
         self._parts = parts
-        self._schema_of = schema_of
         self._held = held
         self._reads_max = reads_max
         self._examiner = Examiner(parts.tables)
@@ -181,7 +177,7 @@ class _Looking:
         self.logs.append(log)
         read_entries(self._parts, log, numbers, floor=floor)
         self.found += unreadable_findings(self._parts, log)
-        self.found += entry_findings(self._parts, log, self._schema_of)
+        self.found += entry_findings(self._parts, log)
         for number in numbers:
             if number % limits.CHECKPOINT_ENTRIES == 0:
                 self.found += checkpoint_findings(self._parts, branch, number)

@@ -68,7 +68,7 @@ def verify(
     pins: dict[str, dict[Pin, list[Affected]]] = {}
     for log in logs:
         found += log_findings(parts, log)
-        found += entry_findings(parts, log, schema_of)
+        found += entry_findings(parts, log)
         named_by(log, pins)
     examiner = Examiner(parts.tables)
     recorded = recorded_digests(entry for log in logs for entry in log.entries.values())
