@@ -244,6 +244,14 @@ class ObjectStoreContract:
         store.delete("never/there")
         assert paths(store) == []
 
+    def test_many_are_deleted_at_once_and_those_that_are_not_there_are_no_error(self, store: ObjectStore) -> None:
+        for number in range(12):
+            store.put(f"a/{number:02d}", b"")
+        store.put_if_absent("a/created", b"")
+        store.delete_many([*(f"a/{number:02d}" for number in range(1, 12)), "a/created", "never/there"])
+        store.delete_many([])
+        assert paths(store) == ["a/00"]
+
     def test_deleting_a_folder_deletes_all_below_and_nothing_beside(self, store: ObjectStore) -> None:
         for path in ("a/1", "a/b/2", "a/b/c/3", "ab/1", "a.json"):
             store.put(path, b"")

@@ -6,16 +6,21 @@ History is grown straight at the server with entries that go through the log lik
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import pytest
 
+from omnigraph import limits
 from omnigraph.branch import branches
+from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.model.commit import MAIN, CommitKind
+from omnigraph.storage import paths
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.testing import operations as op
 from omnigraph.testing.histories import grow_history
+from omnigraph.testing.interrupted import interrupt, move_to_another_host
 from omnigraph.testing.s3_proxy import S3Proxy
 from omnigraph.testing.s3_server import S3Server
 from omnigraph.transaction.options import WriteOptions
@@ -126,6 +131,42 @@ def test_small_writes_cost_what_the_tables_they_touch_cost(
         counts = graph.steady(partial(graph.delete, tables))
         assert counts == LOOK | ENTRY | in_each(tables, DELETED), f"delete in {tables}"
         assert split(counts) == (3 * tables + 1, 2 * tables + 2)
+
+
+def test_a_small_write_costs_the_same_while_another_process_loads(
+    s3_server: S3Server, s3_proxy: S3Proxy, s3_prefix: str
+) -> None:
+    graph = prepared(5, 10, s3_server, s3_proxy, s3_prefix)
+    before = graph.steady(partial(graph.insert, 1))
+    elsewhere = open_root(S3Store(BUCKET, s3_prefix, options=s3_server.options))
+    load = interrupt(elsewhere, op.upsert(graph.keys[1], {"loaded": 1}))
+    move_to_another_host(elsewhere, load)
+
+    first = graph.counted(partial(graph.insert, 1))
+    assert first == before | {("GET", "recovery"): 1}, "the note of the load is read once"
+    assert graph.steady(partial(graph.insert, 1)) == before
+    elsewhere.store.put(paths.intent_heartbeat(load), b"")
+    assert graph.steady(partial(graph.insert, 1)) == before
+
+
+@pytest.mark.parametrize(("files", "requests"), [(1, 1), (limits.SWEEP_BATCH_FILES, 1), (1_100, 3)])
+def test_a_sweep_deletes_many_files_in_one_request(
+    files: int, requests: int, s3_server: S3Server, s3_proxy: S3Proxy, s3_prefix: str
+) -> None:
+    graph = prepared(1, 10, s3_server, s3_proxy, s3_prefix)
+    sweep(graph.parts, older_than_s=0)
+    table = graph.parts.log.live_head(MAIN).tables[graph.keys[0]].table
+    direct = S3Store(BUCKET, s3_prefix, options=s3_server.options)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: direct.put(f"{table}/data/{number}.lance", b"x"), range(files)))
+
+    counts = graph.counted(lambda: sweep(graph.parts, older_than_s=0))
+
+    the_clock = 1  # a note by which the store's time is read
+    assert sum(times for (method, _), times in counts.items() if method == "POST") == requests + the_clock
+    assert list(direct.list(f"{table}/data/")) == [
+        listed for listed in direct.list(f"{table}/data/") if not listed.path.split("/")[-1].partition(".")[0].isdigit()
+    ]
 
 
 def test_other_acts_cost_what_they_say(s3_server: S3Server, s3_proxy: S3Proxy, s3_prefix: str) -> None:

@@ -72,9 +72,8 @@ def before(untidy: Copies) -> dict[tuple[str, int], object]:
     ],
 )
 def test_a_sweep_cut_short_after_any_request_loses_nothing_and_is_finished_by_the_next(
-    fault: Fault, untidy: Copies, before: dict[tuple[str, int], object], monkeypatch: pytest.MonkeyPatch
+    fault: Fault, untidy: Copies, before: dict[tuple[str, int], object]
 ) -> None:
-    monkeypatch.setattr("omnigraph.branch.sweep.delete._DELETE_THREADS", 1)
     cuts = 0
     for cut in at_every_request(untidy, fault, sweeping):
         check(cut, before)

@@ -111,10 +111,8 @@ def test_files_that_could_not_be_made_beside_the_graph_are_made_of_the_next_vers
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_pass_of_maintenance_may_die_anywhere(
-    fault: Fault, documents: Copies, expected: list[list[dict[str, object]]], monkeypatch: pytest.MonkeyPatch
+    fault: Fault, documents: Copies, expected: list[list[dict[str, object]]]
 ) -> None:
-    monkeypatch.setattr("omnigraph.branch.sweep.delete._DELETE_THREADS", 1)
-
     def work(store: FaultyStore) -> None:
         with opened(store) as graph:
             graph.maintain_once(Maintenance(keep=1, now=True, sweep_older_than=0.0, verify_reads_max=1))

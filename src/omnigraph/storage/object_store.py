@@ -130,6 +130,10 @@ class ObjectStore(Protocol):
         """Delete an object; deleting what is not there is no error. Losing power may bring the object back."""
         ...
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        """Delete objects in as few requests as the store allows; where it fails, some may be gone and some not."""
+        ...
+
     def delete_prefix(self, prefix: str) -> None:
         """Delete every object below a folder, recursively; doing it twice is no error."""
         ...

@@ -37,6 +37,11 @@ class FaultyStore(PagingStore):
         """Let everything pass again, stalled requests included."""
         self._faults.disarm()
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        """Delete objects, one after the other: a fault may be armed for any of them."""
+        for path in paths:
+            self.delete(path)
+
     def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:
         return self._faults.around(kind, path, send)
 

@@ -219,7 +219,7 @@ def test_a_store_that_does_not_answer_ends_the_sweep_before_anything_is_deleted(
 def test_a_file_that_cannot_be_deleted_is_told_and_stops_nothing_else(parts: Parts, store: FaultyStore) -> None:
     grow(parts)
     prune(parts, MAIN, Policy(keep=1, now=True))
-    store.arm(Fault.FAIL_BEFORE, kind=RequestKind.DELETE, path_part="/data/")
+    store.arm(Fault.FAIL_BEFORE, times=2, kind=RequestKind.DELETE, path_part="/data/")  # in its batch, and alone
 
     done = sweep(parts, older_than_s=0)
 

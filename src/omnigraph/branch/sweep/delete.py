@@ -1,7 +1,6 @@
 """Deleting what a worklist names, in batches; what fails is told and stops nothing else."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from omnigraph import limits
@@ -9,9 +8,8 @@ from omnigraph.branch.sweep.files import Candidate, FileKind
 from omnigraph.errors import GraphError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.storage import paths
+from omnigraph.storage.object_store import ObjectStore
 from omnigraph.transaction.parts import Parts
-
-_DELETE_THREADS = 8
 
 
 @dataclass(slots=True)
@@ -28,7 +26,7 @@ class Deleted:
 
 
 def delete_all(parts: Parts, files: Sequence[Candidate]) -> Deleted:
-    """Delete files. Entries of logs go last and oldest first, everything else in any order.
+    """Delete files, a batch in one request where the store can. Log entries go last, the batch of the oldest first.
 
     Args:
         parts (Parts): of the graph.
@@ -40,30 +38,39 @@ def delete_all(parts: Parts, files: Sequence[Candidate]) -> Deleted:
     done = Deleted()
     records = sorted((each for each in files if each.kind is FileKind.RECORD), key=lambda each: each.path, reverse=True)
     others = [each for each in files if each.kind is not FileKind.RECORD]
-    with ThreadPoolExecutor(_DELETE_THREADS, thread_name_prefix="sweep") as pool:
-        for some in (*_batches(others), *_batches(records)):
-            for each, fault in zip(some, pool.map(lambda each: _deleted(parts, each), some), strict=True):
-                if fault is None:
-                    done.files.append(each)
-                else:
-                    done.errors.setdefault(each.owner or each.path, fault)
+    in_tables = [each for each in others if _is_in_table(each)]
+    beside = [each for each in others if not _is_in_table(each)]
+    for store, some in ((parts.table_files, in_tables), (parts.store, beside), (parts.store, records)):
+        for batch in _batches(some):
+            _delete(store, batch, done)
             reached(Failpoint.SWEEP_BATCH_DELETED)
     _remove_empty_folders(parts, files, done)
     return done
 
 
+def _is_in_table(file: Candidate) -> bool:
+    return file.path.startswith((paths.NODES, paths.EDGES))
+
+
+def _delete(store: ObjectStore, batch: Sequence[Candidate], done: Deleted) -> None:
+    """Delete a batch at once; where that fails, one by one, so that each failure is told of its own file."""
+    try:
+        store.delete_many([file.path for file in batch])
+    except GraphError:
+        for file in batch:
+            try:
+                store.delete(file.path)
+            except GraphError as fault:
+                done.errors.setdefault(file.owner or file.path, str(fault))
+            else:
+                done.files.append(file)
+    else:
+        done.files += batch
+
+
 def _batches(files: Sequence[Candidate]) -> list[Sequence[Candidate]]:
     size = limits.SWEEP_BATCH_FILES
     return [files[start : start + size] for start in range(0, len(files), size)]
-
-
-def _deleted(parts: Parts, each: Candidate) -> str | None:
-    store = parts.table_files if each.path.startswith((paths.NODES, paths.EDGES)) else parts.store
-    try:
-        store.delete(each.path)
-    except GraphError as fault:
-        return str(fault)
-    return None
 
 
 def _remove_empty_folders(parts: Parts, files: Sequence[Candidate], done: Deleted) -> None:

@@ -154,6 +154,11 @@ class ExternallyFencedStore:
             self._inner.delete(removed.location)
         self._inner.delete(path)
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        """Delete objects, one after the other."""
+        for path in paths:
+            self.delete(path)
+
     def delete_prefix(self, prefix: str) -> None:
         """Delete every object below a folder, recursively, and what writers that died have staged for it."""
         check_prefix(prefix)

@@ -83,6 +83,11 @@ class ForwardingStore:
         """Delete an object; deleting what is not there is no error."""
         self._forward(RequestKind.DELETE, path, lambda: self._inner.delete(path))
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        """Delete objects in as few requests as the store allows."""
+        if paths:
+            self._forward(RequestKind.DELETE, paths[0], lambda: self._inner.delete_many(paths))
+
     def delete_prefix(self, prefix: str) -> None:
         """Delete every object below a folder, recursively; doing it twice is no error."""
         self._forward(RequestKind.DELETE_PREFIX, prefix, lambda: self._inner.delete_prefix(prefix))

@@ -136,6 +136,11 @@ class LocalStore:
         except OSError as error:
             raise self._mapped(error, "delete", path) from error
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        """Delete objects, one after the other."""
+        for path in paths:
+            self.delete(path)
+
     def delete_prefix(self, prefix: str) -> None:
         """Delete every object below a folder, and with them the folders and files left by writers that died."""
         check_prefix(prefix)

@@ -104,6 +104,13 @@ class ObstoreStore:
         check_path(path)
         self._delete([path])
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        """Delete objects, as many at once as the store takes."""
+        for path in paths:
+            check_path(path)
+        for start in range(0, len(paths), limits.STORE_LIST_PAGE_KEYS_MAX):
+            self._delete(paths[start : start + limits.STORE_LIST_PAGE_KEYS_MAX])
+
     def delete_prefix(self, prefix: str) -> None:
         """Delete every object below a folder, recursively; doing it twice is no error."""
         check_prefix(prefix)
@@ -121,8 +128,8 @@ class ObstoreStore:
             Listed(each["path"], each["size"], (each["last_modified"] - _EPOCH) // _MICROSECOND) for each in found
         ]
         old = [each for each in listed if each.modified_us < before_us]
-        for each in old if delete else ():
-            self._delete([each.path])
+        if delete and old:
+            self._delete([each.path for each in old])
         return old
 
     def identity(self, path: str) -> tuple[int, ...] | None:  # noqa: ARG002  (the port's signature; nobody here knows)
