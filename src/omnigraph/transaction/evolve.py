@@ -17,13 +17,13 @@ from omnigraph.model.schema import ID, EntityType, Property, Schema
 from omnigraph.model.schema_change import FillProperty, SchemaPlan
 from omnigraph.model.schema_change_document import step_document
 from omnigraph.storage.layout import arrow_type, table_schema
-from omnigraph.storage.tables.tables import ComputedColumn
+from omnigraph.storage.tables.tables import ComputedColumn, Tables
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.defaults import default_value, repeated
 from omnigraph.transaction.evolve_checks import refuse_what_breaks
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import create_table
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.staging import Rework, Staging
 from omnigraph.transaction.write import Operation
 
 # What a column is called while the one in whose place it comes is still there.
@@ -58,6 +58,18 @@ class ColumnChange:
     def is_empty(self) -> bool:
         """Whether the table stays as it is."""
         return not (self.dropped or self.renamed or self.relaxed or self.tightened or self.added or self.computed)
+
+    def rework(self, tables: Tables) -> Rework:
+        """What makes a version with the new columns."""
+        return partial(
+            tables.stage_columns,
+            computed=self.computed,
+            dropped=self.dropped,
+            renamed=dict(self.renamed),
+            relaxed=self.relaxed,
+            tightened=self.tightened,
+            added=self.added,
+        )
 
 
 def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> Operation:
@@ -97,16 +109,7 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
             staging.add_table(fresh.type_key, created[fresh.type_key])
         for change in changes:
             if not change.is_empty:
-                rework = partial(
-                    parts.tables.stage_columns,
-                    computed=change.computed,
-                    dropped=change.dropped,
-                    renamed=dict(change.renamed),
-                    relaxed=change.relaxed,
-                    tightened=change.tightened,
-                    added=change.added,
-                )
-                staging.rework(change.now.type_key, rework, keeps_content=False)
+                staging.rework(change.now.type_key, change.rework(parts.tables), keeps_content=False)
 
     touched = {each.type_key for each in (*before.schema.entities, *plan.schema.entities)}
     return Operation(CommitKind.SCHEMA, frozenset(touched), run, redoable=True)
@@ -128,10 +131,17 @@ def _changes(before: Schema, plan: SchemaPlan) -> Iterator[ColumnChange]:
                 for (kind, type_name, name), value in defaults.items()
                 if (kind, type_name) == (now.kind, now.name)
             }
-            yield _change(known, now, filled)
+            yield column_change(known, now, filled)
 
 
-def _change(was: EntityType, now: EntityType, defaults: Mapping[str, str]) -> ColumnChange:
+def column_change(was: EntityType, now: EntityType, defaults: Mapping[str, str]) -> ColumnChange:
+    """How the columns of a type change.
+
+    Args:
+        was: the type before; numbers tell which property is which.
+        now: the type after.
+        defaults: of new properties that every row has a value of, the text that says it.
+    """
     old = {each.property_id: each for each in was.properties}
     new = {each.property_id: each for each in now.properties}
     columns = table_schema(now)

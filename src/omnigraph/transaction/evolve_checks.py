@@ -5,7 +5,7 @@ What is judged row by row is read a batch at a time, so that memory does not fol
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute
@@ -59,9 +59,9 @@ def refuse_what_breaks(staging: Staging, before: Schema, plan: SchemaPlan) -> No
             continue
         for step in plan.steps:
             if getattr(step, "type_name", None) == now.name and getattr(step, "type_kind", None) == now.kind:
-                breach = _breach(staging, before, known, now, step)
-                if breach.count:
-                    raise _refusal(step, now, breach)
+                found = breach_of(step, now, _Before(staging, before, known, now))
+                if found.count:
+                    raise _refusal(step, now, found)
 
 
 def _refusal(step: Step, now: EntityType, breach: Breach) -> ConstraintError:
@@ -77,19 +77,35 @@ def _refusal(step: Step, now: EntityType, breach: Breach) -> ConstraintError:
     )
 
 
-def _breach(staging: Staging, before: Schema, was: EntityType, now: EntityType, step: Step) -> Breach:
-    """The entities that a step would leave wrong."""
+class RowsUnderChange(Protocol):
+    """The rows that a change of schema concerns, as it leaves them."""
+
+    def rows(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Ids, with some properties or ends by their names after the change."""
+
+    def sources(self) -> "pa.ChunkedArray[Any]":
+        """Of an edge type, the ids of the nodes that its edges may leave."""
+
+
+def breach_of(step: Step, now: EntityType, looked_at: RowsUnderChange) -> Breach:
+    """The entities that a step would leave wrong.
+
+    Args:
+        step: what changes.
+        now: the type after it.
+        looked_at: its rows.
+    """
     match step:
         case ChangePropertyType():
             wrong = _misfits(now, step)
-            return Breach() if wrong is None else _judged(_rows(staging, was, now, [step.property_name]), wrong)
+            return Breach() if wrong is None else _judged(looked_at.rows([step.property_name]), wrong)
         case AddConstraint(constraint=Range() | Check() as added):
             rule = value_rule(now, added)
-            return _judged(_rows(staging, was, now, [added.property]), lambda rows: broken_rows(rule, rows))
+            return _judged(looked_at.rows([added.property]), lambda rows: broken_rows(rule, rows))
         case AddConstraint(constraint=Unique(properties=names)):
-            return _sharing(_rows(staging, was, now, names), names)
+            return _sharing(looked_at.rows(names), names)
         case ChangeCardinality():
-            return _of_wrong_degree(staging, before, was, step)
+            return _of_wrong_degree(looked_at, step)
         case _:
             return Breach()
 
@@ -117,24 +133,38 @@ def _judged(rows: Iterable[pa.Table], wrong: Callable[[pa.Table], Mask]) -> Brea
     return Breach(count, tuple(shown))
 
 
-def _rows(staging: Staging, was: EntityType, now: EntityType, names: Sequence[str]) -> Iterator[pa.Table]:
-    """The ids there are, with properties as the change leaves them: a new one has its default or nothing."""
-    old = {each.property_id: each.name for each in was.properties}
-    # The ends of an edge are no properties, and always called the same.
-    declared = {name: now.property_named(name) for name in names}
-    there = {name: name if each is None else old.get(each.property_id) for name, each in declared.items()}
-    wanted = [ID, *dict.fromkeys(column for column in there.values() if column is not None)]
-    staging.read_whole(was.type_key)
-    for batch in staging.snapshot.table(was.type_key).batches(columns=wanted):
-        rows = pa.Table.from_batches([batch])
-        columns: dict[str, Any] = {ID: rows.column(ID)}
-        for name, each in declared.items():
-            column = there[name]
-            if column is not None:
-                columns[name] = rows.column(column)
-            elif each is not None:
-                columns[name] = _fresh(each, rows.num_rows)
-        yield pa.table(columns)
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The rows of a type before a change, as it will leave them: a new property has its default or nothing."""
+
+    staging: Staging
+    schema: Schema
+    was: EntityType
+    now: EntityType
+
+    def rows(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        old = {each.property_id: each.name for each in self.was.properties}
+        # The ends of an edge are no properties, and always called the same.
+        declared = {name: self.now.property_named(name) for name in names}
+        there = {name: name if each is None else old.get(each.property_id) for name, each in declared.items()}
+        wanted = [ID, *dict.fromkeys(column for column in there.values() if column is not None)]
+        self.staging.read_whole(self.was.type_key)
+        for batch in self.staging.snapshot.table(self.was.type_key).batches(columns=wanted):
+            rows = pa.Table.from_batches([batch])
+            columns: dict[str, Any] = {ID: rows.column(ID)}
+            for name, each in declared.items():
+                column = there[name]
+                if column is not None:
+                    columns[name] = rows.column(column)
+                elif each is not None:
+                    columns[name] = _fresh(each, rows.num_rows)
+            yield pa.table(columns)
+
+    def sources(self) -> "pa.ChunkedArray[Any]":
+        assert isinstance(self.was, EdgeType)
+        leaves = self.was.from_type.type_id
+        source = next(each for each in self.schema.nodes if each.type_id == leaves)
+        return self.staging.scan(source.type_key, columns=[ID]).column(ID)
 
 
 def _fresh(each: Property, rows: int) -> "pa.Array[Any]":
@@ -162,19 +192,17 @@ def _sharing(rows: Iterable[pa.Table], columns: Sequence[str]) -> Breach:
     return Breach(len(found), tuple(least.to_pylist()))
 
 
-def _of_wrong_degree(staging: Staging, before: Schema, was: EntityType, step: ChangeCardinality) -> Breach:
+def _of_wrong_degree(looked_at: RowsUnderChange, step: ChangeCardinality) -> Breach:
     """The nodes that have too many or too few edges."""
-    assert isinstance(was, EdgeType)
-    edges = staging.scan(was.type_key, columns=[SRC])
-    counted = pc.value_counts(edges.column(SRC))
+    chunks = [chunk for rows in looked_at.rows([SRC]) for chunk in rows.column(SRC).chunks]
+    counted = pc.value_counts(pa.chunked_array(chunks, pa.string()))
     nodes, counts = counted.field(0), counted.field(1)
     wrong = pc.less(counts, step.min)
     if step.max is not None:
         wrong = pc.or_(wrong, pc.greater(counts, step.max))
     found = [nodes.filter(wrong)]
     if step.min > 0:
-        source = next(each for each in before.nodes if each.type_id == was.from_type.type_id)
-        everyone = staging.scan(source.type_key, columns=[ID]).column(ID)
+        everyone = looked_at.sources()
         found.append(everyone.filter(pc.invert(pc.is_in(everyone, value_set=nodes))).combine_chunks())
     ids = pa.concat_arrays(found)
     return Breach(len(ids), tuple(ids.slice(0, EXAMPLES_MAX).to_pylist()))

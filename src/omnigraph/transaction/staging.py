@@ -21,6 +21,7 @@ from omnigraph.storage.tables.tables import RowsToStage, StagedTable, Table
 from omnigraph.transaction.committed import CommittedRows
 from omnigraph.transaction.finding import Finder, FoundEdge
 from omnigraph.transaction.pending import ID, Pending
+from omnigraph.transaction.reshaped import Reshape, ReshapedTable
 from omnigraph.transaction.snapshot import Snapshot
 from omnigraph.transaction.tokens import tokens
 
@@ -75,6 +76,7 @@ class Staging:
         self.notes: dict[str, object] = {}
         self._pending: dict[str, Pending] = {}
         self._reworks: dict[str, Rework] = {}
+        self._reshapes: dict[str, Reshape] = {}
         self._added: dict[str, Pin] = {}
         self._adopted: dict[str, Adopted] = {}
         self._removed: set[str] = set()
@@ -244,9 +246,9 @@ class Staging:
         self._pending_for(type_key).delete(gone)
 
     def withdraw(self, type_key: str) -> None:
-        """Forget what is pending or taken over of a type; what was read for its sake stays noted."""
-        self._pending.pop(type_key, None)
-        self._adopted.pop(type_key, None)
+        """Forget what is pending, taken over or reworked of a type; what was read for its sake stays noted."""
+        for known in (self._pending, self._adopted, self._reworks, self._reshapes):
+            known.pop(type_key, None)
 
     def overwrite(self, type_key: str, rows: pa.Table) -> None:
         """Make these rows the type's whole content."""
@@ -276,6 +278,7 @@ class Staging:
         self._adopted.pop(type_key, None)
         self._pending.pop(type_key, None)
         self._reworks.pop(type_key, None)
+        self._reshapes.pop(type_key, None)
         self._touch(type_key).writes_whole = True
 
     def adopt(self, type_key: str, pin: Pin, changed: ChangedIds) -> None:
@@ -289,9 +292,15 @@ class Staging:
         self._pending.pop(type_key, None)
         self._adopted[type_key] = Adopted(pin, changed)
 
-    def rework(self, type_key: str, rework: Rework, *, keeps_content: bool) -> None:
-        """Put a table through a change that is not one of rows: columns, an index, compaction; one after the other."""
+    def rework(self, type_key: str, rework: Rework, *, keeps_content: bool, reshape: Reshape | None = None) -> None:
+        """Put a table through a change that is not one of rows: columns, an index, compaction; one after the other.
+
+        With `reshape`, this write reads and writes the type in the columns that the change makes; nothing may be
+        pending for it yet.
+        """
         self._table(type_key)
+        if reshape is not None:
+            self._reshapes[type_key] = reshape
         touched = self._touch(type_key)
         if keeps_content:
             touched.lays_out = True
@@ -393,6 +402,11 @@ class Staging:
         return pending
 
     def _table(self, type_key: str) -> Table:
+        table = self._stored_table(type_key)
+        reshape = self._reshapes.get(type_key)
+        return table if reshape is None else ReshapedTable(table, reshape)
+
+    def _stored_table(self, type_key: str) -> Table:
         added = self._added.get(type_key)
         if added is not None:
             return self.snapshot.open_pin(added)
