@@ -149,7 +149,8 @@ class Lines(ABC, Generic[At, Compared]):
                 cells, and only those that both changed.
             resolutions (Resolutions | None): by type and id, `"source"`, `"target"`, a row, None to delete, or
                 `{"$properties": {name: "source", "target" or {"value": …}}}` for some of its properties; or by type a
-                list of `{"id": …, "decision": …}`, where `"key"` may stand for the id; or a JSON file of either.
+                list of `{"id": …, "decision": …}`, where `"key"` may stand for the id; or a JSON file of either. Under
+                `"schema"`, by item (`node:Person`, `node:Person.age`, or `*` for all), the side whose schema to take.
             base (str | None): the commit to compare both sides with, for branches whose own base is gone
                 (`merge_base_missing`); by default the last commit that both have in common.
             preview (bool): work it out and write nothing; conflicts are returned.

@@ -7,6 +7,7 @@ from omnigraph.model.commit import UNKNOWN, Record
 from omnigraph.model.schema import Schema, TypeKind
 from omnigraph.model.schema_change import DropProperty, DropType, RenameType, Step
 from omnigraph.model.schema_cost import CostedStep
+from omnigraph.model.schema_match import renumbered
 from omnigraph.storage.tables.tables import Tables
 
 
@@ -22,7 +23,7 @@ def costed_steps(tables: Tables, before: Schema, state: Record, after: Schema) -
     Returns:
         The steps in order. Only tables with a dropped property are read, and of these one column.
     """
-    steps = steps_between(before, after, validated=True)
+    steps = steps_between(renumbered(before, after), after, validated=True)
     was_called = {(step.type_kind, step.to_name): step.from_name for step in steps if isinstance(step, RenameType)}
     return tuple(_costed(tables, state, steps, was_called))
 

@@ -74,8 +74,9 @@ class MergeConflict:
 
     Attributes:
         kind: which sort.
-        type_key: the type it is about, like `node:Person`; `schema` where it is about all of them.
-        entity_id: the entity; None where it is about more than one.
+        type_key: the type it is about, like `node:Person`; `schema` where it is about the schema.
+        entity_id: the entity; of the schema, the item: `node:Person`, `node:Person.age`, or `*` for all of it. None
+            where it is about more than one.
         message: what it is, for people.
         base: the entity at the common ancestor, as JSON shows its values; None where it was not there.
         source: the entity on the branch brought in; None where it is not there.

@@ -5,9 +5,9 @@ their own and a merge kept one of them, the name decides; a number that the othe
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from omnigraph.model.schema import AnyType, EntityType, Property, Schema
+from omnigraph.model.schema import AnyType, EdgeType, EntityType, NodeType, Property, Schema, TypeRef
 from omnigraph.model.schema_identity import is_gone
 
 
@@ -63,3 +63,37 @@ def counterparts(before: Schema, after: Schema) -> Counterparts:
                 if other is not None:
                     properties[each.type_id, part.property_id] = other
     return Counterparts(types, properties)
+
+
+def renumbered(before: Schema, after: Schema) -> Schema:
+    """A schema under the numbers that another one has for the same types and properties."""
+    matches = counterparts(before, after)
+    if all(number == found.type_id for number, found in matches.types.items()) and all(
+        number == found.property_id for (_, number), found in matches.properties.items()
+    ):
+        return before
+
+    def ref(of: TypeRef) -> TypeRef:
+        return replace(of, type_id=matches.types[of.type_id].type_id) if of.type_id in matches.types else of
+
+    def parts(of: AnyType) -> tuple[Property, ...]:
+        places = [(part, matches.properties.get((of.type_id, part.property_id))) for part in of.properties]
+        return tuple(part if found is None else replace(part, property_id=found.property_id) for part, found in places)
+
+    def number(of: AnyType) -> int:
+        return matches.types[of.type_id].type_id if of.type_id in matches.types else of.type_id
+
+    def node(of: NodeType) -> NodeType:
+        implements = tuple(map(ref, of.implements))
+        return replace(of, type_id=number(of), properties=parts(of), implements=implements)
+
+    def edge(of: EdgeType) -> EdgeType:
+        ends = ref(of.from_type), ref(of.to_type)
+        return replace(of, type_id=number(of), properties=parts(of), from_type=ends[0], to_type=ends[1])
+
+    return replace(
+        before,
+        interfaces=tuple(replace(of, type_id=number(of), properties=parts(of)) for of in before.interfaces),
+        nodes=tuple(map(node, before.nodes)),
+        edges=tuple(map(edge, before.edges)),
+    )

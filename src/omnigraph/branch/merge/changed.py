@@ -3,7 +3,7 @@
 Ids come from the records where these tell; rows come from the tables, of which only fragments that differ are read.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,19 +14,17 @@ import pyarrow.compute
 from omnigraph import limits
 from omnigraph.branch.merge.choices import Side
 from omnigraph.branch.merge.net import net_changes
-from omnigraph.branch.merge.sides import Lineage, Sides, columns_from, defaults_of, fitted, relaxed
+from omnigraph.branch.merge.sides import Lineage, Sides, State, relaxed
 from omnigraph.branch.row_changes import RowChanges, row_changes
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.addresses import Addresses
-from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
 
-SchemaOf = Callable[[str], Accepted]
 # What happened to the rows of a type between two versions, told by somebody else; None where it is to be read here.
 Differ = Callable[[Pin, Pin], RowChanges | None]
 NOTHING = ChangedIds((), (), ())
@@ -38,7 +36,6 @@ class Changed:
 
     Attributes:
         parts: of the graph.
-        schema_of: the accepted schema of a digest.
         base: a record of the base's state.
         records: the record of each side.
         chains: of each side, the commits since the base; None where they are not known.
@@ -47,7 +44,6 @@ class Changed:
     """
 
     parts: Parts
-    schema_of: SchemaOf
     base: Record
     records: Mapping[Side, Record]
     chains: Callable[[Side], list[Record] | None]
@@ -60,11 +56,11 @@ class Changed:
 
     def pin(self, lineage: Lineage, side: Side) -> Pin | None:
         """The version that a side has of a type."""
-        return lineage.ground if side is self.sides.ground else lineage.delta
+        return lineage.pins.get(side)
 
     def differs(self, lineage: Lineage, side: Side) -> bool:
         """Whether a side has another version than the base."""
-        return lineage.ground_changed if side is self.sides.ground else lineage.delta_changed
+        return lineage.differs(side)
 
     def ids(self, lineage: Lineage, side: Side) -> ChangedIds:
         """Which entities a side changed, net of what cancels out."""
@@ -87,7 +83,7 @@ class Changed:
         if len(written) > limits.FOUND_ROWS_MAX or (side, lineage.key) in self._rows:
             return self.rows(lineage, side).changed_ids
         # Few are looked up: after a compaction, what lies elsewhere is the whole table.
-        before, after = (self.rows_of(lineage, at, self.base.schema, written) for at in (lineage.base, pin))
+        before, after = (self.rows_of(lineage, state, written) for state in (None, side))
         return ChangedIds(told.inserted, row_changes(before, after).changed_ids.updated, told.deleted)
 
     def rows(self, lineage: Lineage, side: Side) -> RowChanges:
@@ -99,10 +95,12 @@ class Changed:
 
     def places_on_ground(self, lineage: Lineage) -> dict[str, int]:
         """Where the rows lie that the other side replaced or deleted and the ground left alone, as far as is known."""
-        side, ground = self.sides.ground.other, self.sides.ground
+        side, ground = lineage.side.other, lineage.side
         delta, _ = self.rows(lineage, side), self.rows(lineage, ground)
         found, gone = (self._at_base.get((each, lineage.key)) for each in (side, ground))
         if lineage.base is None or found is None or (gone is None and self.differs(lineage, ground)):
+            return {}
+        if lineage.base.table != lineage.ground.table:
             return {}
         ids, addresses = found
         # Not by id: a row that the ground wrote again as it was is no change, and lies elsewhere all the same.
@@ -113,10 +111,10 @@ class Changed:
         names = ids.filter(wanted).filter(pa.array(known)).to_pylist()
         return dict(zip(map(str, names), places[known].tolist(), strict=True))
 
-    def rows_of(self, lineage: Lineage, pin: Pin, schema: str, ids: list[str]) -> pa.Table:
-        """Entities of a version, in the columns that the result has."""
-        found = self.parts.tables.open(pin).rows_with_ids(ids)
-        return self._fitted(lineage, found, schema)
+    def rows_of(self, lineage: Lineage, state: State, ids: list[str]) -> pa.Table:
+        """Entities of a state, in the columns that the result has."""
+        pin = lineage.pins[state]
+        return self._fitted(lineage, self.parts.tables.open(pin).rows_with_ids(ids), state)
 
     def _net(self, side: Side) -> dict[str, ChangedIds] | None:
         if side not in self._nets:
@@ -124,42 +122,38 @@ class Changed:
         return self._nets[side]
 
     def _read(self, lineage: Lineage, side: Side) -> RowChanges:
-        pin, schema = self.pin(lineage, side), self.records[side].schema
-        layout = relaxed(self.schema_of(self.sides.schema).columns[lineage.key])
+        pin, base = lineage.pins.get(side), lineage.base
+        nothing = relaxed(self.sides.accepted.columns[lineage.key]).empty_table()
         if pin is None or not self.differs(lineage, side):
-            return row_changes(layout.empty_table(), layout.empty_table())
-        if lineage.base is None:
-            return row_changes(layout.empty_table(), self._fitted(lineage, self.parts.tables.open(pin).scan(), schema))
+            return row_changes(nothing, nothing)
+        if base is None:
+            return row_changes(nothing, self._fitted(lineage, self.parts.tables.open(pin).scan(), side))
         # Under another schema rows are compared in the columns of the result, which only this process knows.
-        if self.base.schema == schema == self.sides.schema:
-            told = self.differ(lineage.base, pin)
+        if self.base.schema == self.records[side].schema == self.sides.accepted.digest:
+            told = self.differ(base, pin)
             if told is not None:
-                return self._in_order(lineage, told, schema)
-        difference = self.parts.tables.difference(lineage.base, pin)
+                tables = (told.inserted, told.before, told.after, told.deleted)
+                # In an order that does not depend on who told them.
+                return RowChanges(*(self._fitted(lineage, each.sort_by(ID), side) for each in tables))
+        difference = self.parts.tables.difference(base, pin)
         if len(difference.removed_at) == difference.removed.num_rows:
             self._at_base[side, lineage.key] = (
                 difference.removed.column(ID).combine_chunks(),
                 difference.removed_at,
             )
-        return row_changes(
-            self._fitted(lineage, difference.removed, self.base.schema),
-            self._fitted(lineage, difference.added, schema),
-        )
+        removed = self._fitted(lineage, difference.removed, None)
+        added = self._fitted(lineage, difference.added, side)
+        return row_changes(removed, _restored(added, removed, self.sides.restored(lineage, side)))
 
-    def _in_order(self, lineage: Lineage, told: RowChanges, schema: str) -> RowChanges:
-        """Changes in the columns of the result, in an order that does not depend on who told them."""
-        tables = (told.inserted, told.before, told.after, told.deleted)
-        return RowChanges(*(self._fitted(lineage, each.sort_by(ID), schema) for each in tables))
+    def _fitted(self, lineage: Lineage, rows: pa.Table, state: State) -> pa.Table:
+        """Rows of a state, in the columns of the type in the result."""
+        return self.sides.reshape(lineage, state).rows(rows)
 
-    def _fitted(self, lineage: Lineage, rows: pa.Table, schema: str) -> pa.Table:
-        """Rows that were written under a schema, in the columns of the type in the result."""
-        result = self.schema_of(self.sides.schema)
-        names = {name: name for name in rows.column_names}
-        defaults: dict[str, object] = {}
-        if schema != result.digest and lineage.base_key is not None:
-            before = self.schema_of(schema).schema.entity(lineage.base_key)
-            after = result.schema.entity(lineage.key)
-            if before is not None and after is not None:
-                names = columns_from(before, after)
-                defaults = defaults_of(after, names)
-        return fitted(rows, names, relaxed(result.columns[lineage.key]), defaults)
+
+def _restored(rows: pa.Table, before: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Rows with some of their columns as they were before."""
+    places = pc.index_in(rows.column(ID), value_set=before.column(ID).combine_chunks())
+    for name in columns:
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, rows.schema.field(at), before.column(name).take(places))
+    return rows

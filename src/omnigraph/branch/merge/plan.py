@@ -14,18 +14,21 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.branch.merge.ancestry import Ancestry
-from omnigraph.branch.merge.base import Base, merge_base
-from omnigraph.branch.merge.changed import NOTHING, Changed, Differ, SchemaOf
+from omnigraph.branch.merge.base import merge_base
+from omnigraph.branch.merge.changed import NOTHING, Changed, Differ
 from omnigraph.branch.merge.choices import Choices, Resolution, Side
 from omnigraph.branch.merge.combine import Combining, Resolved, Writes, against_target, overlaid
+from omnigraph.branch.merge.dropped_data import DroppedData
+from omnigraph.branch.merge.new_rules import broken_new_rules, lacking
 from omnigraph.branch.merge.resolve import by_type_key
 from omnigraph.branch.merge.rules import RuleCheck
-from omnigraph.branch.merge.sides import Lineage, Sides, sides_of
+from omnigraph.branch.merge.schema_merge import SCHEMA
+from omnigraph.branch.merge.sides import Lineage, SchemaOf, Sides, sides_of
 from omnigraph.branch.merge.three_way import images_of
 from omnigraph.branch.row_changes import RowChanges, ids_of
 from omnigraph.branch.schema_costs import costed_steps
 from omnigraph.model.commit import Pin, Record
-from omnigraph.model.conflict import MergeConflict, MergeConflictKind
+from omnigraph.model.conflict import MergeConflict
 from omnigraph.model.footprint import TokenKind
 from omnigraph.model.schema import ID
 from omnigraph.model.schema_cost import CostedStep
@@ -57,6 +60,8 @@ class Planned:
         changed: by type key, the entities that change on the target.
         resolved: what the caller decided.
         schema_steps: what becomes of the target's schema, and the rows and values it loses by that.
+        schema: the one that holds afterwards; None where the schemas themselves are in conflict, or nothing happens.
+        schema_is_new: whether no commit has it yet.
     """
 
     outcome: Outcome
@@ -65,6 +70,8 @@ class Planned:
     changed: Mapping[str, ChangedIds] = field(default_factory=dict)
     resolved: tuple[Resolved, ...] = ()
     schema_steps: tuple[CostedStep, ...] = ()
+    schema: Accepted | None = None
+    schema_is_new: bool = False
 
 
 def plan_merge(
@@ -96,25 +103,40 @@ def plan_merge(
     if base.commit == source.head_commit:
         return Planned(Outcome.ALREADY_UP_TO_DATE, base.commit)
     outcome = Outcome.FAST_FORWARD if base.commit == target.head_commit else Outcome.MERGED
-    sides = sides_of(base.state, source, target)
+    records = {Side.SOURCE: source, Side.TARGET: target}
+    sides = sides_of(
+        base.state,
+        source,
+        target,
+        schema_of=schema_of,
+        choices=choices,
+        rows_changed=DroppedData(parts.tables, schema_of, base.state, records).is_changed,
+    )
     if sides.conflicts:
         return Planned(outcome, base.commit, sides.conflicts)
-    records = {Side.SOURCE: source, Side.TARGET: target}
     changed = Changed(
         parts,
-        schema_of,
         base.state,
         records,
         lambda side: ancestry.chain(records[side].head_commit, base.commit),
         sides,
         differ,
     )
-    work = _Work(parts, staging, sides, changed, schema_of(sides.schema), choices)
-    conflicts = work.carry_out(base)
+    work = _Work(parts, staging, sides, changed, sides.accepted, choices)
+    conflicts = work.carry_out()
     steps: tuple[CostedStep, ...] = ()
-    if sides.schema != target.schema:
-        steps = costed_steps(parts.tables, schema_of(target.schema).schema, target, work.accepted.schema)
-    return Planned(outcome, base.commit, tuple(conflicts), work.against_target, tuple(work.resolved), steps)
+    if sides.accepted.digest != target.schema:
+        steps = costed_steps(parts.tables, schema_of(target.schema).schema, target, sides.accepted.schema)
+    return Planned(
+        outcome,
+        base.commit,
+        tuple(conflicts),
+        work.against_target,
+        tuple(work.resolved),
+        steps,
+        sides.accepted,
+        sides.is_new,
+    )
 
 
 @dataclass(slots=True)
@@ -131,48 +153,65 @@ class _Work:
     resolved: list[Resolved] = field(default_factory=list)
     lacking: list[MergeConflict] = field(default_factory=list)
 
-    def carry_out(self, base: Base) -> list[MergeConflict]:
-        resolutions = by_type_key(self.choices.resolutions, self.accepted.schema)
+    def carry_out(self) -> list[MergeConflict]:
+        given = {name: decisions for name, decisions in self.choices.resolutions.items() if name != SCHEMA}
+        resolutions = by_type_key(given, self.accepted.schema)
+        self.resolved += [Resolved(SCHEMA, item, side.value) for item, side in self.sides.resolved]
         self._carry_schema()
         taken: list[Lineage] = []
         both: list[Lineage] = []
+        own: list[Lineage] = []
         for lineage in self.sides.types:
-            if lineage.key in resolutions or (lineage.delta_changed and lineage.ground_changed and not lineage.is_same):
+            by_delta = lineage.differs(lineage.side.other) and not lineage.is_same
+            if lineage.key in resolutions or (by_delta and lineage.differs(lineage.side)):
                 both.append(lineage)
-            elif lineage.delta_changed and not lineage.is_same and any(self.changed.ids(lineage, self._delta)):
+            elif by_delta and any(self.changed.ids(lineage, lineage.side.other)):
                 taken.append(lineage)
             else:
-                self._use(lineage, self.sides.ground)
+                self._use(lineage, lineage.side)
+                if self._judges_ground(lineage):
+                    own.append(lineage)
         with_rows = [each for each in taken if self._needs_rows(each, resolutions.keys())]
         for lineage in taken:
             if lineage not in with_rows:
-                self._use(lineage, self._delta)
+                self._use(lineage, lineage.side.other)
                 self._note_joined(lineage)
         conflicts = [conflict for each in both for conflict in self._combine(each, resolutions.get(each.key, {}))]
         for lineage in with_rows:
-            self._use(lineage, self.sides.ground)
+            self._use(lineage, lineage.side)
             self._lay_over(lineage)
+        for lineage in own:
+            self._lay(lineage.key, self.changed.rows(lineage, lineage.side))
         conflicts += self.lacking
         is_decided = bool(resolutions) or self.choices.prefer is not None
         conflicts += RuleCheck(self.parts, self.staging, self.sides, self.changed, self.accepted).broken_rules(
-            base, conflicts, is_decided=is_decided
+            conflicts, is_decided=is_decided
         )
+        if self.sides.accepted.digest != self.changed.base.schema:
+            conflicts += broken_new_rules(self.staging, self.sides)
         for lineage in with_rows:
-            # They were laid over the ground only to be looked at: the version that has them is there.
+            if self.sides.columns_change(lineage, lineage.side.other).is_empty:
+                # They were laid over the ground only to be looked at: the version that has them is there.
+                self.staging.withdraw(lineage.key)
+                self._use(lineage, lineage.side.other)
+        for lineage in own:
             self.staging.withdraw(lineage.key)
-            self._use(lineage, self._delta)
+            self._use(lineage, lineage.side)
         return conflicts
 
-    @property
-    def _delta(self) -> Side:
-        return self.sides.ground.other
+    def _judges_ground(self, lineage: Lineage) -> bool:
+        """Whether what the source did to a type is in the ground, while for others the ground is the target.
+
+        Then its changes are laid over the ground once more, so that rules are judged on all that the source brings.
+        """
+        return self.sides.is_mixed and lineage.side is Side.SOURCE and lineage.differs(Side.SOURCE)
 
     # -- whole versions -----------------------------------------------------------------------------------------------
 
     def _carry_schema(self) -> None:
-        if self.sides.schema == self.staging.schema:
+        if self.accepted.digest == self.staging.schema:
             return
-        self.staging.accept_schema(self.sides.schema)
+        self.staging.accept_schema(self.accepted.digest)
         for type_key in self.staging.snapshot.type_keys:
             # Written under the old schema, whatever comes meanwhile does not fit the new one.
             self.staging.read_whole(type_key)
@@ -181,11 +220,24 @@ class _Work:
 
     def _use(self, lineage: Lineage, side: Side) -> None:
         """Let the result have a side's version."""
-        pin = self.changed.pin(lineage, side)
-        if pin is None or _is_at(self.staging.snapshot.record, lineage.key, pin):
-            return
-        changed = self.changed.ids(lineage, side) if side is Side.SOURCE else NOTHING
-        self._adopt(lineage.key, pin, changed)
+        pin = lineage.pins[side]
+        if not _is_at(self.staging.snapshot.record, lineage.key, pin):
+            self._adopt(lineage.key, pin, self._brought(lineage) if side is Side.SOURCE else NOTHING)
+        self._conform(lineage, side)
+
+    def _brought(self, lineage: Lineage) -> ChangedIds:
+        """The entities in which the source's version of a type differs from the target's."""
+        if Side.TARGET in lineage.pins:
+            return self.changed.ids(lineage, Side.SOURCE)
+        return ChangedIds(ids_of(self.parts.tables.open(lineage.pins[Side.SOURCE]).scan(columns=[ID])), (), ())
+
+    def _conform(self, lineage: Lineage, side: Side) -> None:
+        """Give a side's version the columns of the result."""
+        change = self.sides.columns_change(lineage, side)
+        if not change.is_empty:
+            rework = change.rework(self.parts.tables)
+            reshape = self.sides.reshape(lineage, side)
+            self.staging.rework(lineage.key, rework, keeps_content=False, reshape=reshape)
 
     def _adopt(self, type_key: str, pin: Pin, changed: ChangedIds) -> None:
         self.staging.adopt(type_key, pin, changed)
@@ -201,11 +253,10 @@ class _Work:
             return True
         if len({self.changed.base.schema, *(each.schema for each in self.changed.records.values())}) > 1:
             return True
-        ground = self.sides.ground
-        if any(self.changed.ids(node, ground).deleted for node in self._ends(lineage)):
+        if any(self.changed.ids(node, lineage.side).deleted for node in self._ends(lineage)):
             return True
-        gone = self.changed.ids(lineage, self._delta).deleted
-        return bool(gone) and any(self.changed.differs(edge, ground) for edge in self._arrivals(lineage))
+        gone = self.changed.ids(lineage, lineage.side.other).deleted
+        return bool(gone) and any(edge.differs(lineage.side) for edge in self._arrivals(lineage))
 
     def _note_joined(self, lineage: Lineage) -> None:
         """Nobody looked at rows, so the verdict rests on all that the type is joined with being as it is."""
@@ -226,11 +277,16 @@ class _Work:
     # -- rows ---------------------------------------------------------------------------------------------------------
 
     def _lay_over(self, lineage: Lineage) -> None:
-        rows = self.changed.rows(lineage, self._delta)
+        rows = self.changed.rows(lineage, lineage.side.other)
+        if lineage.side is Side.TARGET and rows.count:
+            self.against_target[lineage.key] = rows.changed_ids
+        self._lay(lineage.key, rows)
+
+    def _lay(self, type_key: str, rows: RowChanges) -> None:
         for some in (rows.inserted, rows.after):
-            self._put(lineage.key, some)
+            self._put(type_key, some)
         if rows.deleted.num_rows:
-            self.staging.delete(lineage.key, ids_of(rows.deleted))
+            self.staging.delete(type_key, ids_of(rows.deleted))
 
     def _put(self, type_key: str, rows: pa.Table) -> None:
         """Lay rows over the ground, but for those that lack what the schema requires by now: these are conflicts."""
@@ -238,25 +294,24 @@ class _Work:
         for each in () if entity is None else entity.properties:
             if each.type.nullable or not rows.column(each.name).null_count:
                 continue
-            lacking = pc.is_null(rows.column(each.name))
-            for entity_id in ids_of(rows.filter(lacking)):
-                message = f"{type_key} '{entity_id}' has no value for '{each.name}', which the schema requires"
-                self.lacking.append(
-                    MergeConflict(MergeConflictKind.VALUE_CONSTRAINT_VIOLATION, type_key, None, message)
-                )
-            rows = rows.filter(pc.invert(lacking))
+            without = pc.is_null(rows.column(each.name))
+            self.lacking += [lacking(type_key, entity_id, each.name) for entity_id in ids_of(rows.filter(without))]
+            rows = rows.filter(pc.invert(without))
         if rows.num_rows:
             self.staging.upsert(type_key, rows)
 
     def _combine(self, lineage: Lineage, resolutions: Mapping[str, Resolution]) -> list[MergeConflict]:
-        delta, ground = (self.changed.rows(lineage, side) for side in (self._delta, self.sides.ground))
+        delta, ground = (self.changed.rows(lineage, side) for side in (lineage.side.other, lineage.side))
         combining = Combining(
-            self.sides.ground, self.accepted, self.choices, self.parts.ids, self.parts.settings.external_blobs
+            lineage.side, self.accepted, self.choices, self.parts.ids, self.parts.settings.external_blobs
         )
         writes = combining.combine(lineage.key, delta, ground, resolutions)
-        changed = self._against_target(delta, ground, writes)
+        changed = self._against_target(lineage, delta, ground, writes)
         if not _is_at(self.staging.snapshot.record, lineage.key, lineage.ground):
             self._adopt(lineage.key, lineage.ground, changed)
+        self._conform(lineage, lineage.side)
+        if self._judges_ground(lineage):
+            self._lay(lineage.key, ground)
         absent = set(ids_of(delta.inserted)).difference(str(each) for each in ground.ids.to_pylist())
         self.staging.sight(lineage.key, self.changed.places_on_ground(lineage), absent)
         for rows in (*writes.upserts, *writes.undecided):
@@ -270,15 +325,15 @@ class _Work:
         self.resolved += writes.resolved
         return writes.conflicts
 
-    def _against_target(self, delta: RowChanges, ground: RowChanges, writes: Writes) -> ChangedIds:
+    def _against_target(self, lineage: Lineage, delta: RowChanges, ground: RowChanges, writes: Writes) -> ChangedIds:
         """What changes on the target: the rows written over it, or where the source is the ground all that differs."""
         upserts = pa.concat_tables(writes.upserts)
         touched = [upserts.column(ID), pa.chunked_array([writes.deletes], pa.string())]
-        if self.sides.ground is Side.SOURCE:
+        if lineage.side is Side.SOURCE:
             touched += [pa.chunked_array([side.ids]) for side in (delta, ground)]
         ids = pc.unique(pa.chunked_array([chunk for column in touched for chunk in column.chunks], pa.string()))
         images = images_of(delta, ground, ids)
-        target = images.ground if self.sides.ground is Side.TARGET else images.delta
+        target = images.ground if lineage.side is Side.TARGET else images.delta
         return against_target(ids, target, overlaid(ids, images.ground, upserts, writes.deletes))
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from omnigraph.branch.merge.base import Base
 from omnigraph.branch.merge.changed import Changed
 from omnigraph.branch.merge.choices import Side
 from omnigraph.branch.merge.combine import shown
@@ -54,11 +53,10 @@ class RuleCheck:
     changed: Changed
     accepted: Accepted
 
-    def broken_rules(self, base: Base, found: Sequence[MergeConflict], *, is_decided: bool) -> list[MergeConflict]:
+    def broken_rules(self, found: Sequence[MergeConflict], *, is_decided: bool) -> list[MergeConflict]:
         """List every rule that the result breaks, beside the conflicts found before.
 
         Args:
-            base: the common ancestor.
             found: conflicts that are known; an entity is not listed twice for one kind.
             is_decided: whether the caller decided anything.
         """
@@ -72,9 +70,7 @@ class RuleCheck:
                 continue  # an edge that lost both its nodes is one orphan
             known.add((kind, breach.type_key, entity))
             broken[kind, breach.type_key, entity, breach.error.message] = None
-        at_base, source, target = self._images(
-            base, {(key, entity) for _, key, entity, _ in broken if entity is not None}
-        )
+        at_base, source, target = self._images({(key, entity) for _, key, entity, _ in broken if entity is not None})
         return [
             MergeConflict(
                 kind,
@@ -141,20 +137,16 @@ class RuleCheck:
 
     # -- what conflicts show ------------------------------------------------------------------------------------------
 
-    def _images(self, base: Base, wanted: set[tuple[str, str]]) -> _Images:
+    def _images(self, wanted: set[tuple[str, str]]) -> _Images:
         """Entities at the base, on the source and on the target."""
         found: _Images = ({}, {}, {})
         for lineage in self.sides.types:
             ids = sorted(entity for type_key, entity in wanted if type_key == lineage.key)
             if not ids:
                 continue
-            states = (
-                (lineage.base, base.state.schema),
-                *((self.changed.pin(lineage, side), self.changed.records[side].schema) for side in Side),
-            )
-            for image, (pin, schema) in zip(found, states, strict=True):
-                if pin is not None:
-                    rows = shown(self.changed.rows_of(lineage, pin, schema, ids))
+            for image, state in zip(found, (None, *Side), strict=True):
+                if state in lineage.pins:
+                    rows = shown(self.changed.rows_of(lineage, state, ids))
                     image.update({(lineage.key, str(row[ID])): row for row in rows})
         return found
 

@@ -8,17 +8,22 @@ from omnigraph import limits
 from omnigraph.branch import adoption
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
 from omnigraph.branch.merge.base import base_missing
-from omnigraph.branch.merge.changed import Differ, SchemaOf
+from omnigraph.branch.merge.changed import Differ
 from omnigraph.branch.merge.choices import Choices
 from omnigraph.branch.merge.plan import Outcome, Planned, plan_merge
+from omnigraph.branch.merge.sides import SchemaOf
 from omnigraph.errors import FormatError, InvalidRequestError, MergeConflictError
+from omnigraph.language.schema.render import render
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.conflict import MergeConflict
+from omnigraph.model.schema import Schema
+from omnigraph.model.schema_document import shape_digest
 from omnigraph.storage import paths
 from omnigraph.storage.tables.errors import VERSION_RECLAIMED
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import check_head
+from omnigraph.transaction.schema_files import read_text, store_schema
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, Receipt, write
 
@@ -132,6 +137,9 @@ def _merge(
             raise MergeConflictError(told(planned.conflicts), conflicts=planned.conflicts)
         if planned.outcome is Outcome.ALREADY_UP_TO_DATE:
             raise _UpToDateError(planned, staging.snapshot.record)
+        if planned.schema is not None and planned.schema_is_new:
+            merged = planned.schema.schema
+            store_schema(parts.store, _text(parts, merged, (head, entry), schema_of), merged)
         staging.notes[MERGE_NOTE] = _note(planned, entry, choices)
 
     operation = Operation(
@@ -151,6 +159,14 @@ def _merge(
     except _UpToDateError as nothing:
         return Merged(nothing.planned, entry, nothing.head)
     return Merged(worked_out[-1], entry, receipt.head, receipt)
+
+
+def _text(parts: Parts, schema: Schema, sides: tuple[Record, Record], schema_of: SchemaOf) -> str:
+    """The text of a merged schema: that of a side that says the same, comments and all, else one without comments."""
+    for side in sides:
+        if shape_digest(schema_of(side.schema).schema) == shape_digest(schema):
+            return read_text(parts.store, side.schema)
+    return render(schema)
 
 
 def told(conflicts: tuple[MergeConflict, ...]) -> str:

@@ -14,8 +14,10 @@ from typing import TypeVar
 from omnigraph.branch.merge.choices import Side
 from omnigraph.branch.merge.schema_views import Placed, PropertyView, Slot, Triple, TypeView, paired_types, three_way
 from omnigraph.errors import GraphError, InvalidRequestError
-from omnigraph.language.schema import check, parse, render
+from omnigraph.language.schema.check import check
+from omnigraph.language.schema.parse import parse
 from omnigraph.language.schema.plan_validated import holds
+from omnigraph.language.schema.render import render
 from omnigraph.language.schema.resolve import against
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import (

@@ -1,23 +1,34 @@
 """Which table of one branch is which of the other, and which schema holds after a merge.
 
-Numbers of types are counted by each branch for itself, so they mean nothing across branches. A table is known by where
-it lies: a type that was renamed keeps its table, one that was dropped and added again has another.
+A type is known by its number, whatever it is called and wherever its table lies: two branches that added the same type
+have a table each for it.
 
-One side is the *ground*: the result is its tables with what the other side, the *delta*, did since the base. The ground
-is the target, unless only the source has changed the schema: then it is the source, whose tables have the columns.
+Of a type that both sides have, one side is the *ground*: the result is its table with what the other side, the *delta*,
+did since the base. The ground is the target, unless only the source's table has the columns of the result.
 """
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from omnigraph.branch.merge.choices import Side
+from omnigraph.branch.merge.choices import Choices, Side
+from omnigraph.branch.merge.schema_merge import SCHEMA, MergedSchema, RowsChanged, merge_schemas
+from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import Pin, Record
-from omnigraph.model.conflict import MergeConflict, MergeConflictKind
-from omnigraph.model.schema import EntityType
+from omnigraph.model.conflict import MergeConflict
+from omnigraph.model.schema import EntityType, Schema
+from omnigraph.model.schema_document import digest
+from omnigraph.model.schema_match import Counterparts, counterparts
 from omnigraph.storage.layout import system_columns
-from omnigraph.transaction.defaults import default_value, repeated
+from omnigraph.transaction.accepted import Accepted, accepted_schema
+from omnigraph.transaction.defaults import default_value
+from omnigraph.transaction.evolve import ColumnChange, column_change
+from omnigraph.transaction.reshaped import Reshape
+
+SchemaOf = Callable[[str], Accepted]
+# One of the three states of a merge: a side, or None for the base.
+State = Side | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +37,40 @@ class Lineage:
 
     Attributes:
         key: its type key in the result.
-        base_key: its type key at the base; None where it was not there.
-        base: its version at the base.
-        ground: its version on the side whose schema holds.
-        delta: its version on the other side; None where it is not there.
+        side: which side the ground is.
+        keys: its type key in each state that has it.
+        pins: its version in each of them.
     """
 
     key: str
-    base_key: str | None
-    base: Pin | None
-    ground: Pin
-    delta: Pin | None
+    side: Side
+    keys: Mapping[State, str]
+    pins: Mapping[State, Pin]
 
     @property
-    def ground_changed(self) -> bool:
-        """Whether the ground has another version than the base."""
-        return not _same(self.ground, self.base)
+    def base_key(self) -> str | None:
+        """Its type key at the base; None where it was not there."""
+        return self.keys.get(None)
 
     @property
-    def delta_changed(self) -> bool:
-        """Whether the other side has another version than the base."""
-        return self.delta is not None and not _same(self.delta, self.base)
+    def base(self) -> Pin | None:
+        """Its version at the base."""
+        return self.pins.get(None)
+
+    @property
+    def ground(self) -> Pin:
+        """Its version on the side that the result is made from."""
+        return self.pins[self.side]
+
+    @property
+    def delta(self) -> Pin | None:
+        """Its version on the other side; None where it is not there."""
+        return self.pins.get(self.side.other)
+
+    def differs(self, side: Side) -> bool:
+        """Whether a side has another version than the base."""
+        pin = self.pins.get(side)
+        return pin is not None and not _same(pin, self.base)
 
     @property
     def is_same(self) -> bool:
@@ -59,85 +83,159 @@ class Sides:
     """How two states go together.
 
     Attributes:
-        ground: the side whose tables the result is made of.
-        schema: digest of the schema that holds afterwards.
+        accepted: the schema that holds afterwards.
         types: every type of the result.
-        dropped: type keys of the target that are not in the result.
+        dropped: type keys of the target under which the result has no table, or another one.
         conflicts: why they do not go together.
+        resolved: schema items that the caller decided.
+        is_new: whether no commit has the schema yet, so that it has to be stored.
     """
 
-    ground: Side
-    schema: str
+    accepted: Accepted
     types: tuple[Lineage, ...] = ()
     dropped: tuple[str, ...] = ()
     conflicts: tuple[MergeConflict, ...] = ()
+    resolved: tuple[tuple[str, Side], ...] = ()
+    is_new: bool = False
+    _schemas: Mapping[State, Schema] = field(default_factory=dict)
+    _matches: Mapping[State, Counterparts] = field(default_factory=dict)
+    _left_out: frozenset[tuple[Side, str, str]] = frozenset()
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the ground is the source for some types and the target for others."""
+        return len({lineage.side for lineage in self.types}) > 1
+
+    def reshape(self, lineage: Lineage, state: State) -> Reshape:
+        """How rows of a state look in the columns of the result; any of these may be null."""
+        entity = self.entity(lineage)
+        names = {name: name for name in system_columns(entity)}
+        was = self._schemas[state].entity(lineage.keys.get(state, ""))
+        if was is not None:
+            left_out = {name for side, key, name in self._left_out if (side, key) == (state, was.type_key)}
+            columns = self._matches[state].columns(was)
+            names |= {new: old for new, old in columns.items() if old not in left_out}
+        return Reshape(relaxed(self.accepted.columns[lineage.key]), names, defaults_of(entity, names))
+
+    def restored(self, lineage: Lineage, side: Side) -> tuple[str, ...]:
+        """Columns of the result that a side has dropped and the base has: rows of the side have what the base has."""
+        if lineage.base is None or lineage.pins.get(side) is None:
+            return ()
+        at_base, there = (self.reshape(lineage, state).columns for state in (None, side))
+        return tuple(name for name in at_base if name not in there)
+
+    def entity_on(self, lineage: Lineage, side: Side) -> EntityType:
+        """A type as a side has it, under the numbers of the result."""
+        entity = self.entity(lineage)
+        was = self._schemas[side].entity(lineage.keys[side])
+        assert was is not None, "a side has the type of its own key"
+        columns = self.reshape(lineage, side).columns
+        numbers = {columns[part.name]: part.property_id for part in entity.properties if part.name in columns}
+        # What has no counterpart has a number that nothing in the result has.
+        own = tuple(replace(part, property_id=numbers.get(part.name, -at)) for at, part in enumerate(was.properties, 1))
+        return replace(was, type_id=entity.type_id, properties=own)
+
+    def columns_change(self, lineage: Lineage, side: Side) -> ColumnChange:
+        """What a side's table of a type lacks of the columns of the result.
+
+        Columns that the result requires may be null in the table: rows that lack a value are conflicts.
+        """
+        entity = self.entity(lineage)
+        values = self.reshape(lineage, side).values
+        texts = {part.name: part.default for part in entity.properties if part.default and part.name in values}
+        change = column_change(self.entity_on(lineage, side), entity, texts)
+        return replace(change, tightened=(), added=tuple(each.with_nullable(nullable=True) for each in change.added))
+
+    def entity(self, lineage: Lineage) -> EntityType:
+        """A type as the result has it."""
+        found = self.accepted.schema.entity(lineage.key)
+        assert found is not None, "the result has its types"
+        return found
 
 
-def sides_of(base: Record, source: Record, target: Record) -> Sides:
+def sides_of(
+    base: Record, source: Record, target: Record, *, schema_of: SchemaOf, choices: Choices, rows_changed: RowsChanged
+) -> Sides:
     """How what two branches have goes together.
 
     Args:
         base: the common ancestor's state.
         source: the entry brought in.
         target: the head it is brought into.
+        schema_of: the accepted schema of a digest.
+        choices: how to decide.
+        rows_changed: tells whether data changed that the other side's schema has dropped.
 
     Returns:
         The types of the result, or why the schemas cannot both stand.
+
+    Raises:
+        InvalidRequestError: a resolution for the schema does not fit.
     """
-    if source.schema in (target.schema, base.schema):
-        ground = Side.TARGET
-    elif target.schema == base.schema:
-        ground = Side.SOURCE
-    else:
-        return Sides(Side.TARGET, target.schema, conflicts=(_both_changed(base, source, target),))
-    on, other = (target, source) if ground is Side.TARGET else (source, target)
-    types = tuple(_lineage(key, base, on, other) for key in sorted(on.tables))
-    used = {each.delta.table for each in types if each.delta is not None}
-    at_base = {pin.table: pin for pin in base.tables.values()}
-    conflicts = [
-        _dropped_and_changed(key, dropped_by=ground)
-        for key, pin in sorted(other.tables.items())
-        if pin.table not in used and not _same(pin, at_base.get(pin.table))
-    ]
-    dropped = tuple(key for key in sorted(target.tables) if key not in on.tables)
-    return Sides(ground, on.schema, types, dropped, tuple(conflicts))
+    records: dict[State, Record] = {None: base, Side.SOURCE: source, Side.TARGET: target}
+    schemas = {state: schema_of(record.schema).schema for state, record in records.items()}
+    merged = _merged(records, schemas, choices, rows_changed)
+    name = digest(merged.schema)
+    known = next((record.schema for record in (target, source) if record.schema == name), None)
+    accepted = accepted_schema(name, merged.schema) if known is None else schema_of(known)
+    if merged.conflicts:
+        return Sides(accepted, conflicts=merged.conflicts)
+    sides = Sides(
+        accepted,
+        resolved=merged.resolved,
+        is_new=known is None,
+        _schemas=schemas,
+        _matches={state: counterparts(schema, accepted.schema) for state, schema in schemas.items()},
+        _left_out=merged.left_out,
+    )
+    types = tuple(_lineages(sides, records, merged))
+    own = {each.keys[Side.TARGET] for each in types if each.keys.get(Side.TARGET) == each.key}
+    return replace(sides, types=types, dropped=tuple(key for key in sorted(target.tables) if key not in own))
 
 
-def columns_from(before: EntityType, after: EntityType) -> dict[str, str]:
-    """The columns of a type, new name to old, where one schema was made from the other on one line."""
-    names = {each.property_id: each.name for each in before.properties}
-    kept = {each.name: names[each.property_id] for each in after.properties if each.property_id in names}
-    return {name: name for name in system_columns(after)} | kept
+def _merged(
+    records: Mapping[State, Record], schemas: Mapping[State, Schema], choices: Choices, rows_changed: RowsChanged
+) -> MergedSchema:
+    chosen = schema_choices(choices)
+    base, source, target = (records[state].schema for state in (None, *Side))
+    if source == target:
+        if chosen:
+            raise InvalidRequestError("a resolution names the schema, which is the same on both branches")
+        return MergedSchema(schemas[Side.TARGET])
+    merged = merge_schemas(
+        schemas[None],
+        schemas[Side.SOURCE],
+        schemas[Side.TARGET],
+        prefer=choices.prefer,
+        chosen=chosen,
+        rows_changed=rows_changed,
+    )
+    if not merged.resolved and not merged.conflicts and base in (source, target):
+        # What one side made of the base, under the numbers that it has.
+        return replace(merged, schema=schemas[Side.SOURCE if target == base else Side.TARGET])
+    return merged
+
+
+def schema_choices(choices: Choices) -> dict[str, Side]:
+    """What the caller decided about schema items.
+
+    Raises:
+        InvalidRequestError: it is not a side, or one item is named twice.
+    """
+    found: dict[str, Side] = {}
+    for decision in choices.resolutions.get(SCHEMA, ()):
+        item = decision.entity
+        if not isinstance(item, str) or not isinstance(decision.resolution, Side):
+            raise InvalidRequestError(f'the resolution for the schema item {item!r} must be "source" or "target"')
+        if item in found:
+            raise InvalidRequestError(f"two resolutions are for the schema item '{item}'")
+        found[item] = decision.resolution
+    return found
 
 
 def relaxed(layout: pa.Schema) -> pa.Schema:
     """The columns of a type, each of which may be null: rows on their way from one schema to another may lack some."""
-    return pa.schema([field.with_nullable(nullable=True) for field in layout])
-
-
-def fitted(
-    rows: pa.Table, names: Mapping[str, str], layout: pa.Schema, defaults: Mapping[str, object] | None = None
-) -> pa.Table:
-    """Rows in the columns of a type.
-
-    Args:
-        rows: in the columns they were written in.
-        names: of each column, what it is called there; columns that were not there are not among them.
-        layout: the columns they are to have; any may be null.
-        defaults: of columns that were not there, the value of the rows there are; null by default.
-
-    Returns:
-        The same rows.
-    """
-    columns = []
-    for field in layout:
-        old = names.get(field.name)
-        if old in rows.column_names:
-            columns.append(rows.column(old).cast(field.type))
-        else:
-            value = (defaults or {}).get(field.name)
-            columns.append(pa.chunked_array([repeated(value, field.type, rows.num_rows)]))
-    return pa.Table.from_arrays(columns, schema=layout)
+    return pa.schema([each.with_nullable(nullable=True) for each in layout])
 
 
 def defaults_of(entity: EntityType, there: Container[str]) -> dict[str, object]:
@@ -149,45 +247,44 @@ def defaults_of(entity: EntityType, there: Container[str]) -> dict[str, object]:
     return found
 
 
-def _lineage(key: str, base: Record, on: Record, other: Record) -> Lineage:
-    ground = on.tables[key]
-    base_key = _key_of(base, ground.table)
-    delta_key = _key_of(other, ground.table)
-    if delta_key is None and base_key is None and key in other.tables:
-        # Made on both sides for themselves: one type, two tables, nothing in common.
-        made = other.tables[key].table
-        delta_key = key if _key_of(base, made) is None and _key_of(on, made) is None else None
-    return Lineage(
-        key,
-        base_key,
-        None if base_key is None else base.tables[base_key],
-        ground,
-        None if delta_key is None else other.tables[delta_key],
-    )
+def _lineages(sides: Sides, records: Mapping[State, Record], merged: MergedSchema) -> list[Lineage]:
+    keys: dict[State, dict[int, str]] = {}
+    for state, schema in sides._schemas.items():
+        found = {}
+        for entity in schema.entities:
+            after = sides._matches[state].entity(entity)
+            if after is not None and (state, entity.type_key) not in merged.left_out_types:
+                found[after.type_id] = entity.type_key
+        keys[state] = found
+    lineages = []
+    for entity in sorted(sides.accepted.schema.entities, key=lambda each: each.type_key):
+        own = {state: known[entity.type_id] for state, known in keys.items() if entity.type_id in known}
+        pins = {state: records[state].tables[key] for state, key in own.items()}
+        lineages.append(Lineage(entity.type_key, Side.TARGET if Side.TARGET in pins else Side.SOURCE, own, pins))
+    fitting = [{side for side in each.pins if side and sides.columns_change(each, side).is_empty} for each in lineages]
+    for side in (Side.TARGET, Side.SOURCE):
+        if all(side in fits for fits in fitting):
+            return [replace(each, side=side) for each in lineages]
+    return [
+        replace(each, side=_ground(sides, each) if len(fits) != 1 else next(iter(fits)))
+        for each, fits in zip(lineages, fitting, strict=True)
+    ]
 
 
-def _key_of(record: Record, table: str) -> str | None:
-    return next((key for key, pin in record.tables.items() if pin.table == table), None)
+def _ground(sides: Sides, lineage: Lineage) -> Side:
+    """Of a type that no side, or both, have in the columns of the result, the side that the result is made from."""
+    if Side.SOURCE not in lineage.pins or Side.TARGET not in lineage.pins:
+        return lineage.side
+    lacking = {side: sides.restored(lineage, side) for side in Side}
+    if all(lacking.values()):
+        raise InvalidRequestError(
+            f"{lineage.key} cannot keep {', '.join(lacking[Side.SOURCE])}, which the source dropped, and "
+            f"{', '.join(lacking[Side.TARGET])}, which the target dropped; keep one of them, and merge again"
+        )
+    return Side.SOURCE if lacking[Side.TARGET] else Side.TARGET
 
 
 def _same(one: Pin | None, other: Pin | None) -> bool:
     if one is None or other is None:
         return one is other
     return (one.table, one.version) == (other.table, other.version)
-
-
-def _both_changed(base: Record, source: Record, target: Record) -> MergeConflict:
-    return MergeConflict(
-        MergeConflictKind.DIVERGENT_SCHEMA,
-        "schema",
-        None,
-        "both branches changed the schema; apply one branch's change on the other first, then merge",
-        base={"schema": base.schema},
-        source={"schema": source.schema},
-        target={"schema": target.schema},
-    )
-
-
-def _dropped_and_changed(key: str, *, dropped_by: Side) -> MergeConflict:
-    message = f"{key} was dropped on the {dropped_by} and changed on the {dropped_by.other}"
-    return MergeConflict(MergeConflictKind.DIVERGENT_SCHEMA, key, None, message)
