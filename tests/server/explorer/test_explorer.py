@@ -381,6 +381,41 @@ def test_no_text_of_a_graph_is_ever_read_as_a_page(look: Look, server: RunningSe
     assert page.locator("img[src=x]").count() == 0
 
 
+def test_a_merge_is_decided_property_by_property_and_shows_what_it_does_to_the_schema(
+    look: Look, server: RunningServer
+) -> None:
+    with server.client() as client:
+        client.base_url = client.base_url.join("/graphs/library/")
+        for name in ("cells", "cells-into"):
+            assert client.post("branches", json={"name": name}).status_code == 200
+        for name, changes in (("cells", 'pages: 7, title: "Sevens"'), ("cells-into", 'pages: 8, title: "Eights"')):
+            change = f'query q() {{ update Book set {{ {changes} }} where isbn = "0-3" }}'
+            assert client.post("mutate", json={"query": change, "branch": name}).status_code == 200
+        text = client.get("schema", params={"branch": "cells"}).json()["schema_source"]
+        body = {
+            "schema_source": text.replace("edge Knows: Author -> Author", ""),
+            "branch": "cells",
+            "allow_data_loss": True,
+        }
+        assert client.post("schema/apply", json=body).status_code == 200
+    page = look(server).open("branches", words="?source=cells&target=cells-into&show=merge")
+    expect(page.locator("ul.schema-steps li")).to_contain_text(["drop edge type 'Knows'"])
+    expect(page.locator("ul.schema-steps b")).to_have_text([": loses 2 rows"])
+    page.get_by_label("decide property by property").check()
+    expect(page.locator("fieldset.property > legend")).to_have_text(["pages", "title"])
+    expect(page.get_by_text("2 undecided")).to_be_visible()
+    page.get_by_role("group", name="pages", exact=True).get_by_role("radio", name="cells 7").check()
+    expect(page.get_by_text("1 undecided")).to_be_visible()
+    page.get_by_role("group", name="title", exact=True).get_by_role("radio", name="cells-into Eights").check()
+    page.get_by_role("button", name="Merge into cells-into").click()
+    expect(page.locator("#status")).to_contain_text("merged cells into cells-into")
+    with server.client() as client:
+        client.base_url = client.base_url.join("/graphs/library/")
+        query = 'query q() { match { $b: Book { isbn: "0-3" } } return { $b.pages as pages, $b.title as title } }'
+        found = client.post("query", json={"query": query, "branch": "cells-into"}).json()
+    assert found["rows"] == [{"pages": 7, "title": "Eights"}]
+
+
 # --- who may see what -------------------------------------------------------------------------------------------------
 
 

@@ -24,8 +24,10 @@ export async function review(place, { graph, source, target, may, say, merged })
   function resolutions() {
     const found = {};
     for (const [key, side] of choices) {
-      const [type, id] = JSON.parse(key);
-      (found[type] ??= {})[id] = side;
+      const [type, id, property] = JSON.parse(key);
+      const entities = (found[type] ??= {});
+      if (property === null) entities[id] = side;
+      else ((entities[id] ??= { $properties: {} }).$properties)[property] = side;
     }
     return found;
   }
@@ -34,9 +36,9 @@ export async function review(place, { graph, source, target, may, say, merged })
     previewed = await graph.merge({ ...asked(), resolve: {}, preview: true });
     choices.clear();
     // What was decided stays, unless it is about other rows by now.
-    for (const each of previewed.conflicts) {
-      const before = decided.get(keyOf(each));
-      if (before && before.about === aboutOf(each)) choices.set(keyOf(each), before.side);
+    for (const [each, property] of questions()) {
+      const before = decided.get(keyOf(each, property));
+      if (before && before.about === aboutOf(each)) choices.set(keyOf(each, property), before.side);
     }
     draw();
   }
@@ -46,6 +48,7 @@ export async function review(place, { graph, source, target, may, say, merged })
     const nothing = outcome === "already_up_to_date";
     body.replaceChildren(el("p", {}, el("b", {}, target), ` ${OUTCOMES[outcome] || outcome}`), nothing || (conflicts.length && !Object.keys(changes).length) ? "" : counts(changes));
     if (nothing) return;
+    if (previewed.schema_steps.length) body.append(el("h3", {}, "The schema changes"), el("ul", { class: "schema-steps" }, previewed.schema_steps.map(step)));
     if (conflicts.length) {
       body.append(el("div", { class: "bar" }, el("h3", {}, conflicts.length === 1 ? "One conflict" : `${conflicts.length} conflicts`), undecided, el("span", { class: "grow" }),
         el("button", { type: "button", onclick: () => all("source") }, `All from ${source}`), el("button", { type: "button", onclick: () => all("target") }, `All from ${target}`)));
@@ -62,32 +65,55 @@ export async function review(place, { graph, source, target, may, say, merged })
     count();
   }
 
-  const keyOf = (each) => JSON.stringify([`${each.entity_kind}:${each.type_name}`, each.entity_id]);
+  const keyOf = (each, property) => JSON.stringify([`${each.entity_kind}:${each.type_name}`, each.entity_id, property]);
   const aboutOf = (each) => JSON.stringify([each.source, each.target]);
-  const decide = (each, side) => { choices.set(keyOf(each), side); decided.set(keyOf(each), { side, about: aboutOf(each) }); };
+  const decide = (each, property, side) => { choices.set(keyOf(each, property), side); decided.set(keyOf(each, property), { side, about: aboutOf(each) }); };
+  // One for every conflict, or property by property one for each that is disputed; null stands for the whole row.
+  const disputed = (each) => (by.checked && each.properties.length ? each.properties : [null]);
+  const questions = () => previewed.conflicts.flatMap((each) => disputed(each).map((property) => [each, property]));
   // What breaks a rule is not decided by taking a side of one entity.
   const decides = (each) => each.entity_id !== null && (each.source !== null || each.target !== null);
 
+  // A step of the schema, and what it takes away.
+  function step({ text: what, rows_lost: rows, values_lost: values }) {
+    const lost = rows ? `loses ${rows} ${rows === 1 ? "row" : "rows"}` : values ? `loses ${values} ${values === 1 ? "value" : "values"}` : "";
+    return el("li", {}, what, lost ? el("b", {}, `: ${lost}`) : "");
+  }
+
+  const radio = (each, property, side, group) => el("input", { type: "radio", name: group, value: side, checked: choices.get(keyOf(each, property)) === side, onchange: () => { decide(each, property, side); count(); } });
+
+  // One disputed property: its three values, of which two can be chosen.
+  function property(each, name, group) {
+    const state = (side, called) => {
+      const facts = each[side] ? shown(each[side][name]) : el("span", { class: "faint" }, "not there");
+      if (side === "base") return el("div", { class: "state" }, el("span", { class: "faint" }, called), el("p", {}, facts));
+      return el("label", { class: "state" }, radio(each, name, side, group), called, el("p", {}, facts));
+    };
+    return el("fieldset", { class: "property" }, el("legend", {}, name), el("div", { class: "sides" }, state("source", source), state("base", "before both"), state("target", target)));
+  }
+
   function conflict(each, i) {
+    const byProperty = disputed(each)[0] !== null;
     const differs = new Set([...Object.keys(each.source || {}), ...Object.keys(each.target || {})].filter((name) => text((each.source || {})[name]) !== text((each.target || {})[name])));
     const state = (side, name) => {
       const row = each[side];
       const facts = row ? el("dl", {}, Object.entries(row).flatMap(([key, value]) => [el("dt", {}, key), el("dd", { class: differs.has(key) ? "differs" : "" }, shown(value))])) : el("p", { class: "faint" }, "not there");
-      if (side === "base" || !decides(each)) return el("div", { class: "state" }, el("span", { class: "faint" }, name), facts);
-      return el("label", { class: "state" }, el("input", { type: "radio", name: `conflict-${i}`, value: side, checked: choices.get(keyOf(each)) === side, onchange: () => { decide(each, side); count(); } }), name, facts);
+      if (side === "base" || byProperty || !decides(each)) return el("div", { class: "state" }, el("span", { class: "faint" }, name), facts);
+      return el("label", { class: "state" }, radio(each, null, side, `conflict-${i}`), name, facts);
     };
     return el("fieldset", { class: "conflict" }, el("legend", {}, `${each.type_name ?? ""} ${each.entity_id ?? ""}`), el("p", { class: "faint" }, each.message),
+      byProperty ? each.properties.map((name, at) => property(each, name, `conflict-${i}-${at}`)) : "",
       el("div", { class: "sides" }, state("source", source), state("base", "before both"), state("target", target)));
   }
 
   function all(side) {
-    for (const each of previewed.conflicts) if (decides(each)) decide(each, side);
+    for (const [each, property] of questions()) if (decides(each)) decide(each, property, side);
     for (const each of body.querySelectorAll(`input[type=radio][value=${side}]`)) each.checked = true;
     count();
   }
 
   function count() {
-    const open = previewed.conflicts.filter((each) => !choices.has(keyOf(each)));
+    const open = questions().filter(([each, property]) => !choices.has(keyOf(each, property)));
     undecided.textContent = previewed.conflicts.length ? (open.length ? `${open.length} undecided` : "all decided") : "";
     go.disabled = open.length > 0;
   }
