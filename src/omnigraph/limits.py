@@ -249,10 +249,8 @@ MERGE_RESOLUTIONS_LISTED_MAX = 1_000
 
 # Pruning. Commits younger than this keep their data, marked or not.
 PROTECTION_WINDOW_S = 600.0
-# A log entry is cut away only after it has been there for so long.
+# A log entry is cut away only after it has been there for so long: a courtesy to readers.
 LOG_CUT_S = 60.0
-# Where only a request tells whether a root is still that of the graph that was opened: how long an answer is good.
-ROOT_TRUSTED_S = 10.0
 # Entries read to find out how old the oldest are; then the floor is placed lower than it could be.
 PRUNE_PROBES_MAX = 40
 # Times of marked entries, and entries marked one by one, that a record carries on.

@@ -275,7 +275,7 @@ def test_a_merge_tells_what_it_brought_in_relative_to_its_first_parent(parts: Pa
         created_at_us=parts.clock.now_us(),
         born=1,
     )
-    parts.log.put(merged)
+    parts.log.put(merged, after=head)
     last = followed(feed(parts))[-1]
     assert told(last) == [("update", "a"), ("insert", "s")]
     cause = last.to_dict()["cause"]

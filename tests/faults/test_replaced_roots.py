@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph import Graph, OpenOptions, limits
+from omnigraph import Graph, OpenOptions
 from omnigraph.errors import NotFoundError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN
@@ -17,12 +17,12 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.races import once
 from omnigraph.testing.sweeping import needless_files
 from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.root import open_root
+from omnigraph.transaction.verify.findings import FindingKind
 from omnigraph.transaction.write import write
 
 QUIET = OpenOptions(durability="process", auto_compact=False)
@@ -130,7 +130,7 @@ class _ReplacedBeforeThePut(ForwardingStore):
         super().put_if_absent(path, body)
 
 
-def test_an_entry_put_into_another_graph_is_taken_back(root: Path) -> None:
+def test_an_entry_put_into_another_graph_is_not_acknowledged_and_that_graph_steps_over_it(root: Path) -> None:
     store = _ReplacedBeforeThePut(LocalStore(root, durability=Durability.PROCESS))
     stale = op.new_graph(store, settings=SETTINGS)
     for number in range(3):
@@ -141,8 +141,16 @@ def test_an_entry_put_into_another_graph_is_taken_back(root: Path) -> None:
         write(stale, MAIN, op.append(PERSON, {"lost": 1}))
 
     assert caught.value.code == "graph_replaced"
-    log = [paths.entry_number(each.path) for each in store.list(paths.log_folder(MAIN))]
-    assert log == [2, 1]
+    with omnigraph.open(root, options=QUIET) as fresh:
+        for number in range(6):
+            fresh.write({"Person": [{"name": f"new-{number}"}]})
+        assert names(fresh) == {"new", *(f"new-{number}" for number in range(6))}
+        report = fresh.verify(quarantine=True)
+        assert [(each.kind, each.affected[0].number) for each in report.findings] == [(FindingKind.STRAY, 5)]
+        assert report.is_whole
+    with omnigraph.open(root, options=QUIET) as again:
+        assert names(again) == {"new", *(f"new-{number}" for number in range(6))}
+        assert [entry.number for entry in again._open().log.since(MAIN, 0)] == [1, 2, 3, 4, 6, 7, 8, 9]
 
 
 def test_a_graph_in_memory_is_known_again_too() -> None:
@@ -163,25 +171,52 @@ class _Remote(CountingStore):
         """Nothing."""
 
 
-def test_where_only_a_request_could_tell_the_root_is_looked_at_now_and_then() -> None:
-    clock = ManualClock()
+def test_where_only_a_request_could_tell_a_write_sees_its_base_again_before_it_is_acknowledged() -> None:
     store = _Remote(MemoryStore("far"))
-    stale = op.new_graph(store, settings=SETTINGS, clock=clock)
+    stale = op.new_graph(store, settings=SETTINGS)
     write(stale, MAIN, op.append(PERSON, {"a": 1}))
     store.reset()
     write(stale, MAIN, op.append(PERSON, {"b": 1}))
-    assert store.reset()[RequestKind.GET] == 1
-
-    clock.advance(limits.ROOT_TRUSTED_S)
-    write(stale, MAIN, op.append(PERSON, {"c": 1}))
-    assert store.reset()[RequestKind.GET] == 2
+    assert store.reset()[RequestKind.GET] == 2, "the next place, and the base"
 
     store.delete_prefix("")
-    op.new_graph(store, settings=SETTINGS, clock=clock)
-    clock.advance(limits.ROOT_TRUSTED_S)
+    fresh = op.new_graph(store, settings=SETTINGS)
     with pytest.raises(NotFoundError) as caught:
         write(stale, MAIN, op.append(PERSON, {"lost": 1}))
     assert caught.value.code == "graph_replaced"
+    for name in "cdefg":
+        write(fresh, MAIN, op.append(PERSON, {name: 1}))
+    assert op.rows_of(fresh, PERSON).keys() == set("cdefg")
+
+
+def restore(backup: Path, root: Path) -> None:
+    shutil.rmtree(root)
+    shutil.copytree(backup, root)
+
+
+@pytest.mark.parametrize("goes_on", [0, 1, 2, 7])
+def test_a_backup_restored_under_a_running_process_loses_nothing_that_is_acknowledged_afterwards(
+    goes_on: int, root: Path, stale: Graph, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup"
+    shutil.copytree(root, backup)
+    for number in range(4):
+        stale.write({"Person": [{"name": f"after the backup {number}"}]})
+    kept = {f"old-{number}" for number in range(4)}
+
+    with armed(Failpoint.WRITE_MADE_DURABLE, once(lambda: restore(backup, root))):
+        stale.write({"Person": [{"name": "acknowledged"}]})
+    with omnigraph.open(root, options=QUIET) as other:
+        for number in range(goes_on):
+            other.write({"Person": [{"name": f"other-{number}"}]})
+        stale.write({"Person": [{"name": "and once more"}]})
+
+        expected = {*kept, "acknowledged", "and once more", *(f"other-{number}" for number in range(goes_on))}
+        assert names(stale) == names(other) == expected
+        assert other.verify(quarantine=True).is_whole
+    with omnigraph.open(root, options=QUIET) as again:
+        again.write({"Person": [{"name": "last"}]})
+        assert names(again) == {*expected, "last"}
 
 
 def test_a_stamp_that_was_written_again_is_that_of_the_same_graph(root: Path, stale: Graph) -> None:

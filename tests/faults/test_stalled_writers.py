@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.branch import branches
+from omnigraph.branch import branches, tags
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.errors import ConflictError, OutcomeUnknownError
+from omnigraph.errors import ConflictError
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.model.conflict import BasePruned
@@ -26,7 +26,7 @@ from omnigraph.testing.parked import OtherProcess, parked
 from omnigraph.testing.races import RacingStore, once
 from omnigraph.testing.sweeping import needless_files
 from omnigraph.transaction import queues
-from omnigraph.transaction.log import Done, Log, Refused
+from omnigraph.transaction.log import Baseless, Done, Log
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
@@ -193,13 +193,13 @@ def test_a_writer_in_another_process_parked_across_a_prune_and_a_sweep_ends_well
 
 
 def test_an_entry_for_a_place_that_was_cut_away_is_refused_and_leaves_nothing(parts: Parts, root: Path) -> None:
-    late = entry_on(parts, parts.log.live_head(MAIN))
+    head = parts.log.live_head(MAIN)
+    late = entry_on(parts, head)
     others_go_on(root)
     assert parts.log.read(MAIN, late.number) is None, "its place is free again"
 
-    outcome = parts.log.put(late)
+    assert parts.log.put(late, after=head) == Baseless()
 
-    assert outcome == Refused(opened(root).log.live_head(MAIN))
     assert parts.log.read(MAIN, late.number) is None
 
 
@@ -207,34 +207,66 @@ def test_a_put_overtaken_on_its_way_is_not_taken_for_a_win(root: Path) -> None:
     others_go_on(root)  # the place after this is one that nobody holds
     racing = RacingStore(LocalStore(root, durability=Durability.PROCESS), [lambda: others_go_on(root)])
     parts = open_root(racing, settings=AT_ONCE, clock=ManualClock())
-    late = entry_on(parts, parts.log.live_head(MAIN))
+    head = parts.log.live_head(MAIN)
 
-    with pytest.raises(OutcomeUnknownError, match="pruned before that could be told"):
-        parts.log.put(late)
+    assert parts.log.put(entry_on(parts, head), after=head) == Baseless()
 
-    assert parts.log.read(MAIN, late.number) is None
     assert parts.log.live_head(MAIN) == opened(root).log.live_head(MAIN)
     check(root)
 
 
-def test_a_put_overtaken_by_little_is_certainly_refused(root: Path) -> None:
-    def overtake() -> None:
-        other = opened(root)
-        write(other, MAIN, op.append(PERSON, {"o": 1}))
-        write(other, MAIN, op.append(PERSON, {"p": 1}))
-        prune(other, MAIN, Policy(keep=1, now=True))
-        sweep(other, older_than_s=600)  # spares everything but log entries
-        first = other.log.live_head(MAIN).pruned.floor
-        other.log.floors.raise_to(MAIN, first)
-        for number in range(2, first):
-            other.store.delete(paths.entry(MAIN, number))
+@pytest.mark.parametrize("held", ["the base", "the first entry", "nothing"])
+def test_a_writer_that_stood_still_while_its_base_was_held_and_the_log_behind_it_cut_is_refused(
+    held: str, root: Path
+) -> None:
+    others_go_on(root)
+    store = Far(LocalStore(root, durability=Durability.PROCESS))
+    parts = open_root(store, settings=AT_ONCE, clock=ManualClock())
+    head = parts.log.read(MAIN, 1) if held == "the first entry" else parts.log.live_head(MAIN)
+    assert head is not None
+    if held == "the base":
+        tags.create(parts, "held", head)
+    others_go_on(root)
+    others_go_on(root)
 
-    racing = RacingStore(LocalStore(root, durability=Durability.PROCESS), [overtake])
-    parts = open_root(racing, settings=AT_ONCE, clock=ManualClock())
-    late = entry_on(parts, parts.log.live_head(MAIN))
+    for _ in range(3):
+        assert not isinstance(parts.log.put(entry_on(parts, head), after=head), Done)
+        assert parts.log.live_head(MAIN) == opened(root).log.live_head(MAIN)
+    write(parts, MAIN, op.append(PERSON, {"n": 1}))
+    assert op.rows_of(opened(root), PERSON)["n"] == 1
+    check(root)
 
-    assert parts.log.put(late) == Refused(opened(root).log.live_head(MAIN))
-    assert parts.log.read(MAIN, late.number) is None
+
+@pytest.mark.parametrize("finds", ["a stray", "the newest"])
+def test_nobody_builds_on_what_a_stalled_writer_left_where_the_log_was_cut(finds: str, root: Path) -> None:
+    others_go_on(root)
+    store = Far(LocalStore(root, durability=Durability.PROCESS))
+    first, second = (open_root(store, settings=AT_ONCE, clock=ManualClock()) for _ in range(2))
+    head = first.log.live_head(MAIN)
+    assert second.log.live_head(MAIN) == head
+    others_go_on(root)
+    if finds == "a stray":
+        assert first.log.put(entry_on(first, head), after=head) == Baseless()
+        assert first.log.read(MAIN, head.number + 1) is not None, "it stands there, built on what the second knows"
+
+    entry = write(second, MAIN, op.append(PERSON, {"n": 1})).entry
+
+    assert entry is not None
+    assert entry == opened(root).log.live_head(MAIN)
+    assert op.rows_of(first, PERSON)["n"] == 1
+    check(root)
+
+
+class Far(ForwardingStore):
+    """A store that tells nothing without being asked, and where requests cost."""
+
+    def identity(self, path: str) -> None:
+        """Nothing."""
+
+    @property
+    def is_near(self) -> bool:
+        """Far."""
+        return False
 
 
 class AfterPut(ForwardingStore):
@@ -265,7 +297,8 @@ def test_a_win_that_others_have_built_on_and_pruned_is_still_a_win(root: Path) -
 
 
 def test_what_somebody_left_in_a_place_that_was_cut_away_leads_nobody_astray(parts: Parts, root: Path) -> None:
-    late = entry_on(parts, parts.log.live_head(MAIN))
+    head = parts.log.live_head(MAIN)
+    late = replace(entry_on(parts, head), graph=parts.graph, previous=head.link)
     others_go_on(root)
     parts.store.put(paths.entry(MAIN, late.number), record_bytes(late))  # by a writer that died before it looked
     parts.store.put(paths.hint(MAIN), str(late.number).encode())
@@ -308,26 +341,13 @@ def test_a_reader_whose_head_was_cut_away_finds_the_new_one(parts: Parts, root: 
     assert [entry.number for entry in parts.log.since(MAIN, before.number)][-1] == after.number
 
 
-def test_fresh_knowledge_needs_no_look_at_the_floor_and_old_knowledge_does(root: Path) -> None:
+def test_no_read_and_no_write_looks_at_the_floor(root: Path) -> None:
     counted = CountingStore(LocalStore(root, durability=Durability.PROCESS))
-    clock = ManualClock()
-    parts = open_root(counted, settings=Settings(durability="process", log_cut_s=60), clock=clock)
-
-    def looks(act: Callable[[], object]) -> int:
-        counted.reset()
-        act()
-        return sum(path.startswith(paths.FLOORS) for _, path in counted.requests())
-
+    parts = open_root(counted, settings=AT_ONCE, clock=ManualClock())
+    counted.reset()
     parts.log.live_head(MAIN)
-    assert looks(lambda: parts.log.live_head(MAIN)) == 0
-    clock.advance(14)
-    assert looks(lambda: parts.log.live_head(MAIN)) == 0
-    late = entry_on(parts, parts.log.live_head(MAIN))
-    clock.advance(16)
-    assert looks(lambda: parts.log.put(late)) == 2, "before and after"
-    clock.advance(16)
-    assert looks(lambda: parts.log.live_head(MAIN)) == 1
-    assert isinstance(parts.log.put(entry_on(parts, parts.log.live_head(MAIN))), Done)
+    write(parts, MAIN, op.append(PERSON, {"n": 1}))
+    assert not any(path.startswith(paths.FLOORS) for _, path in counted.requests())
 
 
 def test_young_entries_are_not_cut_away_by_whoever_waits_for_nothing_else(root: Path) -> None:

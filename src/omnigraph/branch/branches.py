@@ -15,7 +15,7 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.model.retention import NOTHING_PRUNED
 from omnigraph.storage import paths
-from omnigraph.transaction.log import Done, Refused
+from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import check_head
 from omnigraph.transaction.said import text_or_nothing
@@ -53,8 +53,8 @@ def create(
         entry = _fork(parts, branch, origin, before, actor)
         if before is not None:
             marks.announce(parts, branch, entry.number)
-        match parts.log.put(entry):
-            case Done():
+        match parts.log.put(entry, after=before):
+            case Done(entry):
                 reached(Failpoint.BRANCH_ENTRY_PUT)
                 if before is not None:
                     marks.settle(parts, branch, entry.number, Mark.LIVE, announced=True)
@@ -67,6 +67,8 @@ def create(
                 if head is None or head.is_live:
                     raise AlreadyExistsError(f"branch '{branch}' already exists", code="branch_exists", branch=branch)
                 before = head
+            case Baseless():
+                before = parts.log.head(branch)
     raise _too_busy(branch)
 
 
@@ -93,7 +95,7 @@ def delete(parts: Parts, name: str, *, actor: str | None = None, if_commit: str 
         raise InvalidRequestError("cannot delete branch 'main'")
     text_or_nothing(actor, "the actor")
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
-        head = parts.log.live_head(branch)
+        head = parts.log.live_head(branch, tentative=if_commit is None)
         check_head(head, if_commit)
         entry = Record(
             commit=ids.after(head.commit, parts.ids.new()),
@@ -109,13 +111,15 @@ def delete(parts: Parts, name: str, *, actor: str | None = None, if_commit: str 
             pruned=head.pruned,
         )
         marks.announce(parts, branch, entry.number)
-        match parts.log.put(entry):
-            case Done():
+        match parts.log.put(entry, after=head):
+            case Done(entry):
                 reached(Failpoint.BRANCH_ENTRY_PUT)
                 marks.settle(parts, branch, entry.number, Mark.GONE, announced=True)
                 return entry
             case Refused(winner):
                 marks.give_way(parts, branch, entry.number, winner)
+            case Baseless():
+                continue  # the next listing withdraws the announcement
     raise _too_busy(branch)
 
 

@@ -192,7 +192,7 @@ class Feed:
             if not entry.is_commit:
                 continue
             if blocks and (room.is_full or len(blocks) == commits):
-                spot = _Spot(entry.branch, entry.number - 1)
+                spot = _Spot(entry.branch, entry.number_before)
                 break
             changes, rest = CommitChanges(self.parts, entry, previous, self.wanted).page(start, room)
             blocks.append(Block(entry, changes))

@@ -37,7 +37,7 @@ def birth(parts: Parts, entry: Record) -> int:
     """Number of the entry with which this life of the branch began; the log is read where the record does not tell."""
     if entry.life is not None:
         return entry.life
-    for earlier in parts.log.backwards(entry.branch, start=entry.number - 1, first=entry.pruned.floor):
+    for earlier in parts.log.backwards(entry.branch, start=entry.number_before, first=entry.pruned.floor):
         if earlier.life is not None:
             return earlier.life
     return entry.pruned.floor
@@ -80,7 +80,7 @@ def _line(parts: Parts, first: int, entry: Record, newest: Record | None) -> Lin
         return Line(entry.branch, first, entry.number, newest.pruned)
     pruned = newest.pruned
     lowest = max(first, pruned.floor)
-    if entry.number - 1 > lowest and parts.log.read(entry.branch, entry.number - 1) is None:
+    if entry.number_before > lowest and parts.log.read(entry.branch, entry.number_before) is None:
         # Sweeps of earlier releases left nothing of a deleted branch but what others were made from.
         pruned = replace(pruned, floor=entry.number)
     return Line(entry.branch, first, entry.number, pruned, newest.number)

@@ -79,7 +79,7 @@ class _Known:
 
 def live_branches(parts: Parts) -> list[str]:
     """The branches there are, in order: one listing, and a look into the logs of those in doubt."""
-    parts.log.identity.confirm()
+    parts.log.confirm_root()
     never_ended = (0, Mark.LIVE) if parts.ends_announced else None
     known: defaultdict[str, _Known] = defaultdict(lambda: _Known(settled=never_ended))
     for folder in parts.store.list_folders(paths.LOGS):

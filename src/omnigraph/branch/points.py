@@ -158,9 +158,9 @@ def in_log(parts: Parts, branch: str, commit: str) -> Record | None:
 def entry_before(parts: Parts, entry: Record) -> Record | None:
     """The entry before a commit in its log, which shows the state of its first parent; None if there is none to see."""
     head = parts.log.head(entry.branch)
-    if entry.parent is None or head is None or not head.pruned.is_listed(entry.number - 1):
+    if entry.parent is None or head is None or not head.pruned.is_listed(entry.number_before):
         return None
-    return parts.log.read(entry.branch, entry.number - 1)
+    return parts.log.read(entry.branch, entry.number_before)
 
 
 def _of_tag(parts: Parts, name: str) -> Record:

@@ -87,6 +87,21 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Names an entry of a log by what it holds, for the entry that was built on it.
+
+    Attributes:
+        number: its place.
+        commit: its id.
+        checksum: of its bytes.
+    """
+
+    number: int
+    commit: str = field(compare=False)
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One entry of a branch's log.
 
@@ -114,6 +129,9 @@ class Record:
         born: number of the entry with which this life of its branch began; None in records that do not tell.
         pruned: what has been pruned of the branch, up to and with this entry.
         digests: checksums of the table files that the commit has added, by path under the root.
+        graph: id of the graph whose log it is in; empty before on-disk version 2.
+        previous: the entry of the same log it was built on; None on the first, and before on-disk version 2.
+        checksum: of its bytes on the store, by which its successor names it. The log sets these three.
     """
 
     commit: str
@@ -139,6 +157,25 @@ class Record:
     born: int | None = None
     pruned: Pruned = NOTHING_PRUNED
     digests: dict[str, str] = field(default_factory=dict)
+    graph: str = field(default="", compare=False)
+    previous: Link | None = field(default=None, compare=False)
+    checksum: str = field(default="", compare=False)
+
+    @property
+    def link(self) -> Link:
+        """This entry as its successor names it."""
+        return Link(self.number, self.commit, self.checksum)
+
+    @property
+    def number_before(self) -> int:
+        """The place of the entry before it in the log; strays between the two are stepped over."""
+        return self.number - 1 if self.previous is None else self.previous.number
+
+    def follows(self, earlier: "Record") -> bool:
+        """True if this entry was built on `earlier`; entries before on-disk version 2 are known by their places."""
+        if self.previous is None:
+            return not self.graph and not earlier.graph and self.number == earlier.number + 1
+        return self.previous == earlier.link
 
     @property
     def is_commit(self) -> bool:

@@ -21,7 +21,7 @@ def grow_history(parts: Parts, depth: int, *, branch: str = MAIN) -> None:
     """
     head = parts.log.live_head(branch)
     while head.number < depth:
-        head = replace(
+        entry = replace(
             head,
             commit=ids.after(head.commit, parts.ids.new()),
             number=head.number + 1,
@@ -32,5 +32,7 @@ def grow_history(parts: Parts, depth: int, *, branch: str = MAIN) -> None:
             footprint=Footprint(),
             digests={},
         )
-        if not isinstance(parts.log.put(head), Done):
+        outcome = parts.log.put(entry, after=head)
+        if not isinstance(outcome, Done):
             raise InternalError("somebody else writes the log that is to be grown")
+        head = outcome.entry

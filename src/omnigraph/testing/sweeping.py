@@ -14,6 +14,7 @@ from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.branch.sweep.worklist import Swept
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import derived, paths
+from omnigraph.storage.records.read import CUT_MARK
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.transaction.log import Log
@@ -117,7 +118,9 @@ def needless_files(parts: Parts) -> list[str]:
         if path in needed or path.startswith(folders) or _NEVER_SWEPT.match(path):
             return True
         if path.startswith(paths.LOGS):
-            return (path.split("/")[2], paths.entry_number(path)) in entries
+            folder, number = path.split("/")[2], paths.entry_number(path) or 0
+            is_mark = (folder, number - 1) in entries and parts.store.get(path) == CUT_MARK
+            return (folder, number) in entries or is_mark
         if path.startswith(paths.CHECKPOINTS):
             return (paths.entry_number(path) or 0) >= logs[path.split("/")[2]]
         return derived.version_of(path) in versions

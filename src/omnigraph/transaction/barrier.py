@@ -29,12 +29,13 @@ def put_barrier(parts: Parts, branch: str) -> Record | None:
         ConflictError: others keep writing the log.
     """
     for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
-        head = parts.log.head(branch)
+        head = parts.log.head(branch, tentative=True)
         if head is None or not head.is_live:
             return None
         draft = Draft(branch=branch, kind=CommitKind.BARRIER, actor=SWEEP_ACTOR)
         entry = entry_after(parts, head, nothing_staged(head), draft)
-        if isinstance(parts.log.put(entry), Done):
-            return entry
+        outcome = parts.log.put(entry, after=head)
+        if isinstance(outcome, Done):
+            return outcome.entry
         parts.clock.sleep(backoff_s(attempt))
     raise ConflictError(f"branch '{branch}' is too busy: others keep writing its log; try again", code="too_busy")

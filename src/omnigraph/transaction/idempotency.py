@@ -51,7 +51,7 @@ def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | N
     # What was done in an earlier life of the branch is not done in this one.
     born, floor = base.life or 1, base.pruned.floor
     start = max(note.number, born)
-    found = _carrying(key, (*parts.log.between(branch, max(start, floor), base.number - 1), base))
+    found = _carrying(key, (*parts.log.between(branch, max(start, floor), base.number_before), base))
     if found is None and start < floor:
         if not note.tells_of(born):
             found = _carrying(key, _not_yet_cut(parts, branch, start, floor - 1))

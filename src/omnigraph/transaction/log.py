@@ -1,9 +1,12 @@
 """A branch's log: the one place where graph commits become visible.
 
 Invariants:
-    Entries are immutable, numbered without gaps, and numbers are never reused, not even by a re-created branch.
-    From the floor on none is missing; below it, nothing that is found means anything (see floor.py).
-    An entry is put only if absent; whoever puts it has published.
+    Entries are immutable, their numbers rise and are never reused, not even by a re-created branch.
+    An entry names its graph and the entry it was built on. One that names another graph, or an entry that is not there,
+    is a stray: never read as part of the log, never deleted by itself, and stepped over by whoever writes next. So from
+    the floor to the newest entry every place is taken, and nothing counts behind the first that is free.
+    An entry is put only if absent. It is acknowledged after what it was built on has been seen on the store once more:
+    a log is cut oldest first, so a place that was cut away is never taken for one that was free (`cut`).
     The hint and the checkpoints are conveniences: every answer is the same without them.
 
 This module is the only one that puts log entries; a test on the source keeps it so.
@@ -11,15 +14,16 @@ This module is the only one that puts log entries; a test on the source keeps it
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import count, pairwise
 
 from omnigraph import limits
 from omnigraph.clock import Clock, backoff_s
 from omnigraph.errors import AlreadyExistsError, FormatError, NotFoundError, OutcomeUnknownError
-from omnigraph.model.commit import Pin, Record
+from omnigraph.model.commit import Link, Pin, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import (
     ObjectExists,
@@ -30,141 +34,240 @@ from omnigraph.storage.object_store import (
     StoreRefused,
     StoreTransient,
 )
-from omnigraph.storage.records.read import read_record, record_bytes
+from omnigraph.storage.records.read import CUT_MARK, checksum_of, copy_bytes, read_record, read_stamp, record_bytes
 from omnigraph.transaction.floor import Floors
-from omnigraph.transaction.identity import Identity
 
 _READ_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The entry is ours: visible and durable."""
+    """The entry is ours: visible and durable. It says where it stands, as it was put."""
+
+    entry: Record = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Somebody else's entry has that number."""
+    """Another entry was built on the same one first."""
 
     winner: Record
 
 
-PutOutcome = Done | Refused
+@dataclass(frozen=True, slots=True)
+class Baseless:
+    """What the entry was built on is not in the log any more: it was cut away, or a backup was restored."""
+
+
+PutOutcome = Done | Refused | Baseless
+
+
+class _Stray(Enum):
+    """What lies in a place of a log and is no entry of it."""
+
+    CUT = "the mark that entries were cut away here"
+    FOREIGN = "an entry of another graph"
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The newest entry, and the first place after it that may be free."""
+
+    record: Record
+    free: int
 
 
 class Log:
     """The logs of all branches of one graph."""
 
-    def __init__(
-        self, store: ObjectStore, *, clock: Clock, read_only: bool = False, cut_s: float = limits.LOG_CUT_S
-    ) -> None:
+    def __init__(self, store: ObjectStore, *, clock: Clock, graph: str = "") -> None:
         self._store = store
         self._clock = clock
-        self.floors = Floors(store, clock=clock, cut_s=cut_s)
-        self.identity = Identity(store, clock=clock)
-        self._read_only = read_only
-        self._heads: dict[str, Record] = {}
+        self._graph = graph
+        self._stamp_seen: tuple[int, ...] | None = None
+        self.floors = Floors(store, clock=clock)
+        self._heads: dict[str, _Head] = {}
+        self._seen: dict[str, tuple[str, tuple[int, ...]]] = {}
         self._whole_maps: dict[str, tuple[int, dict[str, Pin]]] = {}
         self._damaged_blocks: dict[str, set[int | None]] = {}
         self._lock = threading.Lock()
 
+    # -- whose root it is ---------------------------------------------------------------------------------------------
+
+    def expect(self, graph: str, seen: tuple[int, ...] | None = None) -> None:
+        """Read only entries of this graph, and put only such; until it is set, entries of every graph are read.
+
+        `seen` is the identity of the stamp that names it, taken before the stamp was read.
+        """
+        self._graph, self._stamp_seen = graph, seen
+
+    def confirm_root(self) -> None:
+        """Make sure that the root still holds the graph that was opened; no request on local disk.
+
+        Raises:
+            NotFoundError: another graph is there, or none.
+            UnavailableError: the store does not answer.
+        """
+        if not self._graph:
+            return
+        seen = self._store.identity(paths.STAMP)
+        if seen and seen == self._stamp_seen:
+            return
+        try:
+            stamp = read_stamp(self._store.get(paths.STAMP), path=paths.absolute(self._store, paths.STAMP))
+        except ObjectNotFound:
+            raise NotFoundError(
+                f"the graph that was opened at {self._store.uri} is gone: its root was removed", code="graph_not_found"
+            ) from None
+        if stamp.graph != self._graph:
+            raise NotFoundError(
+                f"another graph is at {self._store.uri} now ({stamp.graph}), in place of the one that was opened "
+                f"there ({self._graph}); nothing was done to it: open it again",
+                code="graph_replaced",
+            )
+        self._stamp_seen = seen
+
     # -- reading ------------------------------------------------------------------------------------------------------
 
-    def head(self, branch: str) -> Record | None:
+    def head(self, branch: str, *, tentative: bool = False) -> Record | None:
         """The newest entry, fresh from the store; None where there never was such a branch.
 
-        With a cached number one request answers; without, the hint or a listing gives a number to start from.
+        Where requests cost, two answer: the next place is free, and the entry known last is still there.
+
+        Args:
+            branch: whose.
+            tentative: leave out the second, for a caller that builds an entry on it: `put` asks then.
 
         Raises:
             NotFoundError: another graph has taken the place of this one, or none.
         """
-        self.identity.confirm()
         known = self._heads.get(branch)
-        asked_at = self._clock.monotonic()
         if known is not None:
             newest = self._newest_from(branch, known)
-            if self.floors.is_yet_to_come(branch, newest.number + 1):
-                self.floors.note_newest(branch, newest.number, at=asked_at)
-                return known if newest is known else self._remember(newest)
-        return self._head_above_the_floor(branch, known or self._from_hint(branch))
-
-    def _head_above_the_floor(self, branch: str, known: Record | None) -> Record | None:
-        """The newest entry, where what is known of the log may have been cut away meanwhile."""
-        for _ in range(limits.HEAD_LOOKS_MAX):
-            asked_at = self._clock.monotonic()
-            is_listed = known is None
-            known = known or self._from_listing(branch)
-            if known is None:
-                return None
-            newest = self._newest_from(branch, known)
-            if is_listed:
-                self.floors.note_newest(branch, known.number, at=asked_at)  # as the listing said
-            fresh = is_listed and self.floors.is_yet_to_come(branch, newest.number + 1)
-            if fresh or newest.number >= self.floors.highest(branch):
-                self.floors.note_newest(branch, newest.number, at=asked_at)
+            is_trusted = newest is known and tentative and self._store.identity(paths.STAMP) is None
+            # What follows an entry is read before it is seen to be there still: whatever is cut is cut oldest first.
+            if newest is not None and (is_trusted or self.is_there(known.record)):
                 return self._remember(newest)
-            self._forget(branch)
-            known = None
-        raise StoreTransient(f"the log of branch '{branch}' is cut as fast as it can be read", path=branch)
+            self.forget(branch)
+            self.confirm_root()
+        found = self._from_hint(branch) or self._from_listing(branch)
+        if found is not None:
+            return self._remember(found)
+        if known is None:
+            self.confirm_root()
+        return None
 
-    def _newest_from(self, branch: str, known: Record) -> Record:
-        """The last entry at or after a known one: doubling steps up, then halving, since there are no gaps.
+    def _newest_from(self, branch: str, known: _Head) -> _Head | None:
+        """The last entry at or after a known one: doubling steps up, then halving, since places are taken in order.
 
-        One request when nothing is newer; otherwise a number that grows with the logarithm of how much is.
+        One request when nothing is newer; otherwise a number that grows with the logarithm of how much is. None where
+        the log was cut behind the known entry.
         """
-        step, missing = 1, 0
+        taken, step, free = known.free - 1, 1, 0
+        last: Record | _Stray | None = known.record
         damaged: dict[int, FormatError] = {}
-        while not missing:
-            found = self._read_or_note(branch, known.number + step, damaged)
+        while free - taken != 1:
+            place = taken + step if not free else (taken + free) // 2
+            found = self._look_or_note(branch, place, damaged)
             if found is None:
-                missing = known.number + step
+                free = place
             else:
-                known, step = found, step * 2
-        while missing - known.number > 1:
-            middle = (known.number + missing) // 2
-            found = self._read_or_note(branch, middle, damaged)
-            if found is None:
-                missing = middle
-            else:
-                known = found
-        if missing in damaged:
-            raise damaged[missing]  # the next entry is there, and cannot be read
-        return known
+                taken, last, step = place, found, step * 2
+        if free in damaged:
+            raise damaged[free]  # the next entry is there, and cannot be read
+        if taken < known.free:
+            return known
+        if isinstance(last, Record) and (last.follows(known.record) or self._is_founded(last)):
+            return _Head(last, free)
+        return self._walk_from(branch, known)
 
-    def _read_or_note(self, branch: str, number: int, damaged: dict[int, FormatError]) -> Record | None:
-        """One entry; what is no entry counts as none, unless it turns out to be the next one."""
+    def _walk_from(self, branch: str, known: _Head) -> _Head | None:
+        """Like `_newest_from`, where strays stand at the end of the log: entry after entry."""
+        newest = known
+        while (found := self._look(branch, newest.free)) is not None:
+            if found is _Stray.CUT:
+                return None
+            is_next = isinstance(found, Record) and found.follows(newest.record)
+            newest = _Head(found if is_next and isinstance(found, Record) else newest.record, newest.free + 1)
+        return newest
+
+    def _is_founded(self, record: Record) -> bool:
+        """True unless the entry is a stray: what it was built on is on the store, or was cut away."""
+        previous = record.previous
+        if previous is None:
+            return True
         try:
-            return self.read(branch, number)
-        except FormatError as fault:
-            damaged[number] = fault
-            return None
+            found = self._look(record.branch, previous.number)
+        except FormatError:
+            return True  # damage to the entry before it makes no stray of this one
+        return (isinstance(found, Record) and found.link == previous) or self.floors.highest(
+            record.branch
+        ) == record.number
 
-    def live_head(self, branch: str) -> Record:
+    def is_stray(self, branch: str, number: int) -> bool:
+        """True if what lies in a place of a log is no entry of it, though it can be read."""
+        found = self._look(branch, number)
+        return found is not None and not (isinstance(found, Record) and self._is_founded(found))
+
+    def is_there(self, record: Record) -> bool:
+        """True if an entry is on the store as it was read; no request on local disk."""
+        path = paths.entry(record.branch, record.number)
+        seen = self._store.identity(path)
+        if seen and self._seen.get(record.branch) == (record.checksum, seen):
+            return True
+        try:
+            found = self._look(record.branch, record.number)
+        except FormatError:
+            return True  # damaged since: whoever reads it next is told
+        if not isinstance(found, Record) or found.checksum != record.checksum:
+            return False
+        if seen:
+            self._seen[record.branch] = (record.checksum, seen)
+        return True
+
+    def live_head(self, branch: str, *, tentative: bool = False) -> Record:
         """The newest entry of a branch that exists.
 
         Raises:
             NotFoundError: there is no such branch, or it was deleted.
         """
-        head = self.head(branch)
+        head = self.head(branch, tentative=tentative)
         if head is None or not head.is_live:
             raise NotFoundError(f"branch '{branch}' not found", code="branch_not_found", branch=branch)
         return head
 
     def read(self, branch: str, number: int) -> Record | None:
-        """One entry; None where there is none yet.
+        """One entry; None where there is none yet, or none of this graph.
 
         Raises:
             FormatError: what lies there is damaged, newer than this release, or belongs elsewhere.
         """
+        found = self._look(branch, number)
+        return found if isinstance(found, Record) else None
+
+    def _look(self, branch: str, number: int) -> Record | _Stray | None:
+        """What lies in a place of a log."""
         path = paths.entry(branch, number)
         try:
             body = self._store.get(path)
         except ObjectNotFound:
             return None
+        if body == CUT_MARK:
+            return _Stray.CUT
         found = read_record(
             body, path=paths.absolute(self._store, path), whole_map=lambda since: self._whole_map(branch, since)
         )
+        if found.graph and self._graph and found.graph != self._graph:
+            return _Stray.FOREIGN
         return self._checked(found, branch, number, path)
+
+    def _look_or_note(self, branch: str, number: int, damaged: dict[int, FormatError]) -> Record | _Stray | None:
+        """What lies in a place; what cannot be read counts as nothing, unless it turns out to be the next entry."""
+        try:
+            return self._look(branch, number)
+        except FormatError as fault:
+            damaged[number] = fault
+            return None
 
     def _whole_map(self, branch: str, number: int) -> dict[str, Pin]:
         """The table map of an entry that holds it whole, for one that names only what changed since."""
@@ -182,67 +285,98 @@ class Log:
         head = self.head(branch)
         if head is None or head.number <= number:
             return []
-        return [*self.between(branch, max(number + 1, head.pruned.floor), head.number - 1), head]
+        return [*self.between(branch, max(number + 1, head.pruned.floor), head.number_before), head]
 
     def between(self, branch: str, first: int, last: int) -> list[Record]:
-        """The entries from `first` to `last`, both included, oldest first; whole blocks come from checkpoints."""
-        return list(reversed(list(self._backwards(branch, first, last))))
+        """The entries from `first` to `last`, both included, oldest first; whole blocks come from checkpoints.
+
+        Strays between them are left out; `last` must be an entry of the log.
+        """
+        return list(reversed(list(self.backwards(branch, start=last, first=first))))
 
     def backwards(self, branch: str, *, start: int, first: int = 1, step: int | None = None) -> Iterator[Record]:
-        """The entries from `start` down to `first`, newest first, read as they are asked for.
+        """The entries from `start`, an entry of the log, down to `first`, newest first, read as they are asked for.
 
         With `step`, at most so many are read ahead, unless a checkpoint gives more in one request.
+
+        Raises:
+            FormatError: an entry is missing, damaged, or not the one that its successor was built on.
         """
-        return self._backwards(branch, first, start, step)
-
-    def _backwards(self, branch: str, first: int, last: int, step: int | None = None) -> Iterator[Record]:
         block = limits.CHECKPOINT_ENTRIES
+        last, wanted = start, None
         while last >= first:
+            some: list[Record] | None = None
             if last % block == 0 and last - block + 1 >= first:
-                folded = self._from_checkpoint(branch, last)
-                if folded is not None:
-                    yield from reversed(folded)
-                    last -= block
-                    continue
-            # Down to the next block boundary, so that the block after it can come from its checkpoint.
-            lowest = max(first, last - (last - 1) % block, 0 if step is None else last - step + 1)
-            yield from reversed(self._read_many(branch, range(lowest, last + 1)))
-            last = lowest - 1
+                some = self._from_checkpoint(branch, last, wanted)
+            if some is None:
+                # Down to the next block boundary, so that the block after it can come from its checkpoint.
+                lowest = max(first, last - (last - 1) % block, 0 if step is None else last - step + 1)
+                some = self._read_many(branch, range(lowest, last + 1), wanted)
+            yield from reversed(some)
+            wanted = some[0].previous
+            last = some[0].number_before
 
-    def _read_many(self, branch: str, numbers: Sequence[int]) -> list[Record]:
+    def _read_many(self, branch: str, numbers: Sequence[int], wanted: Link | None = None) -> list[Record]:
+        """The entries in these places, oldest first; the last is the wanted one, or is not doubted where none is."""
+        damaged: dict[int, FormatError] = {}
+
+        def look(number: int) -> Record | _Stray | None:
+            return self._look_or_note(branch, number, damaged)
+
         if len(numbers) <= 1 or self._store.is_near:
-            found = [self.read(branch, number) for number in numbers]
+            looked = list(map(look, numbers))
         else:
             with ThreadPoolExecutor(min(_READ_THREADS, len(numbers))) as pool:
-                found = list(pool.map(lambda number: self.read(branch, number), numbers))
-        for number, record in zip(numbers, found, strict=True):
-            if record is None:
-                where = paths.absolute(self._store, paths.entry(branch, number))
+                looked = list(pool.map(look, numbers))
+        kept: list[Record] = []
+        for number, found in reversed(list(zip(numbers, looked, strict=True))):
+            if wanted is not None and number > wanted.number:
+                continue  # a stray, stepped over
+            if number in damaged:
+                raise damaged[number]
+            where = paths.absolute(self._store, paths.entry(branch, number))
+            if not isinstance(found, Record):
                 raise FormatError(
                     f"entry {number} of branch '{branch}' is missing from its log: {where}",
                     code="entry_missing",
                     branch=branch,
                     number=number,
                 )
-        return [record for record in found if record is not None]
+            if wanted is not None and found.link != wanted:
+                raise FormatError(
+                    f"entry {number} of branch '{branch}' is not the one that its successor was built on: {where}",
+                    code="entry_missing",
+                    branch=branch,
+                    number=number,
+                )
+            kept.append(found)
+            wanted = found.previous
+        return kept[::-1]
 
-    def _from_hint(self, branch: str) -> Record | None:
-        try:
-            return self.read(branch, int(self._store.get(paths.hint(branch)).decode("ascii")))
-        except (StoreError, ValueError, FormatError):
-            return None  # absent, out of reach, scribbled over or led astray: the listing knows
+    def _from_hint(self, branch: str) -> _Head | None:
+        """The head, from the entry that the hint names; where requests cost, a listing takes fewer."""
+        number = self.hinted(branch) if self._store.is_near else None
+        damaged: dict[int, FormatError] = {}
+        found = None if number is None else self._look_or_note(branch, number, damaged)
+        if not isinstance(found, Record) or not self._is_founded(found):
+            return None  # led astray: the listing knows
+        newest = self._newest_from(branch, _Head(found, found.number + 1))
+        return newest if self.is_there(found) else None
 
-    def _from_listing(self, branch: str) -> Record | None:
-        # Names that are no entries (a file somebody left in the folder) may sort first: look past them.
+    def _from_listing(self, branch: str) -> _Head | None:
+        # Names that are no entries (a file left in the folder) may sort first: look past them.
         for limit in (limits.HEAD_LISTED_FIRST, None):
             listed = [paths.entry_number(file.path) for file in self._store.list(paths.log_folder(branch), limit=limit)]
             numbers = [number for number in listed if number is not None]
-            for number, below in pairwise(numbers):
-                # There are no gaps, so a file far above the others only looks like an entry.
-                if number == below + 1:
-                    return self.read(branch, number)
-            if limit is None or len(listed) < limit:
-                return self.read(branch, numbers[-1]) if numbers else None
+            # Places are taken in order, so a file far above the others is a stray, as a rule.
+            likely = [number for number, below in pairwise(numbers) if number == below + 1]
+            is_whole = limit is None or len(listed) < limit
+            for number in likely + (numbers[-1:] if is_whole else []):
+                found = self._look(branch, number)
+                if isinstance(found, Record) and self._is_founded(found):
+                    return _Head(found, next(free for free in count(number + 1) if free not in numbers))
+            if is_whole:
+                return None
         return None
 
     def _checked(self, record: Record, branch: str, number: int, path: str) -> Record:
@@ -256,35 +390,58 @@ class Log:
             )
         return record
 
-    def _forget(self, branch: str) -> None:
+    def _remember(self, head: _Head) -> Record:
+        branch = head.record.branch
         with self._lock:
-            self._heads.pop(branch, None)
-        self.floors.forget(branch)
-
-    def _remember(self, head: Record) -> Record:
-        with self._lock:
-            known = self._heads.get(head.branch)
-            if known is None or known.number < head.number:
-                self._heads[head.branch] = head
-        return head
+            known = self._heads.get(branch)
+            if known is None or known.free < head.free:
+                self._heads[branch] = head
+        return head.record
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
-    def put(self, record: Record) -> PutOutcome:
-        """Put an entry at its number if that is free. This is the fence: the one commit point there is.
+    def put(self, record: Record, *, after: Record | None) -> PutOutcome:
+        """Put an entry in the first free place after the one it was built on. This is the one commit point there is.
+
+        Args:
+            record: what to put; the log says where, and adds what proves it.
+            after: the entry it was built on; None for the first of a log, which its caller has to confirm.
 
         Raises:
             NotFoundError: another graph has taken the place of this one, or none.
             OutcomeUnknownError: the store never said, and does not answer when asked.
             UnavailableError: the store does not take it, and certainly has not.
         """
-        path = paths.entry(record.branch, record.number)
-        sent_at = self._clock.monotonic()
-        self.identity.confirm()
-        if not self._may_be_put(record):
-            return self._refused_by_the_floor(record)
+        known = self._heads.get(record.branch)
+        number = record.number
+        if known is not None and after is not None and known.record.commit == after.commit:
+            number = known.free
         since = self._map_to_count_from(record)
-        body = record_bytes(record, since=since)
+        if after is not None and self._store.is_near and not self.is_there(after):
+            return self._refuse_baseless(record.branch)  # found out for nothing, before it leaves a stray
+        while True:
+            entry = replace(record, number=number, graph=self._graph, previous=None if after is None else after.link)
+            body = record_bytes(entry, since=since)
+            entry = replace(entry, checksum=checksum_of(body))
+            found = self._put_or_find(entry, body)
+            if found is None:
+                break
+            if isinstance(found, Record) and (after is None or found.follows(after)):
+                return Refused(found)
+            # A stray: step over it, if it is one, and not we who are behind.
+            if found is _Stray.CUT or (after is not None and not self.is_there(after)):
+                return self._refuse_baseless(record.branch)
+            head = self.head(record.branch) if after is None else None
+            if head is not None:
+                return Refused(head)
+            number += 1
+        if after is not None and not self.is_there(after):
+            return self._judge_baseless(entry, after)
+        return self._published(entry, whole=since is None)
+
+    def _put_or_find(self, entry: Record, body: bytes) -> Record | _Stray | None:
+        """Put an entry, whatever it takes to know that it was; what has its place where that is another."""
+        path = paths.entry(entry.branch, entry.number)
         failed: StoreError | None = None
         certain = True  # that it was not put; a lost answer ends that
         for attempt in range(1, limits.STORE_RETRY_ATTEMPTS_MAX + 1):
@@ -302,29 +459,22 @@ class Log:
                 if certain:
                     raise
             else:
-                return self._published(record, whole=since is None, sent_at=sent_at)
+                return None
             try:
-                found = self.read(record.branch, record.number)
+                found = self._look(entry.branch, entry.number)
             except StoreError:
                 certain = False
                 continue
             if found is None:
                 continue  # the store answered and it is not there: put it again
-            if found.commit == record.commit:
+            if isinstance(found, Record) and found.commit == entry.commit:
                 # There, but perhaps not yet safe: what failed may have been the sync of its name.
                 self._store.make_durable([path])
-                return self._published(record, whole=since is None, sent_at=sent_at)
-            self._remember(found)
-            return Refused(found)
+                return None
+            return found
         if certain and failed is not None:
             raise failed
-        raise OutcomeUnknownError(
-            f"the store did not say whether entry {record.number} of branch '{record.branch}' was written; "
-            f"look for commit {record.commit} in the log before trying again",
-            commit=record.commit,
-            branch=record.branch,
-            number=record.number,
-        )
+        raise self._unknown(entry, "the store did not say whether it was written; look for that commit in the log")
 
     def _map_to_count_from(self, record: Record) -> tuple[int, dict[str, Pin]] | None:
         """For a graph of very many types: the last whole map, so that this entry need only name what changed since."""
@@ -334,71 +484,86 @@ class Log:
             known = self._whole_maps.get(record.branch)
         return known if known is not None and record.number - known[0] < limits.WHOLE_MAP_EVERY_ENTRIES else None
 
-    def _may_be_put(self, record: Record) -> bool:
-        """Whether the entry's place is above the floor. The first entry of a log is never cut, and needs no look."""
-        if record.number == 1 or self.floors.is_yet_to_come(record.branch, record.number):
-            return True
-        return record.number >= self.floors.highest(record.branch)
-
-    def _published(self, record: Record, *, whole: bool, sent_at: float) -> PutOutcome:
-        try:
-            self.identity.confirm()
-        except NotFoundError:
-            # It stands in the log of another graph, behind a hole: whoever comes there must not meet it.
-            with contextlib.suppress(StoreError):
-                self._store.delete(paths.entry(record.branch, record.number))
-            raise
-        if not self._may_be_put(record):
-            # Its place may have been somebody else's before, and cut away; or it was ours, and others have been quick.
-            after = self.read(record.branch, record.number + 1)
-            if after is None or after.parent != record.head_commit:
-                return self._taken_back(record, is_certain=after is not None)
-        self.floors.note_newest(record.branch, record.number, at=sent_at)
-        self._remember(record)
-        if whole and len(record.tables) > limits.WHOLE_MAP_TYPES_MAX:
+    def _published(self, entry: Record, *, whole: bool) -> PutOutcome:
+        seen = self._store.identity(paths.entry(entry.branch, entry.number))
+        if seen:
+            self._seen[entry.branch] = (entry.checksum, seen)
+        self._remember(_Head(entry, entry.number + 1))
+        if whole and len(entry.tables) > limits.WHOLE_MAP_TYPES_MAX:
             with self._lock:
-                self._whole_maps[record.branch] = (record.number, record.tables)
-        if record.number % limits.HINT_EVERY_ENTRIES == 0:
+                self._whole_maps[entry.branch] = (entry.number, entry.tables)
+        if entry.number % limits.HINT_EVERY_ENTRIES == 0:
             with contextlib.suppress(StoreError):  # only a hint; the next one will do
-                self._store.put(paths.hint(record.branch), str(record.number).encode())
-        return Done()
+                self._store.put(paths.hint(entry.branch), str(entry.number).encode())
+        return Done(entry)
 
-    def _refused_by_the_floor(self, record: Record) -> PutOutcome:
-        self._forget(record.branch)
-        head = self.head(record.branch)
-        if head is None or head.number < record.number:
-            raise StoreTransient(f"the log of branch '{record.branch}' is cut beyond its head", path=record.branch)
-        return Refused(head)
+    def _judge_baseless(self, entry: Record, after: Record) -> PutOutcome:
+        """What became of an entry that was put, when the one before it is gone or another.
 
-    def _taken_back(self, record: Record, *, is_certain: bool) -> PutOutcome:
-        """Delete an entry that stands where another's was cut away. Nobody reads there; it is only litter."""
-        with contextlib.suppress(StoreError):
-            self._store.delete(paths.entry(record.branch, record.number))
-        refused = self._refused_by_the_floor(record)
-        if not is_certain:
-            raise OutcomeUnknownError(
-                f"entry {record.number} of branch '{record.branch}' was put, and pruned before that could be told; "
-                f"look whether what commit {record.commit} did is there before trying again",
-                commit=record.commit,
-                branch=record.branch,
-                number=record.number,
-            )
-        return refused
+        It stays where it is, whatever comes out: others may have stepped over it. What was put where entries had been
+        cut away, or in a log that a backup replaced, is a stray. What was overtaken and then cut away is not. The log
+        is cut oldest first, so where the next place was cut already, an entry that is still there was put afterwards.
+        """
+        self.forget(entry.branch)
+        self.confirm_root()
+        following = self._look(entry.branch, entry.number + 1)
+        if isinstance(following, Record) and following.follows(entry):
+            return Done(entry)
+        if after.number < self.floors.highest(entry.branch) <= entry.number:
+            return Done(entry)
+        if following is not _Stray.CUT and self.is_there(entry):
+            return self._refuse_baseless(entry.branch)
+        raise self._unknown(entry, "it was pruned before that could be told; look whether what it did is there")
+
+    def _refuse_baseless(self, branch: str) -> Baseless:
+        self.forget(branch)
+        self.confirm_root()
+        return Baseless()
+
+    def _unknown(self, entry: Record, why: str) -> OutcomeUnknownError:
+        return OutcomeUnknownError(
+            f"entry {entry.number} of branch '{entry.branch}' (commit {entry.commit}): {why} before trying again",
+            commit=entry.commit,
+            branch=entry.branch,
+            number=entry.number,
+        )
 
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
     def branch_names(self) -> list[str]:
         """Every branch that ever was, in order; those deleted since are among them."""
-        self.identity.confirm()
+        self.confirm_root()
         folders = self._store.list_folders(paths.LOGS)
         # A folder whose name is not how a branch is spelled there was left by somebody else.
         return sorted(paths.unsegment(folder) for folder in folders if paths.segment(paths.unsegment(folder)) == folder)
+
+    def cut(self, branch: str, doomed: Collection[int], *, listed: Mapping[int, int], floor: int) -> Iterator[int]:
+        """Delete entries below the floor, which must be durable, oldest first; yields those that are gone.
+
+        A writer that stood still may put an entry where one was deleted. It is then certain to find the entry before
+        it gone, or, after one that stays, a mark in the place of the next.
+
+        Args:
+            branch: whose.
+            doomed: the numbers of the entries to delete.
+            listed: those of all entries there are, and their sizes in bytes.
+            floor: the first that counts.
+        """
+        marks = {number for number, size in listed.items() if size == len(CUT_MARK)}
+        kept = {number for number in listed if number < floor} - marks - set(doomed)
+        marked = {number + 1 for number in kept if number + 1 < floor} - kept
+        for number in sorted(marked - marks):
+            self._store.put(paths.entry(branch, number), CUT_MARK)
+            yield number
+        for number in sorted(set(doomed) - marked):
+            self._store.delete(paths.entry(branch, number))
+            yield number
 
     def fold(self, branch: str) -> int:
         """Fold every full block of entries that has no checkpoint yet into one file; returns how many were made.
 
         The entries stay. Reading history then costs one request per block. Which blocks there are is told by one
-        listing; a checkpoint that this process found damaged is made again.
+        listing; a checkpoint that this process found damaged is made again. A block with a stray in it has none.
         """
         head = self.head(branch)
         made = 0
@@ -411,8 +576,15 @@ class Log:
             listed = self._store.list(paths.checkpoint_folder(branch))
             there = {paths.entry_number(file.path) for file in listed} - self._damaged_blocks.get(branch, set())
             for last in (last for last in blocks if last not in there):
-                entries = self._read_many(branch, range(last - block + 1, last + 1))
-                body = b"\n".join(record_bytes(entry) for entry in entries)
+                try:
+                    entries = self._read_many(branch, range(last - block + 1, last + 1))
+                except FormatError:
+                    if not self.is_stray(branch, last):
+                        raise
+                    continue
+                if len(entries) < block:
+                    continue
+                body = b"\n".join(copy_bytes(entry) for entry in entries)
                 self._store.put(paths.checkpoint(branch, last), body)
                 self._damaged_blocks.get(branch, set()).discard(last)
                 made += 1
@@ -445,7 +617,7 @@ class Log:
         For repair only: nobody may be writing to the branch.
 
         Args:
-            record (Record): what to put.
+            record (Record): what to put; its checksum is the one by which its successor knows it.
             aside (str): the folder where what is there now is copied to.
 
         Returns:
@@ -457,12 +629,12 @@ class Log:
         path = paths.entry(record.branch, record.number)
         kept: str | None = f"{aside}{path}"
         try:
-            if self.read(record.branch, record.number) is not None:
+            if self._look(record.branch, record.number) is not None:
                 raise AlreadyExistsError(f"entry {record.number} of branch '{record.branch}' can be read")
             kept = None
         except FormatError:
             self._store.copy(path, f"{aside}{path}")
-        self._store.put(path, record_bytes(record))
+        self._store.put(path, copy_bytes(record))
         self.forget(record.branch)
         return kept
 
@@ -472,7 +644,7 @@ class Log:
             self._heads.pop(branch, None)
             self._whole_maps.pop(branch, None)
 
-    def _from_checkpoint(self, branch: str, last: int) -> list[Record] | None:
+    def _from_checkpoint(self, branch: str, last: int, wanted: Link | None = None) -> list[Record] | None:
         path = paths.checkpoint(branch, last)
         try:
             lines = self._store.get(path).split(b"\n")
@@ -482,10 +654,12 @@ class Log:
         where = paths.absolute(self._store, path)
         try:
             if len(lines) == limits.CHECKPOINT_ENTRIES:
-                return [
+                found = [
                     self._checked(read_record(line, path=where), branch, number, path)
                     for number, line in enumerate(lines, first)
                 ]
+                if wanted is None or found[-1].link == wanted:
+                    return found
         except FormatError:
             pass
         self._damaged_blocks.setdefault(branch, set()).add(last)  # the entries themselves are the truth

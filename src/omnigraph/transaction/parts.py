@@ -28,9 +28,7 @@ class Settings:
         heartbeat_s: how often a writer with an intent shows that it lives.
         stale_s: after how long without that it is taken for dead.
         protection_s: for how long a superseded commit keeps its data after a prune has marked it.
-        log_cut_s: how long a log entry must have been there before a sweep cuts it away. Whatever a process concludes
-            about a log rests on it: every process that opens a graph must have the same. With 0, every look at a head
-            and every put of an entry looks at the floor, too.
+        log_cut_s: how long a log entry must have been there before a sweep cuts it away: a courtesy to readers.
         auto_compact: compact the newest fragments of a table, beside the writers, once there are many.
         tail_fragments_max: how many small fragments of a table are not yet many.
         external: address of the external store that decides races (`sqlite://…`, `postgresql://…`), for object stores

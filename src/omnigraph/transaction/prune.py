@@ -132,9 +132,10 @@ def prune(
         reached(Failpoint.PRUNE_PLANNED)
         draft = Draft(branch=name, kind=CommitKind.PRUNE, actor=actor)
         entry = replace(entry_after(parts, head, nothing_staged(head), draft), pruned=after)
-        if isinstance(parts.log.put(entry), Done):
+        outcome = parts.log.put(entry, after=head)
+        if isinstance(outcome, Done):
             reached(Failpoint.PRUNE_ENTRY_PUT)
-            return PrunedBranch(name, head.pruned, after, head.life or 1, entry)
+            return PrunedBranch(name, head.pruned, after, head.life or 1, outcome.entry)
         parts.clock.sleep(backoff_s(attempt))
     raise ConflictError(f"branch '{name}' is too busy: others keep writing its log; try again", code="too_busy")
 
@@ -179,7 +180,9 @@ def _newest_commits(parts: Parts, head: Record, policy: Policy) -> tuple[int, in
     start = max(head.pruned.floor, head.life or 1)
     wanted = max(policy.keep, 1) if policy.keep is not None else 1 if policy.older_than_s is None else None
     found: list[int] = []
-    for entry in chain([head], parts.log.backwards(head.branch, start=head.number - 1, first=start, step=_READ_AHEAD)):
+    for entry in chain(
+        [head], parts.log.backwards(head.branch, start=head.number_before, first=start, step=_READ_AHEAD)
+    ):
         if entry.is_commit:
             found.append(entry.number)
             if len(found) >= max(wanted or 1, 2):

@@ -20,7 +20,7 @@ from omnigraph.model.footprint import Footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction import queues
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, mismatches, told
-from omnigraph.transaction.log import Done, Refused
+from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.sealing import added_digests
 from omnigraph.transaction.stage import Staged, at_hand, staged_anew
@@ -106,10 +106,12 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
     with ExitStack() as line:
         for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
             entry = entry_after(parts, head, staged, draft)
-            match parts.log.put(entry):
-                case Done():
+            match parts.log.put(entry, after=head):
+                case Done(entry):
                     reached(Failpoint.PUBLISH_ENTRY_PUT)
                     return entry
+                case Baseless():
+                    raise base_gone(parts, head)
                 case Refused():
                     reached(Failpoint.PUBLISH_REFUSED)
             # To wait comes before looking at what is newer: a place taken before a wait would be lost again behind it.
@@ -120,7 +122,10 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
             elif attempt > limits.PUBLISH_ATTEMPTS_EAGER + 1:
                 parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
             newer = parts.log.since(draft.branch, head.number)
-            check_above_the_floor(head, newer[-1])
+            if newer:
+                check_above_the_floor(head, newer[-1])
+            if not newer or not newer[0].follows(head):
+                raise base_gone(parts, head)
             finished = _finished_by_another(newer, draft)
             if finished is not None:
                 return finished
@@ -249,6 +254,11 @@ def _on_top_of(parts: Parts, staged: Staged, draft: Draft, newer: Sequence[Recor
     if has_barrier(newer) and (staged.added or draft.intent is None or not parts.intents.stands(draft.intent)):
         return _staged_anew(parts, staged, newer[-1])
     return rebased(parts, staged, newer[-1])
+
+
+def base_gone(parts: Parts, base: Record) -> LostRaceError:
+    """The error of a write whose base is not in the log any more."""
+    return LostRaceError((BasePruned(base.branch, base.number, parts.log.floors.highest(base.branch)),))
 
 
 def check_above_the_floor(base: Record, head: Record) -> None:

@@ -51,7 +51,6 @@ def heal(parts: Parts) -> Healed:
         NotFoundError: another graph has taken the place of this one, or none.
         UnavailableError: the intents cannot be listed.
     """
-    parts.log.identity.confirm()  # whoever heals is about to write
     ended, warnings, asking, dead = [], [], list[Intent](), []
     for intent_id in parts.intents.listed():
         try:
@@ -66,6 +65,7 @@ def heal(parts: Parts) -> Healed:
             asking += [living] if living.asks_s else []
     if dead and _healing.acquire(blocking=False):
         try:
+            parts.log.confirm_root()
             # Tables of its own: what recovery reads of a version needs the handle alone.
             healer = replace(parts, tables=reopened(parts.tables))
             for intent_id in dead:
@@ -158,7 +158,7 @@ def _since_its_base(parts: Parts, intent: Intent) -> tuple[Record | None, list[R
     if head is None or head.number <= intent.base_number:
         return base, []
     first = max(intent.base_number + 1, parts.log.floors.highest(intent.branch))
-    return base, [*parts.log.between(intent.branch, first, head.number - 1), head]
+    return base, [*parts.log.between(intent.branch, first, head.number_before), head]
 
 
 def _readable(parts: Parts, intent: Intent, completed: Completed) -> bool | None:
@@ -276,7 +276,8 @@ def _audited(parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mappin
         recovery=_audit(intent, kind, ended_at),
         aborted=(intent.id,) if kind is RecoveryKind.UNDONE else (),
     )
-    if not isinstance(parts.log.put(entry_after(parts, head, nothing_staged(head), draft)), Done):
+    entry = entry_after(parts, head, nothing_staged(head), draft)
+    if not isinstance(parts.log.put(entry, after=head), Done):
         return False
     reached(Failpoint.RECOVERY_ENTRY_PUT)
     return True

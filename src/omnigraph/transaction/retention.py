@@ -74,7 +74,8 @@ def check_kept(parts: Parts, entry: Record) -> None:
     head = parts.log.head(entry.branch)
     if head is None or not head.is_live:
         raise NotFoundError(f"branch '{entry.branch}' not found", code="branch_not_found", branch=entry.branch)
-    if not is_kept(head, entry.number):
+    # Where a backup was restored, another entry may have its number.
+    if not is_kept(head, entry.number) or (entry.commit != head.commit and not parts.log.is_there(entry)):
         raise reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 
 

@@ -8,12 +8,13 @@ import atexit
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
 
 from omnigraph.clock import Clock, SystemClock
-from omnigraph.errors import AlreadyExistsError, FormatError, NotFoundError
+from omnigraph.errors import AlreadyExistsError, FormatError, GraphError, NotFoundError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.ids import IdSource, UlidSource
 from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
@@ -61,7 +62,8 @@ def init(
     """
     parts = _parts(uri, settings=settings, read_only=False, clock=clock, ids=ids)
     parts.store.prove_put_if_absent()
-    stamp, seen = _claimed(parts)
+    stamp = _claimed(parts)
+    parts.log.expect(stamp.graph)
     reached(Failpoint.INIT_STAMP_PUT)
     if parts.log.head(MAIN) is not None:
         raise AlreadyExistsError(
@@ -82,10 +84,9 @@ def init(
         actor=actor,
         footprint=Footprint({key: TypeFootprint(writes_whole=True) for key in created}),
     )
-    if not isinstance(parts.log.put(first), Done):
+    if not isinstance(parts.log.put(first, after=None), Done):
         raise AlreadyExistsError(f"a graph was made at {parts.store.uri} meanwhile", code="already_initialized")
     reached(Failpoint.INIT_ENTRY_PUT)
-    parts.log.identity.expect(stamp.graph, seen)
     return replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
 
 
@@ -117,10 +118,10 @@ def open_and_heal(
 ) -> tuple[Parts, Healed]:
     """Like `open_root`, and says what was healed."""
     parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
-    seen = parts.store.identity(paths.STAMP)  # before it is read: whatever takes its place later is another's
+    seen = parts.store.identity(paths.STAMP)
     stamp = _stamp_of(parts.store)
     parts = replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
-    parts.log.identity.expect(stamp.graph, seen)
+    parts.log.expect(stamp.graph, seen)
     if parts.log.head(MAIN) is None:
         raise _unfinished(parts.store)
     if read_only:
@@ -130,7 +131,7 @@ def open_and_heal(
     migrated = migrate(parts.store, stamp, ids=parts.ids, clock=parts.clock)
     if migrated != stamp:
         parts = replace(parts, graph=migrated.graph)
-        parts.log.identity.expect(migrated.graph, parts.store.identity(paths.STAMP))
+        parts.log.expect(migrated.graph)
     return parts, heal(parts)
 
 
@@ -147,6 +148,8 @@ def damaged_root(
     if not parts.log.branch_names():
         _stamp_of(parts.store)
         raise _unfinished(parts.store)
+    with suppress(GraphError):
+        parts.log.expect(_stamp_of(parts.store).graph)
     return parts
 
 
@@ -191,11 +194,11 @@ def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
     return parts.tables.create(f"{folder}{parts.ids.new()}", columns)
 
 
-def _claimed(parts: Parts) -> tuple[Stamp, tuple[int, ...] | None]:
-    """The stamp of the root, ours or another's, and what tells it from any that takes its place."""
+def _claimed(parts: Parts) -> Stamp:
+    """The stamp of the root, ours or another's."""
     stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.store.is_fenced_outside, ends_announced=True)
     body = settled(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
-    return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP)), parts.store.identity(paths.STAMP)
+    return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))
 
 
 def _parts(
@@ -212,7 +215,7 @@ def _parts(
         store=store,
         table_files=store if tables_uri == store.uri else LocalStore(tables_uri, durability=Durability.PROCESS),
         tables=Tables(tables_uri, storage_options=table_options(store)),
-        log=Log(store, clock=clock, cut_s=settings.log_cut_s),
+        log=Log(store, clock=clock),
         intents=Intents(store, clock=clock, ids=ids, heartbeat_s=settings.heartbeat_s, stale_s=settings.stale_s),
         clock=clock,
         ids=ids,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph import limits
 from omnigraph.clock import backoff_s
-from omnigraph.errors import ConflictError, FormatError, InvalidRequestError
+from omnigraph.errors import ConflictError, GraphError, InvalidRequestError, OutcomeUnknownError, UnavailableError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.conflict import Conflict
@@ -35,6 +35,7 @@ from omnigraph.transaction.publish import (
     Draft,
     LostRaceError,
     StageAgainError,
+    base_gone,
     check_above_the_floor,
     check_preconditions,
     publish,
@@ -173,27 +174,32 @@ def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
 
 
 def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held) -> Receipt:
-    base = parts.log.live_head(draft.branch)
+    base = parts.log.live_head(draft.branch, tentative=True)
     with _swept_meanwhile(parts, base):
-        return _attempt_on(parts, operation, draft, held, base)
+        receipt = _attempt_on(parts, operation, draft, held, base)
+    if receipt.entry is None and not parts.log.is_there(base):
+        raise base_gone(parts, base)
+    return receipt
 
 
 @contextmanager
 def _swept_meanwhile(parts: Parts, base: Record) -> Iterator[None]:
-    """Tell files that were swept while the write ran, its base's or those it staged, from files that are damaged.
+    """Judge no write by files that were swept while it ran, or by a base that was out of date before.
 
     Raises:
         LostRaceError: a prune has passed the base, or a sweep put a barrier; run the operation again on a fresh one.
     """
     try:
         yield
-    except (FormatError, ObjectNotFound) as fault:
+    except GraphError as fault:
         if isinstance(fault, ObjectNotFound) or fault.code in _CODES_OF_WHAT_IS_GONE:
             newer = parts.log.since(base.branch, base.number)
             if newer:
                 check_above_the_floor(base, newer[-1])
             if has_barrier(newer):
                 raise StageAgainError from fault
+        if not isinstance(fault, UnavailableError | OutcomeUnknownError) and not parts.log.is_there(base):
+            raise base_gone(parts, base) from fault
         raise
 
 

@@ -220,6 +220,7 @@ def test_making_and_deleting_a_branch_is_one_entry_each_and_marks(store: MemoryS
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     counting = CountingStore(store)
     counted = open_root(counting)
+    counted.log.live_head(MAIN)
     counting.reset()
     branches.create(counted, "side")
     # The source's head before, and after, that it was not pruned meanwhile.

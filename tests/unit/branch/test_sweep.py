@@ -56,7 +56,7 @@ def test_pruned_commits_give_back_data_manifests_and_entries_and_the_rest_stays_
     assert {FileKind.MANIFEST, FileKind.RECORD, FileKind.DELETIONS, FileKind.DATA} <= set(done.bytes_by_kind)
     assert sum(done.bytes_by_kind.values()) == sum(file.size for file in done.deleted) > 0
     log = [paths.entry_number(listed.path) for listed in parts.store.list(paths.log_folder(MAIN))]
-    assert log == [11, 10, 9, 1], "the commit, the prune and the barrier; and the first, which keeps the name"
+    assert log == [11, 10, 9, 2, 1], "the commit, the prune and the barrier; the first, which keeps the name; a mark"
 
 
 def test_after_pruning_writes_only_the_anchor_and_the_newest_have_data(parts: Parts) -> None:

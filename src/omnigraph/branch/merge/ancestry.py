@@ -68,7 +68,7 @@ class Ancestry:
             return self._parents_below_the_cut(commit)
         found = []
         if entry.parent is not None:
-            before = Place(entry.branch, entry.number - 1)
+            before = Place(entry.branch, entry.number_before)
             self._find(entry.parent, before)
             self._before.setdefault(entry.parent, before)
             found.append(entry.parent)
@@ -159,7 +159,7 @@ class Ancestry:
             if entry.kind is CommitKind.FORK and entry.fork_of is not None and entry.fork_number is not None:
                 place = Place(entry.fork_of, entry.fork_number)
             else:
-                place = Place(place.branch, place.number - 1)
+                place = Place(place.branch, entry.number_before)
         self.places[commit] = place
 
     def _entry(self, place: Place) -> Record | None:

@@ -7,6 +7,7 @@ from omnigraph.branch.sweep.files import Candidate, FileKind
 from omnigraph.branch.sweep.roots import Held, Reached, counted_from, first_to_count, needed_by_intents
 from omnigraph.branch.sweep.worklist import Item, Verdict
 from omnigraph.storage import derived, paths
+from omnigraph.storage.records.read import CUT_MARK
 
 _SECOND_US = 1_000_000
 # What an interrupted healer or writer may leave beside a note; the note itself is recovery's.
@@ -147,6 +148,8 @@ def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:
             number = paths.entry_number(each.path) or 0
             if number >= first or number in numbers:
                 return True, "an entry that is kept"
+            if each.size == len(CUT_MARK) and number - 1 in numbers:
+                return True, "the mark behind an entry that is kept"
             return False, f"an entry below {first}, the first that counts in its log"
         case FileKind.CHECKPOINT:
             first, _ = facts.records.get(each.owner, (1, frozenset()))

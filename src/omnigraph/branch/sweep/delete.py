@@ -1,6 +1,6 @@
 """Deleting what a worklist names, in batches; what fails is told and stops nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from omnigraph import limits
@@ -25,25 +25,30 @@ class Deleted:
     errors: dict[str, str] = field(default_factory=dict)
 
 
-def delete_all(parts: Parts, files: Sequence[Candidate]) -> Deleted:
-    """Delete files, a batch in one request where the store can. Log entries go last, the batch of the oldest first.
+def delete_all(
+    parts: Parts, files: Sequence[Candidate], listed: Sequence[Candidate], floors: Mapping[str, int]
+) -> Deleted:
+    """Delete files, a batch in one request where the store can. Log entries go last, one after the other.
 
     Args:
         parts (Parts): of the graph.
         files (Sequence[Candidate]): which; nothing may reach them.
+        listed (Sequence[Candidate]): all there are.
+        floors (Mapping[str, int]): the first entry that counts, by the folder of a log that is cut.
 
     Returns:
         Deleted: what came of it. A file that was gone already counts as deleted.
     """
     done = Deleted()
-    records = sorted((each for each in files if each.kind is FileKind.RECORD), key=lambda each: each.path, reverse=True)
     others = [each for each in files if each.kind is not FileKind.RECORD]
     in_tables = [each for each in others if _is_in_table(each)]
     beside = [each for each in others if not _is_in_table(each)]
-    for store, some in ((parts.table_files, in_tables), (parts.store, beside), (parts.store, records)):
+    for store, some in ((parts.table_files, in_tables), (parts.store, beside)):
         for batch in _batches(some):
             _delete(store, batch, done)
             reached(Failpoint.SWEEP_BATCH_DELETED)
+    for owner, floor in floors.items():
+        _cut_log(parts, owner, floor, (files, listed), done)
     _remove_empty_folders(parts, files, done)
     return done
 
@@ -66,6 +71,27 @@ def _delete(store: ObjectStore, batch: Sequence[Candidate], done: Deleted) -> No
                 done.files.append(file)
     else:
         done.files += batch
+
+
+def _cut_log(
+    parts: Parts, owner: str, floor: int, doomed_and_listed: tuple[Sequence[Candidate], ...], done: Deleted
+) -> None:
+    """Cut one log; what goes wrong ends it, so that no entry is deleted before those below it."""
+    doomed, there = (
+        {
+            paths.entry_number(each.path) or 0: each
+            for each in some
+            if each.kind is FileKind.RECORD and each.owner == owner
+        }
+        for some in doomed_and_listed
+    )
+    sizes = {number: each.size for number, each in there.items()}
+    try:
+        for number in parts.log.cut(paths.unsegment(owner), doomed, listed=sizes, floor=floor):
+            done.files += [doomed[number]] if number in doomed else []
+            reached(Failpoint.SWEEP_BATCH_DELETED)
+    except GraphError as fault:
+        done.errors.setdefault(owner, str(fault))
 
 
 def _batches(files: Sequence[Candidate]) -> list[Sequence[Candidate]]:

@@ -167,7 +167,7 @@ def first_to_count(line: Line, needed: int | None) -> int:
 
     The two newest always stay: side by side they are told from those that somebody holds further down.
     """
-    first = min(line.first, line.head.number - 1)
+    first = min(line.first, line.head.number_before)
     return max(first if needed is None else min(first, needed), 1)
 
 
@@ -227,7 +227,7 @@ def _line(parts: Parts, branch: str, forgotten_before_us: int) -> Line | None:
             # Another sweep, with another clock or less patience, may have forgotten it already.
             first = min(max(first, parts.log.floors.highest(branch)), head.number)
         try:
-            return Line(head, first, (*parts.log.between(branch, first, head.number - 1), head))
+            return Line(head, first, (*parts.log.between(branch, first, head.number_before), head))
         except FormatError as fault:
             newest = parts.log.head(branch)
             if fault.code != "entry_missing" or newest is None or newest.pruned.floor <= head.pruned.floor:

@@ -29,7 +29,7 @@ spared and reported, and the rest is swept. Running it again finds what is left,
 is kept anywhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph import limits
@@ -89,7 +89,7 @@ def sweep(
     candidates = reading.listed()
     if not dry_run:
         # From here on what was listed is known to be ours: nobody's graph was there in the place of this one.
-        parts.log.identity.confirm(anew=True)
+        parts.log.confirm_root()
     ages = Ages(
         now_us=parts.clock.now_us() if dry_run else parts.intents.store_now_us(),
         older_than_s=older_than_s,
@@ -119,9 +119,10 @@ def sweep(
     if dry_run:
         return replace(swept, items=items)
     orphans = [item.file for item in swept.of(Verdict.ORPHAN)]
-    orphans += _put_floors(parts, orphans, judged)
+    floors = _put_floors(parts, orphans, judged)
+    orphans += _needless_floors(judged, floors)
     reached(Failpoint.SWEEP_FLOORS_PUT)
-    done = delete_all(parts, orphans)
+    done = delete_all(parts, orphans, [item.file for item in judged.items], floors)
     return replace(swept, items=items, deleted=(*done.files, *left), errors=done.errors)
 
 
@@ -153,13 +154,13 @@ def _left_under_way(parts: Parts, held: roots.Held, ages: Ages, *, delete: bool)
     ]
 
 
-def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> list[Candidate]:
+def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> dict[str, int]:
     """Say of every log that will be cut how far, before it is: an entry put there later is then not taken for one.
 
     And before that, what became of the requests whose keys these entries carry: nobody will look below a floor.
 
     Returns:
-        list[Candidate]: floors that these make needless.
+        dict[str, int]: the first entry that counts, by the folder of the log.
     """
     needed = roots.needed_by_intents(judged.held.intents)
     cut = {paths.unsegment(each.owner) for each in orphans if each.kind is FileKind.RECORD}
@@ -175,6 +176,11 @@ def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> 
             note(parts, judged.found.ancestry[branch])
         parts.log.floors.raise_to(branch, first)
         raised[paths.segment(branch)] = first
+    return raised
+
+
+def _needless_floors(judged: _Judged, raised: Mapping[str, int]) -> list[Candidate]:
+    """The floors below those that were just put."""
     return [
         item.file
         for item in judged.items

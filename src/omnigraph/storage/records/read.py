@@ -16,13 +16,18 @@ from omnigraph.errors import FormatError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.footprint import Footprint
 from omnigraph.model.intent import Completed, Intent
-from omnigraph.storage.records import commit_v0, commit_v1, intent_v1
+from omnigraph.storage.records import commit_v0, commit_v1, commit_v2, intent_v1
 
-FORMAT = commit_v1.VERSION
+FORMAT = commit_v2.VERSION
+_FOOTPRINT_FORMAT = commit_v1.VERSION
+
+CUT_MARK = b'{"format":2,"cut":true}'
+"""Stands in the place after an entry that is held below the floor, so that nobody puts another there."""
 
 _RECORD_READERS: Mapping[int, Callable[[dict[str, Any], commit_v1.WholeMap], Record]] = {
     commit_v0.VERSION: commit_v0.read,
     commit_v1.VERSION: commit_v1.read,
+    commit_v2.VERSION: commit_v2.read,
 }
 _INTENT_READERS: Mapping[int, Callable[[dict[str, Any]], Intent]] = {intent_v1.VERSION: intent_v1.read_intent}
 _COMPLETED_READERS: Mapping[int, Callable[[dict[str, Any]], Completed]] = {intent_v1.VERSION: intent_v1.read_completed}
@@ -49,9 +54,19 @@ class Stamp:
 
 def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
     """A log entry as it is put; with `since`, its table map counts from that entry's map."""
+    return _record_bytes(record, since, None)
+
+
+def copy_bytes(record: Record) -> bytes:
+    """A copy of an entry, which names the checksum of what was put where that is another."""
+    body = _record_bytes(record, None, None)
+    return body if checksum_of(body) == record.checksum else _record_bytes(record, None, record.checksum)
+
+
+def _record_bytes(record: Record, since: tuple[int, dict[str, Pin]] | None, known_as: str | None) -> bytes:
     if since is not None or len(record.tables) <= limits.MAPS_SPELLED_OUT_TYPES_MAX:
-        return _summed(_dumped(commit_v1.document(record, since=since)))
-    rest = _dumped(commit_v1.document(replace(record, tables={})))
+        return _summed(_dumped(commit_v2.document(record, since=since, known_as=known_as)))
+    rest = _dumped(commit_v2.document(replace(record, tables={}), known_as=known_as))
     return _summed(b'%s,"tables":%s}' % (rest[:-1], _map_bytes(record.tables)))
 
 
@@ -70,10 +85,19 @@ def _sum(content: bytes) -> bytes:
     return blake2b(content, digest_size=_SUM_BYTES).hexdigest().encode()
 
 
-def _check_sum(body: bytes, *, path: str) -> None:
+def _checked_sum(body: bytes, *, path: str) -> str:
+    """The checksum of an entry: the one it ends with, which must be right, or that of all of it where it has none."""
     found = _SUM.match(body, max(len(body) - _SUMMED_SINCE, 0))
-    if found is not None and found[1] != _sum(body[: found.start()]):
+    content = body if found is None else body[: found.start()]
+    checksum = _sum(content)
+    if found is not None and found[1] != checksum:
         raise FormatError(f"the log entry {path} is not what was written: its checksum differs", path=path)
+    return checksum.decode()
+
+
+def checksum_of(body: bytes) -> str:
+    """The checksum of an entry as `record_bytes` made it."""
+    return body[-_SUMMED_SINCE:].decode()[len(',"sum":"') : -len('"}')]
 
 
 # The maps written last, and their bytes: a branch begins with the map of the entry it starts from, so that making many
@@ -97,9 +121,10 @@ def _no_whole_map(number: int) -> dict[str, Pin]:
 
 def read_record(body: bytes, *, path: str, whole_map: commit_v1.WholeMap = _no_whole_map) -> Record:
     """The log entry in `body`; `path` is for messages, `whole_map` finds the map of an earlier entry."""
-    _check_sum(body, path=path)
+    checksum = _checked_sum(body, path=path)
     readers = {version: partial(_with_map, reader, whole_map) for version, reader in _RECORD_READERS.items()}
-    return _read(body, readers, member="format", what="log entry", path=path)
+    found = _read(body, readers, member="format", what="log entry", path=path)
+    return replace(found, checksum=found.checksum or checksum)
 
 
 def _with_map(
@@ -110,12 +135,12 @@ def _with_map(
 
 def footprint_bytes(footprint: Footprint) -> bytes:
     """A footprint too large for its record, as the file of its own that is put."""
-    return _dumped({"format": FORMAT, "footprint": commit_v1.footprint_document(footprint)})
+    return _dumped({"format": _FOOTPRINT_FORMAT, "footprint": commit_v1.footprint_document(footprint)})
 
 
 def read_footprint(body: bytes, *, path: str) -> Footprint:
     """The footprint in `body`."""
-    readers = {FORMAT: lambda found: commit_v1.read_footprint(found["footprint"])}
+    readers = {_FOOTPRINT_FORMAT: lambda found: commit_v1.read_footprint(found["footprint"])}
     return _read(body, readers, member="format", what="footprint", path=path)
 
 

@@ -9,6 +9,7 @@ class FindingKind(StrEnum):
 
     STAMP = "format stamp"
     ENTRY = "log entry"
+    STRAY = "stray log entry"
     HINT = "hint"
     CHECKPOINT = "checkpoint"
     TAG = "tag"
@@ -107,8 +108,8 @@ class Verified:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was found."""
-        return not self.findings
+        """Whether nothing was found but strays, which do no harm."""
+        return all(finding.kind is FindingKind.STRAY for finding in self.findings)
 
     @property
     def readable(self) -> dict[str, tuple[int, ...]]:

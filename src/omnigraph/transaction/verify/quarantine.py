@@ -139,6 +139,10 @@ def _in_its_place(parts: Parts, log: CheckedLog, number: int) -> Record | None:
         fork_of=None,
         fork_number=None,
         notes={"quarantined": True},
+        previous=None if before is None else before.link,
+        checksum=after.previous.checksum
+        if after is not None and after.previous is not None and after.previous.number == number
+        else "",
     )
 
 

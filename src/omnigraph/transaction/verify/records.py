@@ -24,6 +24,7 @@ class CheckedLog:
         branch: whose.
         entries: those that can be read, by number.
         unreadable: those that should be there and cannot, with what is wrong; ascending.
+        strays: places that hold what is no entry of this log.
         held: numbers of entries that somebody holds, whatever was pruned.
         newest: the newest entry of the branch, where these are only some of its entries.
     """
@@ -31,6 +32,7 @@ class CheckedLog:
     branch: str
     entries: dict[int, Record] = field(default_factory=dict)
     unreadable: dict[int, GraphError] = field(default_factory=dict)
+    strays: set[int] = field(default_factory=set)
     held: frozenset[int] = frozenset()
     newest: Record | None = None
 
@@ -98,6 +100,8 @@ def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
     listed = (paths.entry_number(file.path) for file in parts.store.list(paths.log_folder(branch)))
     numbers = sorted(number for number in listed if number is not None)
     log = CheckedLog(branch, held=frozenset(held))
+    while numbers and _is_stray(parts, branch, numbers[-1]):
+        log.strays.add(numbers.pop())
     if not numbers:
         return log
     # A sweep cuts entries away and says so first; what is gone below is not missed.
@@ -117,10 +121,33 @@ def read_entries(parts: Parts, log: CheckedLog, numbers: Iterable[int], *, floor
             continue
         if found is None and number < floor:
             continue
-        if found is None:
+        if found is None and parts.log.is_stray(log.branch, number):
+            log.strays.add(number)
+        elif found is None:
             log.unreadable[number] = FormatError("the entry is missing from its log", code="entry_missing")
         else:
             log.entries[number] = found
+    for number, entry in sorted(log.entries.items(), reverse=True):
+        if entry.previous is not None and number in log.entries:
+            # What an entry stepped over when it was put is no entry.
+            stepped_over = {each for each in log.entries if entry.previous.number < each < number}
+            log.strays |= stepped_over
+            for each in stepped_over:
+                del log.entries[each]
+
+
+def _is_stray(parts: Parts, branch: str, number: int) -> bool:
+    """True for what can be read and is no entry of its log; False where only the one entry before it may be lost."""
+    try:
+        if not parts.log.is_stray(branch, number):
+            return False
+        entry, missing, below = (parts.log.read(branch, each) for each in (number, number - 1, number - 2))
+    except (FormatError, UnavailableError):
+        return False
+    if entry is None or entry.previous is None or missing is not None or (below is None and number > 2):
+        return True
+    # Ids rise along a log: one that was lost is younger than the entry before it.
+    return below is not None and entry.previous.commit < below.commit
 
 
 def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
@@ -135,7 +162,16 @@ def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
 
 
 def unreadable_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
-    """Entries that should be there and cannot be read."""
+    """Entries that should be there and cannot be read, and what is there and is no entry."""
+    for number in sorted(log.strays):
+        yield Finding(
+            FindingKind.STRAY,
+            parts.log.place_of(log.branch, number),
+            f"what lies in place {number} of branch '{log.branch}' is no entry of its log: it names another graph, or "
+            "was built on an entry that is not there. Readers and writers step over it",
+            Loss.NOTHING,
+            (Affected(log.branch, number, ""),),
+        )
     for number, fault in log.unreadable.items():
         # Whoever counts upward from an earlier entry takes a missing one for the end.
         is_hole = fault.code == "entry_missing" and number < max(log.entries, default=0)
