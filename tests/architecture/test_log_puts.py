@@ -84,7 +84,7 @@ def test_the_log_puts_entries_in_one_place() -> None:
         for node in ast.walk(function)
         if isinstance(node, ast.Attribute) and node.attr == "put_if_absent"
     ]
-    assert conditional == ["put"]
+    assert conditional == ["_put_or_find"]
 
 
 @pytest.mark.parametrize(
