@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches, tags
 from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.entity_change import ChangeFilter, change_filter
@@ -132,7 +133,7 @@ def test_the_log_of_an_entity_opens_tables_only_where_it_changed(graph: Graph) -
     entity = Entity(head.tables[FIRST].table, "old7")
 
     def log(parts: Parts) -> None:
-        found = events(parts, entity, head, head=head)
+        found = events(parts, Schemas(parts).of, entity, head, head=head)
         assert [next(found).commit for _ in range(3)] == [each.commit for each in reversed(graph.newest)]
 
     assert graph.counted(log)[GET] <= 33

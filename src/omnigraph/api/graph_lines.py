@@ -25,7 +25,9 @@ class GraphLines(GraphReads, Lines[Snapshot, Diff]):
         return reverting.revert(self._open(), self._schemas, first, last, branch=branch, options=options)
 
     def _log_of(self, type_name: str, entity_id: str, branch: str, limit: int | None) -> list[EntityEvent]:
-        return lineage.log_of(self.snapshot(branch=branch), self._open(), type_name, entity_id, limit)
+        return lineage.log_of(
+            self.snapshot(branch=branch), self._open(), self._schemas, type_name, entity_id, limit=limit
+        )
 
     def _blame(self, type_name: str, entity_id: str, branch: str) -> Blame:
-        return lineage.blame(self.snapshot(branch=branch), self._open(), type_name, entity_id)
+        return lineage.blame(self.snapshot(branch=branch), self._open(), self._schemas, type_name, entity_id)

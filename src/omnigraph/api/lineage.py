@@ -2,21 +2,25 @@
 
 from itertools import islice
 
+from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.branch import blame as blaming
-from omnigraph.branch.entity_log import Entity, events
+from omnigraph.branch.entity_log import Entity, events, shown
 from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.transaction.parts import Parts
 
 
-def log_of(at: Snapshot, parts: Parts, type_name: str, entity_id: str, limit: int | None) -> list[EntityEvent]:
+def log_of(
+    at: Snapshot, parts: Parts, schemas: Schemas, type_name: str, entity_id: str, *, limit: int | None
+) -> list[EntityEvent]:
     """What happened to an entity; see `Graph.log_of`."""
-    return list(islice(events(parts, _entity(at, type_name, entity_id), at.record, head=at.record), limit))
+    found = events(parts, schemas.of, _entity(at, type_name, entity_id), at.record, head=at.record)
+    return list(islice(shown(found), limit))
 
 
-def blame(at: Snapshot, parts: Parts, type_name: str, entity_id: str) -> Blame:
+def blame(at: Snapshot, parts: Parts, schemas: Schemas, type_name: str, entity_id: str) -> Blame:
     """Who made an entity what it is; see `Graph.blame`."""
-    return blaming.blame(parts, _entity(at, type_name, entity_id), at.record)
+    return blaming.blame(parts, schemas.of, _entity(at, type_name, entity_id), at.record)
 
 
 def _entity(at: Snapshot, type_name: str, entity_id: str) -> Entity:

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.branch.entity_change import Op
-from omnigraph.branch.entity_log import Entity, events, image_at
+from omnigraph.branch.entity_log import Entity, events, image_at, renamed
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
+from omnigraph.branch.merge.sides import SchemaOf
 from omnigraph.branch.points import of_commit
 from omnigraph.branch.told import Blame, EntityEvent, values_of
 from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
@@ -26,38 +27,41 @@ class _Search:
     """The search for one entity, as far as it is."""
 
     parts: Parts
+    schema_of: SchemaOf
     entity: Entity
-    found: dict[str, Record] = field(default_factory=dict)
-    created: Record | None = None
-    last: Record | None = None
+    found: dict[str, Record | None] = field(default_factory=dict)
+    created: list[Record | None] = field(default_factory=list)
+    last: list[Record | None] = field(default_factory=list)
 
-    def walk(self, start: Record, names: set[str], *, head: Record | None = None) -> None:
-        """Find who set these properties, from an entry down."""
-        for event in events(self.parts, self.entity, start, head=head):
-            asked = names & set(event.changed) if event.op is Op.UPDATE else set(names)
-            with _what_is_gone_passed_over():
-                brought = self._brought_in(event, asked) if asked else None
-                if brought is not None:
-                    self.walk(brought, asked)
-            if self.last is None:
-                self.last = event.entry
+    def walk(self, start: Record, names: dict[str, str], *, head: Record | None = None) -> None:
+        """Find who set some properties, from an entry down; each by its name there, with the one it has today."""
+        for event in events(self.parts, self.schema_of, self.entity, start, head=head):
+            asked = names.keys() & event.changed if event.op is Op.UPDATE else names.keys()
+            if asked and not event.pruned:
+                with _what_is_gone_passed_over():
+                    self._walk_what_was_merged(event, {name: names[name] for name in asked})
+            teller = None if event.pruned else event.entry
+            if event.changed or event.op is not Op.UPDATE:
+                self.last = self.last or [teller]
             for name in asked:
-                self.found.setdefault(name, event.entry)
-            names = names - asked
-            if event.op is Op.INSERT and self.created is None:
-                self.created = event.entry
-            if event.op is Op.INSERT or (not names and self.created is not None):
+                self.found.setdefault(names[name], teller)
+            names = {event.renamed.get(name, name): names[name] for name in names.keys() - asked}
+            if event.op is Op.INSERT:
+                self.created = self.created or [teller]
+            if event.op is Op.INSERT or (not names and self.created):
                 return
 
-    def _brought_in(self, event: EntityEvent, names: set[str]) -> Record | None:
-        """The entry a merge took these values from; None where it did not, or where they were decided in the merge."""
+    def _walk_what_was_merged(self, event: EntityEvent, names: dict[str, str]) -> None:
+        """Go on along the branch that a merge took values from, unless they were decided in the merge."""
         if event.entry.kind is not CommitKind.MERGE or event.entry.merged_parent is None:
-            return None
+            return
         source = _source_of(self.parts, event.entry)
         if source is None:
-            return None
+            return
+        other = renamed(self.schema_of, self.entity, source, event.entry)
         there, here = values_of(image_at(self.parts, self.entity, source)), values_of(event.after)
-        return source if there and all(there.get(name) == here.get(name) for name in names) else None
+        if there and all(there.get(other.get(name, name)) == here.get(name) for name in names):
+            self.walk(source, {other.get(name, name): today for name, today in names.items()})
 
 
 @contextmanager
@@ -70,7 +74,7 @@ def _what_is_gone_passed_over() -> Iterator[None]:
             raise
 
 
-def blame(parts: Parts, entity: Entity, head: Record) -> Blame:
+def blame(parts: Parts, schema_of: SchemaOf, entity: Entity, head: Record) -> Blame:
     """Who made an entity what it is at a head.
 
     Raises:
@@ -81,9 +85,10 @@ def blame(parts: Parts, entity: Entity, head: Record) -> Blame:
         raise NotFoundError(
             f"there is no entity '{entity.id}' at commit {head.head_commit}", code="entity_not_found", id=entity.id
         )
-    search = _Search(parts, entity)
-    search.walk(head, set(values_of(image)), head=head)
-    return Blame(entity.id, search.found, search.created, search.last)
+    search = _Search(parts, schema_of, entity)
+    search.walk(head, {name: name for name in values_of(image)}, head=head)
+    told = {name: entry for name, entry in search.found.items() if entry is not None}
+    return Blame(entity.id, told, *(some[0] if some else None for some in (search.created, search.last)))
 
 
 def _source_of(parts: Parts, merge: Record) -> Record | None:

@@ -4,16 +4,20 @@ The change sets of the commits say which of them touched it, so only those open 
 graphs of earlier formats, are looked at by its row before and after.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from omnigraph import limits
 from omnigraph.branch.commit_changes import stored_changes
 from omnigraph.branch.entity_change import Image, Op
 from omnigraph.branch.images import images_of
-from omnigraph.branch.lines import backwards, lines
+from omnigraph.branch.lines import lines
+from omnigraph.branch.merge.sides import SchemaOf
 from omnigraph.branch.told import EntityEvent
+from omnigraph.errors import FormatError, ReclaimedError
 from omnigraph.model.change import TypeChange
 from omnigraph.model.commit import CommitKind, Pin, Record
+from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.transaction.parts import Parts
 
 # Commits that lay tables out anew and change no entity.
@@ -28,25 +32,43 @@ class Entity:
     id: str
 
 
-def events(parts: Parts, entity: Entity, start: Record, *, head: Record | None = None) -> Iterator[EntityEvent]:
+def events(
+    parts: Parts, schema_of: SchemaOf, entity: Entity, start: Record, *, head: Record | None = None
+) -> Iterator[EntityEvent]:
     """What the commits up to an entry did to an entity, newest first.
 
     Args:
         parts: of the graph.
+        schema_of: the accepted schema of a digest.
         entity: which.
         start: the last commit of the chain.
         head: the head of its branch, where that was just read.
 
     Yields:
-        One event for each commit that changed it. The oldest commit that can be seen tells nothing, for want of one to
-        compare it with, unless it is the first of all.
+        One event for each commit that changed it or renamed its properties, also for those that were pruned one by one.
+        The oldest commit that can be seen tells nothing, for want of one to compare it with, unless it is the first of
+        all.
     """
     for line in lines(parts, start, head=head):
         newer: Record | None = None
-        for entry in backwards(parts, line, line.last):
-            if newer is not None and newer.is_commit:
-                yield from _event(parts, entity, entry, newer)
-            newer = entry
+        gone: list[Record] = []
+        first = max(line.lowest, line.pruned.through + 1)
+        for entry in parts.log.backwards(
+            line.branch, start=line.last, first=first, step=limits.HISTORY_READ_AHEAD_ENTRIES
+        ):
+            is_listed = line.pruned.is_listed(entry.number)
+            if newer is not None and not is_listed and not _is_readable(parts, entity, entry):
+                gone.append(entry)
+                continue
+            if newer is not None:
+                was_listed = line.pruned.is_listed(newer.number)
+                yield from _event(parts, schema_of, entity, entry, newer, gone=gone, pruned=not was_listed)
+            newer, gone = entry, []
+
+
+def shown(found: Iterable[EntityEvent]) -> Iterator[EntityEvent]:
+    """Events that readers are shown: of commits that are not pruned, and that changed the entity."""
+    return (event for event in found if not event.pruned and (event.changed or event.op is not Op.UPDATE))
 
 
 def image_at(parts: Parts, entity: Entity, entry: Record) -> Image | None:
@@ -55,30 +77,76 @@ def image_at(parts: Parts, entity: Entity, entry: Record) -> Image | None:
     return None if pin is None else _image(parts, pin, entity)
 
 
-def _event(parts: Parts, entity: Entity, older: Record, newer: Record) -> Iterator[EntityEvent]:
+def renamed(schema_of: SchemaOf, entity: Entity, older: Record, newer: Record) -> dict[str, str]:
+    """The properties that have another name at one entry than at an earlier one, new name to old."""
+    if older.schema == newer.schema:
+        return {}
+    types = [schema_of(entry.schema).schema.entity(_pin(entry, entity)[0]) for entry in (older, newer)]
+    old, new = ({part.property_id: part.name for part in (() if of is None else of.properties)} for of in types)
+    return {name: old[number] for number, name in new.items() if old.get(number, name) != name}
+
+
+def _event(
+    parts: Parts,
+    schema_of: SchemaOf,
+    entity: Entity,
+    older: Record,
+    newer: Record,
+    *,
+    gone: Sequence[Record],
+    pruned: bool,
+) -> Iterator[EntityEvent]:
+    """What happened to an entity from one entry to the next that can be read; `gone` are those between."""
     was, now = _pin(older, entity)[1], _pin(newer, entity)
-    if now[1] is None or newer.kind in _LAYOUT or (was is not None and was.version == now[1].version):
+    if now[1] is None or (was is not None and was.version == now[1].version):
         return
-    if not _may_have_changed(parts, entity, newer, now[0]):
+    touched = [entry for entry in (newer, *gone) if _may_have_changed(parts, entity, entry)]
+    if not touched:
         return
-    before = None if was is None else _image(parts, was, entity)
+    names = renamed(schema_of, entity, older, newer)
+    before = None if was is None else _under_other_names(_image(parts, was, entity), names)
     after = _image(parts, now[1], entity)
     if before is None and after is None:
         return
     op = Op.INSERT if before is None else Op.DELETE if after is None else Op.UPDATE
-    event = EntityEvent(newer, op, before, after)
-    if event.changed or op is not Op.UPDATE:
+    event = EntityEvent(newer, op, before, after, names, pruned or touched != [newer])
+    if event.changed or event.renamed or op is not Op.UPDATE:
         yield event
 
 
-def _may_have_changed(parts: Parts, entity: Entity, entry: Record, type_key: str) -> bool:
+def _under_other_names(image: Image | None, names: Mapping[str, str]) -> Image | None:
+    if image is None or not names:
+        return image
+    moved = {old: new for new, old in names.items()}
+    kept = {name: value for name, value in image.properties.items() if name not in names and name not in moved}
+    values = {moved[name]: value for name, value in image.properties.items() if name in moved}
+    return replace(image, properties=kept | values)
+
+
+def _is_readable(parts: Parts, entity: Entity, entry: Record) -> bool:
+    try:
+        image_at(parts, entity, entry)
+    except FormatError as fault:
+        if fault.code != ReclaimedError.code:
+            raise
+        return False
+    return True
+
+
+def _may_have_changed(parts: Parts, entity: Entity, entry: Record) -> bool:
     """Whether the stored changes of a commit leave it possible."""
+    if not entry.is_commit or entry.kind in _LAYOUT:
+        return False
+    type_key = _pin(entry, entity)[0]
     stored = entry.changes.types.get(type_key)
     if stored is None:
         # A write of rows stores every change it makes; others may have brought a version in without.
         return entry.kind not in (CommitKind.MUTATION, CommitKind.LOAD, CommitKind.REVERT) or not entry.changes.types
     if stored.inserted_ids is None:
-        stored = stored_changes(parts, entry).get(type_key, TypeChange(0, 0, 0))
+        try:
+            stored = stored_changes(parts, entry).get(type_key, TypeChange(0, 0, 0))
+        except ObjectNotFound:
+            return True  # swept with its commit
     ids = (stored.inserted_ids or (), stored.updated_ids or (), stored.deleted_ids or ())
     return any(entity.id in some for some in ids)
 

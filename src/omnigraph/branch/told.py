@@ -22,12 +22,16 @@ class EntityEvent:
         op: what it did.
         before: the entity before; None for an insert.
         after: the entity after; None for a delete.
+        renamed: properties that the commit renamed, new name to old; `before` has the new ones.
+        pruned: the commit was pruned, or a pruned one before it may have done it; readers are not shown it.
     """
 
     entry: Record
     op: Op
     before: Image | None
     after: Image | None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    pruned: bool = False
 
     @property
     def commit(self) -> str:
@@ -56,7 +60,7 @@ class Blame:
     Attributes:
         entity_id: the entity.
         properties: for every property, and the ends of an edge as `from` and `to`, the entry of the commit that last
-            set it. One that was set before the oldest commit that is kept is absent.
+            set it. One whose commit was pruned is absent.
         created: the entry of the commit that inserted it; None where that was pruned.
         last: the entry of the commit that changed it last; None where that was pruned.
     """

@@ -169,3 +169,45 @@ def test_changes_in_files_of_their_own_are_looked_through(graph: Graph, monkeypa
     assert graph.commits.list()[0].record.changes.file is not None
     assert who(graph, "p3") == {"name": "w", "age": "x", "city": "w"}
     assert who(graph, "p7") == {"name": "w", "age": "w", "city": "w"}
+
+
+def test_a_property_keeps_its_past_under_another_name(graph: Graph) -> None:
+    """A rename sets nothing: neither a commit of its own, nor a merge that brings it along."""
+    do(graph, "w", 'insert Person { name: "a", age: 1, city: "ulm" }')
+    do(graph, "x", 'update Person set { age: 2 } where name = "a"')
+    graph.branches.create("other")
+    renamed = SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")')
+    graph.schema_apply(renamed, actor="schema", branch="other")
+    assert who(graph, "a", branch="other") == {"name": "w", "years": "x", "city": "w"}
+    assert [event.op for event in graph.log_of("Person", "a", branch="other")] == ["update", "insert"]
+    do(graph, "m", 'update Person set { city: "bonn" } where name = "a"')
+    graph.merge("other", actor="merger")
+    assert who(graph, "a") == {"name": "w", "years": "x", "city": "m"}
+    do(graph, "y", 'update Person set { years: 3 } where name = "a"')
+    assert who(graph, "a") == {"name": "w", "years": "y", "city": "m"}
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_what_a_pruned_commit_set_is_told_of_no_other(graph: Graph, now: bool) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1, city: "ulm" }')
+    pruned = do(graph, "p", 'update Person set { age: 2 } where name = "a"')
+    do(graph, "x", 'update Person set { city: "bonn" } where name = "a"')
+    do(graph, "o", 'insert Person { name: "b" }')
+    graph.prune(commits=[pruned], now=now)
+    graph.sweep(older_than=0)
+    found = who(graph, "a")
+    assert found.pop("age", None) is None
+    assert found in ({"name": "w", "city": "x"}, {"name": "w"})  # once the data is gone, who set the city is not known
+    assert found == {"name": "w", "city": "x"} or now
+    assert [event.entry.actor for event in graph.log_of("Person", "a")] in (["x", "w"], ["w"])
+
+
+def test_what_a_pruned_commit_made_is_told_of_no_other(graph: Graph) -> None:
+    do(graph, "o", 'insert Person { name: "b" }')
+    pruned = do(graph, "p", 'insert Person { name: "a", age: 1 }')
+    do(graph, "x", 'update Person set { age: 2 } where name = "a"')
+    do(graph, "o", 'insert Person { name: "c" }')
+    graph.prune(commits=[pruned])
+    found = graph.blame("Person", "a")
+    assert {name: entry.actor for name, entry in found.properties.items()} == {"age": "x"}
+    assert (found.created, found.last and found.last.actor) == (None, "x")
