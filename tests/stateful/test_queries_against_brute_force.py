@@ -6,7 +6,7 @@ every limit at its smallest, so that it reads, looks up, extends, writes and rea
 
 import random  # noqa: TID251  (seeded by Hypothesis)
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from unittest.mock import patch
@@ -33,6 +33,15 @@ from omnigraph.transaction.snapshot import Snapshot
 
 SCHEMA = small_schema()
 DIGEST = digest(SCHEMA)
+# What a query is about.
+Kind = Callable[[RandomQueries], str]
+KINDS: tuple[Kind, ...] = (
+    RandomQueries.text,
+    RandomQueries.traversal_text,
+    RandomQueries.path_text,
+    RandomQueries.text,
+    RandomQueries.traversal_text,
+)
 THREE_ROWS = QueryLimits(batch_rows=3)
 SMALLEST = {
     "READ_WHOLE_ROWS_MAX": 1,
@@ -58,10 +67,10 @@ def everything_at_its_smallest() -> Iterator[None]:
         yield
 
 
-def well_typed(draw: random.Random, *, traversals: bool = False) -> tuple[CompiledQuery, str, dict[str, object]]:
+def well_typed(draw: random.Random, kind: Kind) -> tuple[CompiledQuery, str, dict[str, object]]:
     while True:
         queries = RandomQueries(draw)
-        text = queries.traversal_text() if traversals else queries.text()
+        text = kind(queries)
         try:
             return compile_anew(text, SCHEMA, None, DIGEST), text, queries.params()
         except ParseError:
@@ -77,8 +86,10 @@ class Asked:
         self.looked_up = QueryEngine(parts.tables, form=ExpandForm.LOOKED_UP)
         self.frugal = QueryEngine(parts.tables, parts.store, read_only=False, cache_bytes=20_000)
 
-    def agree(self, snapshot: Snapshot, plain: PlainGraph, draw: random.Random, *, traversals: bool = False) -> None:
-        compiled, text, given_params = well_typed(draw, traversals=traversals)
+    def agree(
+        self, snapshot: Snapshot, plain: PlainGraph, draw: random.Random, kind: Kind = RandomQueries.text
+    ) -> None:
+        compiled, text, given_params = well_typed(draw, kind)
         params = bind_params(compiled, given_params)
         read = compiled.bound.body
         assert isinstance(read, Read)
@@ -108,7 +119,7 @@ def test_every_form_of_every_query_answers_what_plain_loops_answer(draw: random.
         stored.index("edge:Knows", "src", "dst")
         asked = Asked(stored)
         for place in range(24):
-            asked.agree(stored.snapshot(), plain, draw, traversals=place % 3 == 0)
+            asked.agree(stored.snapshot(), plain, draw, KINDS[place % len(KINDS)])
 
 
 class ChangingGraph(RuleBasedStateMachine):
@@ -179,12 +190,12 @@ class ChangingGraph(RuleBasedStateMachine):
     @rule(draw=draws)
     def ask_now(self, draw: random.Random) -> None:
         for place in range(3):
-            self.asked.agree(*self.states[-1], draw, traversals=place > 0)
+            self.asked.agree(*self.states[-1], draw, KINDS[place])
 
     @rule(draw=draws, back=st.integers(1, 5))
     def ask_about_the_past(self, draw: random.Random, back: int) -> None:
         state = self.states[-1 - min(back, len(self.states) - 1)]
-        self.asked.agree(*state, draw, traversals=True)
+        self.asked.agree(*state, draw, draw.choice(KINDS[1:]))
 
     @rule()
     def open_again(self) -> None:

@@ -133,10 +133,27 @@ class RandomQueries:
         clauses = [self._traversal() for _ in range(self._draw.randint(1, 3))]
         if self._chance(0.25):
             # Between two ends that are bound, along any bounds: beside an edge, and where there need be none.
-            self._known.update(("a", "b"))
-            clauses = ["$a: Person", "$b: Person", self._far("$a", "$b"), *clauses[1:]]
+            clauses = ["$a: Person", "$b: Person", self._noted(self._far("$a", "$b")), *clauses[1:]]
         clauses += [self._clause(1) for _ in range(self._draw.randint(0, 2))]
         return f"query q({_PARAMETERS}) {{ match {{ {' '.join(clauses)} }} {self._returned()} }}"
+
+    def path_text(self) -> str:
+        """One query for paths: from either end, or between both, whichever is bound."""
+        bound = self._draw.choice(
+            (
+                ("$a: Person",),
+                ("$b: Person",),
+                ("$a: Person", "$b: Person { name: $n }"),
+                # Joined already, by edges that have nothing to do with the path.
+                ("$a: Person", "$a livesIn $_", "$b: Person"),
+                ("$a <knows> $b",),
+                ("$a knows $c", "$c <knows> $b"),
+            )
+        )
+        clauses = [self._noted(each) for each in bound]
+        clauses.append(self._noted(self._shortest("$a", "$b")))
+        returned = "$a, $b, nodes($way) as nodes, length($way) as hops"
+        return f"query q({_PARAMETERS}) {{ match {{ {' '.join(clauses)} }} return {{ {returned} }} }}"
 
     # --- patterns -------------------------------------------------------------------------------------------------
 
@@ -217,10 +234,14 @@ class RandomQueries:
     def _far(self, start: str, end: str) -> str:
         way = self._draw.choice(("knows", "knows", "knows", "<knows>"))
         if self._chance(1 / 3):
-            bounds = self._draw.choice(("{1,4}", "{2,2}", "{2,3}", "{3,4}"))
-            return f"shortest {start} {way}{bounds} {end} as $way"
+            return self._shortest(start, end)
         bounds = self._draw.choice(("{1,1}", "{1,2}", "{1,3}", "{2,2}", "{2,4}", "{3,3}", "{1,9}"))
         return f"{start} {way}{bounds} {end}"
+
+    def _shortest(self, start: str, end: str) -> str:
+        way = self._draw.choice(("knows", "knows", "knows", "<knows>"))
+        bounds = self._draw.choice(("{1,4}", "{2,2}", "{2,3}", "{3,4}"))
+        return f"shortest {start} {way}{bounds} {end} as $way"
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
@@ -230,7 +251,17 @@ class RandomQueries:
             return f"not ({self._test(depth)})"
         if kind == 1:
             return f"({self._test(depth)} {self._draw.choice(('or', 'and'))} {self._test(depth)})"
-        return self._test(depth)
+        return self._tenths() if kind < 5 else self._test(depth)
+
+    def _tenths(self) -> str:
+        """A number that 32 bits and 64 bits do not have in common, against one of the other width."""
+        value = self._pick(("$a.ratio", "$b.ratio", "$c.ratio", "$a.score"))
+        if self._chance(0.5):
+            return f"{value} {self._draw.choice(('', 'not '))}in {self._draw.choice((_TENTHS, '$m'))}"
+        return f"{value} {self._comparison()} {self._draw.choice(('0.1', '-0.3', '$f', '$g'))}"
+
+    def _comparison(self) -> str:
+        return self._draw.choice(("=", "!=", "<", "<=", ">", ">="))
 
     def _number(self) -> str:
         return self._pick(
@@ -258,21 +289,17 @@ class RandomQueries:
             )
         )
 
-    def _tenth(self) -> str:
-        return self._pick(("$a.ratio", "$b.ratio", "$c.ratio", "$a.score"))
-
     def _text(self) -> str:
         return self._pick(("$a.name", "$b.name", "$a.city", "$b.city", "$x.title", "lower($a.name)", "$n"))
 
     def _test(self, depth: int) -> str:
-        op = self._draw.choice(("=", "!=", "<", "<=", ">", ">="))
+        op = self._comparison()
         tests = [
             f"{self._number()} {op} {self._draw.choice(('0', '1', '2', '0.5', '$k', self._number()))}",
-            f"{self._tenth()} {op} {self._draw.choice(('0.1', '-0.3', '$f', '$g'))}",
+            self._tenths(),
             f"{self._text()} {op} {self._draw.choice((_NAME, self._text()))}",
             f"{self._draw.choice((self._number(), self._text()))} is {self._draw.choice(('', 'not '))}null",
             f"{self._number()} {self._draw.choice(('', 'not '))}in {_NUMBERS}",
-            f"{self._tenth()} {self._draw.choice(('', 'not '))}in {self._draw.choice((_TENTHS, '$m'))}",
             f"{self._text()} {self._draw.choice(('', 'not '))}in {self._draw.choice(('$l', '[]', _LETTERS))}",
             f"{self._text()} contains {self._draw.choice((_LETTER, self._text()))}",
             f"{self._text()} starts_with {self._draw.choice((_LETTER, self._text()))}",
