@@ -155,14 +155,23 @@ def some_choices(graph: Graph, chance: random.Random) -> dict[str, Any]:
     found: dict[str, dict[str, object]] = {}
     for entity in graph.diff("main", "side"):
         if chance.random() < 0.3:
-            found.setdefault(entity.type_name, {})[entity.id] = chance.choice(["source", "target", None])
+            cells = {"$properties": {"n" if entity.type_name == "P" else "to": chance.choice(["source", "target"])}}
+            whole: list[object] = ["source", "target", None]
+            some = [cells] if entity.op == "update" and entity.type_name != "Pair" else []
+            found.setdefault(entity.type_name, {})[entity.id] = chance.choice([*whole, *some])
     return choices | {"resolutions": found}
 
 
 def swapped(choices: dict[str, Any]) -> dict[str, Any]:
     """The same decisions, told from the other branch."""
     other = {"source": "target", "target": "source", None: None}
-    told = {name: {key: other[side] for key, side in ids.items()} for name, ids in choices["resolutions"].items()}
+
+    def swap(decision: Any) -> object:  # noqa: ANN401  (a side, nothing, or some for properties)
+        if isinstance(decision, dict):
+            return {"$properties": {name: other[side] for name, side in decision["$properties"].items()}}
+        return other[decision]
+
+    told = {name: {key: swap(each) for key, each in ids.items()} for name, ids in choices["resolutions"].items()}
     return choices | {"prefer": other[choices.get("prefer")], "resolutions": told}
 
 
@@ -170,11 +179,15 @@ def outcome_of(graph: Graph, source: str, target: str, choices: dict[str, Any]) 
     """What a merge into a branch of its own leaves there; None where it is refused for what is in conflict."""
     copy = f"copy {omnigraph.ids.UlidSource().new()}"
     graph.branches.create(copy, source=target)
+    before = graph.snapshot(branch=copy)
     try:
-        graph.merge(source, into=copy, **choices)
+        done = graph.merge(source, into=copy, **choices)
     except MergeConflictError:
         return None
     assert broken(graph, copy) == []
+    counted = {key: (each.inserted, each.updated, each.deleted) for key, each in done.changes.items()}
+    stats = graph.diff(before, graph.snapshot(branch=copy)).stats
+    assert counted == {key: (each.inserted, each.updated, each.deleted) for key, each in stats.items() if each.total}
     return {name: rows(graph, name, copy) for name in ("P", *EDGES)}
 
 
@@ -188,6 +201,9 @@ def test_merges_at_random_keep_to_every_rule_and_do_not_depend_on_the_direction(
         for branch in ("side", "main"):
             graph.write({"P": [{"name": f"of {branch}"}]}, branch=branch)  # else one of two merges has nothing to bring
             some_changes(graph, branch, chance)
+        if chance.random() < 0.5:  # whose schema changed decides whose tables the result is made of
+            text = SCHEMA.replace("n: I32?", "n: I32?  more: I32?")
+            graph.schema_apply(text, branch=chance.choice(["side", "main"]))
         for _ in range(6):
             choices = some_choices(graph, chance)
             try:

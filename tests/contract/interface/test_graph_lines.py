@@ -97,6 +97,19 @@ def test_one_property_of_an_entity_can_be_decided(graph: AnyGraph, line: str) ->
     assert graph.query(BOOKS, branch=line).to_pylist()[0]["b.pages"] == 450
 
 
+def test_the_base_of_a_merge_can_be_named(graph: AnyGraph, line: str) -> None:
+    start = graph.branches.create(f"{line}/r", source=line)
+    first = graph.mutate(ADD, {"name": "Lem"}, branch=f"{line}/r").commit
+    graph.mutate(PAGES, {"n": 500}, branch=line)
+
+    done = graph.merge(f"{line}/r", into=line, base=start, preview=True)
+    assert (done.base, done.changes["node:Author"].inserted) == (start, 1)
+    # As if both had known of it: there is nothing to bring.
+    assert graph.merge(f"{line}/r", into=line, base=first, preview=True).outcome == "already_up_to_date"
+    with pytest.raises(errors.NotFoundError):
+        graph.merge(f"{line}/r", into=line, base="01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
 def test_a_merge_tells_what_becomes_of_the_schema(graph: AnyGraph, line: str) -> None:
     graph.branches.create(f"{line}/r", source=line)
     text = graph.schema_text(branch=line).replace("born: Date?", "")

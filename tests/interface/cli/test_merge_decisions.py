@@ -96,6 +96,15 @@ def test_a_file_that_is_there_is_not_written_over(run: Run, graph: str, tmp_path
     assert "exists already; name a new file for the decisions" in err
 
 
+def test_the_base_of_a_merge_can_be_named(run: Run, graph: str) -> None:
+    listed = json.loads(run("commit", "list", graph, "--json").out)["commits"]
+    code, out, _ = merge(run, graph, "--base", listed[-1]["graph_commit_id"], "--prefer", "target", "--preview")
+    assert (code, out.splitlines()[0]) == (0, "would merge side into main: merged")
+    code, _, err = merge(run, graph, "--base", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    assert code == 1
+    assert "01ARZ3NDEKTSV4RRFFQ69G5FAV" in err
+
+
 def test_a_merge_tells_what_becomes_of_the_schema(run: Run, graph: str, tmp_path: Path) -> None:
     schema = tmp_path / "less.pg"
     schema.write_text(SCHEMA.replace("note: String?", ""))
