@@ -49,6 +49,11 @@ class Finding:
     count: int = 0
     is_there: bool = False
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it is about an id or key that occurs twice in the load, whatever is in the graph."""
+        return (self.phase is Phase.IDENTITY and not self.is_there) or self.rule == NOWHERE
+
 
 @dataclass(slots=True)
 class Verdict:
@@ -281,10 +286,10 @@ def _findings(phase: Phase, key: str, rows: pa.Table, *, rule: int = 0, is_there
 
 
 def _first_of_each(findings: list[Finding]) -> list[Finding]:
-    first: dict[tuple[Phase, str, int, bool], Finding] = {}
+    first: dict[tuple[Phase, str, int, bool, bool], Finding] = {}
     for each in findings:
-        of = (each.phase, each.type_key, each.rule, each.place == NOWHERE)
+        of = (each.phase, each.type_key, each.rule, each.place == NOWHERE, each.is_there)
         known = first.get(of)
-        if known is None or each.place < known.place:
+        if known is None or each.place < known.place or (each.place == NOWHERE and each.key < known.key):
             first[of] = each
     return list(first.values())

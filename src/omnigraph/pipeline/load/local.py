@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph import limits
-from omnigraph.errors import ConflictError, GraphError
+from omnigraph.errors import ConflictError, ConstraintError, GraphError
 from omnigraph.model.schema import ID, SRC, EntityType
 from omnigraph.pipeline.load.blocks import pieces_of
 from omnigraph.pipeline.load.breaches import repeated, shared, there_already
@@ -21,6 +21,7 @@ from omnigraph.pipeline.load.request import Loaded, LoadRequest, operation, refu
 from omnigraph.pipeline.load.typed import TypedRows
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
+from omnigraph.transaction.constraint_rules.rules import Distinct
 from omnigraph.transaction.constraints import Breach, RuleKind
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.staging import Staging
@@ -60,6 +61,16 @@ class _Gathered:
         return replace(
             self, rows=self.rows.filter(pa.array(kept)), sources=self.sources[kept], positions=self.positions[kept]
         )
+
+    def without_superseded(self) -> "_Gathered":
+        """Only the last row of each id."""
+        if self.ids_are_fresh:
+            return self
+        ids = self.rows.column(ID).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        last = len(ids) - 1 - np.unique(ids[::-1], return_index=True)[1]
+        kept = np.zeros(len(ids), bool)
+        kept[last] = True
+        return self if kept.all() else self.only(kept)
 
     def rows_with(self, column: str, values: list[str]) -> list[int]:
         """The rows that have one of some values in a column."""
@@ -101,23 +112,30 @@ class LocalLoad:
         found, problems = dict(self._found), list(self._problems)
         while True:
             trial = Staging(staging.snapshot)
-            more = self._stage(trial, found)
+            final = self._final(found)
+            more = self._stage(trial, final)
             if not more:
-                breaches: Iterable[Breach] = constraints.breaches(trial, self._accepted.rules)
-                more = list(self._blamed(breaches, found))
+                more = self._blamed(constraints.breaches(trial, self._accepted.rules), final)
             if not more:
                 break
-            problems += [problem for _, _, problem in more]
+            problems += more
             refuse_or_keep(self._request, problems)
-            found = _without(found, more)
-        if self._stage(staging, found):
+            # A row that was put aside replaces nothing: what it would have replaced is there, and counts.
+            found = {key: _without(each, more) for key, each in found.items()}
+        if self._stage(staging, final):
             raise ConflictError("entities appeared while the load was judged", code="key_conflict")
         constraints.check(staging, self._accepted.rules)
         counts = {key: each.rows.num_rows for key, each in found.items()}
         self.loaded.counts, self.loaded.rejects = counts, refuse_or_keep(self._request, problems)
 
-    def _stage(self, staging: Staging, found: dict[str, _Gathered]) -> list[tuple[str, int, Problem]]:
-        refused: list[tuple[str, int, Problem]] = []
+    def _final(self, found: dict[str, _Gathered]) -> dict[str, _Gathered]:
+        """The rows that a load leaves: in a merge the last of each id. Rules are judged on these."""
+        if self._request.mode is not Mode.MERGE:
+            return found
+        return {key: each.without_superseded() for key, each in found.items()}
+
+    def _stage(self, staging: Staging, found: dict[str, _Gathered]) -> list[Problem]:
+        refused: list[Problem] = []
         named = self._request.columns
         if named is not None and named.entity.type_key not in found and self._request.mode is Mode.OVERWRITE:
             empty = self._accepted.columns[named.entity.type_key].empty_table()
@@ -137,24 +155,36 @@ class LocalLoad:
                         refused += self._there_already(key, each, conflict)
         return refused
 
-    def _there_already(self, key: str, found: _Gathered, conflict: ConflictError) -> Iterator[tuple[str, int, Problem]]:
+    def _there_already(self, key: str, found: _Gathered, conflict: ConflictError) -> Iterator[Problem]:
         for each in conflict.conflicts:
             row = found.rows_with(ID, [each.entity_id])[-1]
-            yield key, row, found.problem(row, Phase.IDENTITY, there_already(key, each.entity_id), self._ranks[key])
+            yield found.problem(row, Phase.IDENTITY, there_already(key, each.entity_id), self._ranks[key])
 
-    def _blamed(self, breaches: Iterable[Breach], found: dict[str, _Gathered]) -> Iterator[tuple[str, int, Problem]]:
-        """The rows that breaches are about; a breach that is about no row of the load is raised."""
-        seen: set[tuple[str, int]] = set()
+    def _blamed(self, breaches: Iterable[Breach], found: dict[str, _Gathered]) -> list[Problem]:
+        """The rows that breaches are about, each once.
+
+        Raises:
+            GraphError: the first breach that is about no row of the load, unless a row is to be told before it.
+        """
+        problems: dict[tuple[str, int], Problem] = {}
+        nowhere: list[tuple[Phase, int, bool, str, GraphError]] = []
         for breach in breaches:
+            phase, rank = _PHASES[breach.kind], self._ranks[breach.type_key]
             mine = found.get(breach.type_key)
-            rows = [] if mine is None else list(self._rows_to_blame(breach, mine))
+            rows = [] if mine is None else self._rows_to_blame(breach, mine)
             if mine is None or not rows:
-                raise breach.error
-            for row in rows:
-                if (breach.type_key, row) not in seen:
-                    seen.add((breach.type_key, row))
-                    phase, rank = _PHASES[breach.kind], self._ranks[breach.type_key]
-                    yield breach.type_key, row, mine.problem(row, phase, breach.error, rank)
+                details = breach.error.details
+                nowhere.append((phase, rank, details.get("end", SRC) != SRC, details["id"], breach.error))
+            else:
+                for row in rows:
+                    error = _in_order(breach.error, mine, row) if phase is Phase.UNIQUE else breach.error
+                    problems.setdefault((breach.type_key, row), mine.problem(row, phase, error, rank))
+        if nowhere:
+            first = min(nowhere, key=lambda each: each[:4])
+            told = min((each.order[:2] for each in problems.values()), default=None)
+            if self._request.keeps_rejects or told is None or first[:2] < told:
+                raise first[4]
+        return list(problems.values())
 
     def _rows_to_blame(self, breach: Breach, found: _Gathered) -> list[int]:
         """Of two that share a tuple the later; of too many edges those above the bound, or the first of them all."""
@@ -227,8 +257,18 @@ def _together(parts: list[tuple[int, TypedRows]]) -> _Gathered:
     )
 
 
-def _without(found: dict[str, _Gathered], blamed: list[tuple[str, int, Problem]]) -> dict[str, _Gathered]:
-    masks: dict[str, Mask] = {}
-    for key, row, _ in blamed:
-        masks.setdefault(key, np.ones(len(found[key].positions), bool))[row] = False
-    return found | {key: found[key].only(mask) for key, mask in masks.items()}
+def _without(found: _Gathered, problems: list[Problem]) -> _Gathered:
+    """The rows of which nothing is wrong."""
+    kept = np.ones(len(found.positions), bool)
+    for each in problems:
+        kept &= (found.sources != each.source) | (found.positions != each.position)
+    return found.only(kept)
+
+
+def _in_order(error: ConstraintError, found: _Gathered, later: int) -> ConstraintError:
+    """What to say of two entities with one tuple, the later of the load last."""
+    holder, other = error.details["ids"]
+    row = found.rows.slice(later, 1)
+    if row.column(ID)[0].as_py() == other:
+        return error
+    return shared(Distinct(error.details["type"], error.details["columns"]), row, other, holder)

@@ -89,9 +89,10 @@ class Rounds:
     def _judged_at_once(self, snapshot: Snapshot, replaced: frozenset[str]) -> Verdict | None:
         """The verdict, where one look at everything finds nothing in the way.
 
-        A merge must know what it replaces before it can tell whether a tuple is taken by something that stays. But with
-        all rows taken for rows that stay there is only more to be found: where nothing is, nothing is in the way. How
-        many edges leave a node is another matter, as fewer may be too few.
+        A merge must know what it replaces, and which of its own records a later one replaces, before it can tell
+        whether a tuple is taken by something that stays. But with all rows taken for rows that stay there is only more
+        to be found: where nothing is, nothing is in the way. How many edges leave a node is another matter, as fewer
+        may be too few.
         """
         rules = self._accepted.rules.types
         if len(list(self._rounds())) == 1 or any(rules[key].degree is not None for key in self.type_keys):
@@ -114,15 +115,11 @@ class Rounds:
         """Which rules are looked at together: what one round takes away, later ones must know."""
         if self._work.each:
             yield from (frozenset({phase}) for phase in _ALL)
-        elif self._request.mode is Mode.MERGE and self._has_rules_about_what_stays():
+        elif self._request.mode is Mode.MERGE:
             yield frozenset({Phase.IDENTITY})
             yield frozenset(_ALL[1:])
         else:
             yield frozenset(_ALL)
-
-    def _has_rules_about_what_stays(self) -> bool:
-        rules = self._accepted.rules.types
-        return any(rules[key].distinct or rules[key].degree is not None for key in self.type_keys)
 
     def _round(
         self, snapshot: Snapshot, judging: Judging, phases: frozenset[Phase], removed: Mapping[str, list[Places]]
@@ -200,16 +197,24 @@ class Rounds:
         return wanted
 
     def _told(self, findings: list[Finding]) -> list[tuple[Finding, Problem]]:
-        """Findings as problems of records; what is about no record of the load is raised."""
+        """Findings as problems of records, in the order the local engine tells them.
+
+        Raises:
+            GraphError: the first that is about no record of the load, unless a record is to be told before it.
+        """
         ranks = {key: number for number, key in enumerate(self._accepted.rules.types)}
-        nowhere = [each for each in findings if each.place == NOWHERE]
-        if nowhere and (self._work.each or len(nowhere) == len(findings)):
-            raise self._error(min(nowhere, key=lambda each: (each.phase, ranks[each.type_key], each.key)), None)
-        about = list({(each.type_key, each.place): each for each in findings if each.place != NOWHERE}.values())
-        if not self._work.each:
-            about = [min(about, key=lambda each: (each.phase, ranks[each.type_key], each.rule, each.place))]
-            if nowhere and min(each.phase for each in nowhere) < about[0].phase:
-                raise self._error(nowhere[0], None)
+
+        def order(finding: Finding) -> tuple[bool, int, int, bool, int, int, str]:
+            is_nowhere = finding.place == NOWHERE
+            known = (not finding.is_repeated, finding.phase, ranks[finding.type_key], is_nowhere)
+            return (*known, 0 if is_nowhere else finding.place, finding.rule, finding.key)
+
+        ordered = sorted(findings, key=order)
+        nowhere = [finding for finding in ordered if finding.place == NOWHERE]
+        if nowhere and (self._work.each or ordered[0] is nowhere[0]):
+            raise self._error(nowhere[0], None)
+        first = {(each.type_key, each.place): each for each in reversed(ordered) if each.place != NOWHERE}
+        about = list(first.values()) if self._work.each else ordered[:1]
         rows = self._rows_at(about)
         told = []
         for each in about:

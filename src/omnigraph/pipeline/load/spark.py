@@ -168,6 +168,7 @@ class SparkLoad:
             pins={} if noted is None else dict(head.tables),
             shares=max(cores, -(-total // limits.LOAD_SHARE_BYTES)),
             each=request.keeps_rejects,
+            merges=request.mode is Mode.MERGE,
         )
         self._jobs = Jobs(context, request, parts.ids)
         self._told = context.accumulator(0)

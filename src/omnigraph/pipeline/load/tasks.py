@@ -58,6 +58,7 @@ class Work:
         pins: by type key, the version that rows are written for; empty where nothing is to be written.
         shares: over how many shares keys are spread.
         each: whether records in the way are put aside, so that every one of them must be known.
+        merges: whether of records with one id the last wins, so that keys of the others must be told apart.
     """
 
     reading: Reading
@@ -65,6 +66,7 @@ class Work:
     pins: Mapping[str, Pin]
     shares: int
     each: bool
+    merges: bool = False
 
 
 @dataclass(slots=True)
@@ -130,7 +132,8 @@ def _keys(rows: TypedRows, piece: Piece, work: Work, result: PieceResult) -> dic
     result.rows[key] = first + len(rows.positions)
     at = places(piece.index, first, len(rows.positions))
     rules = work.reading.accepted.rules.types[key]
-    return keys_of(rows.rows, rules, at, fresh=rows.ids_are_fresh, each=work.each)
+    can_be_superseded = work.merges and not rows.ids_are_fresh
+    return keys_of(rows.rows, rules, at, fresh=rows.ids_are_fresh, each=work.each or can_be_superseded)
 
 
 class _Writer:

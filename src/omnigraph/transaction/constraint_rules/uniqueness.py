@@ -90,7 +90,9 @@ def whole(rule: Distinct, rows: pa.Table) -> pa.Table:
 
 
 def _by_name(rule: Distinct, rows: pa.Table) -> dict[str, str]:
-    return dict(zip(_names(rule, rows), map(str, rows.column(ID).to_pylist()), strict=True))
+    """By the name of each tuple, the id of the first row that has it."""
+    pairs = list(zip(_names(rule, rows), map(str, rows.column(ID).to_pylist()), strict=True))
+    return dict(reversed(pairs))
 
 
 def _names(rule: Distinct, rows: pa.Table) -> list[str]:
