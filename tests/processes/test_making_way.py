@@ -101,3 +101,45 @@ def test_a_write_whose_base_is_always_pruned_is_let_through(tmp_path: Path) -> N
 
     assert receipt.attempts == limits.WAY_ASKED_AFTER + 1
     assert rows_of(parts, COMPANY) == {"large": 0}
+
+
+_EQUAL = """
+import sys
+from pathlib import Path
+from omnigraph.clock import SystemClock
+from omnigraph.testing.operations import append
+from omnigraph.transaction.root import open_root
+from omnigraph.transaction.write import write
+
+uri, type_key, name, start, seconds = sys.argv[1:]
+parts, clock, number = open_root(uri), SystemClock(), 0
+print("ready", flush=True)
+while not Path(start).exists():
+    clock.sleep(0.005)
+until = clock.monotonic() + float(seconds)
+while clock.monotonic() < until:
+    write(parts, "main", append(type_key, {f"{name}-{number}": number}))
+    number += 1
+print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most"), [(5, 2.5), pytest.param(20, 1.5, marks=pytest.mark.torture)], ids=["short", "long"]
+)
+def test_two_processes_that_write_one_type_share_it(tmp_path: Path, seconds: int, most: float) -> None:
+    root, start = tmp_path / "graph", tmp_path / "start"
+    new_graph(str(root))
+    arguments = [sys.executable, "-c", _EQUAL, str(root), PERSON]
+    writers = [
+        subprocess.Popen([*arguments, name, str(start), str(seconds)], stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    start.touch()
+    written = sorted(int(writer.communicate(timeout=60 + seconds)[0]) for writer in writers)
+
+    assert written[0] > 0
+    assert written[1] / written[0] <= most, written

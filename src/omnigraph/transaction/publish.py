@@ -6,7 +6,7 @@ put entry head + 1 if absent
   unknown   the log reads back before it answers (log.put)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -89,8 +89,18 @@ class CarriedOutError(Exception):
         self.entry = entry
 
 
-def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
+def publish(
+    parts: Parts,
+    staged: Staged,
+    draft: Draft,
+    base: Record,
+    *,
+    overtaken: Callable[[frozenset[str]], None] | None = None,
+) -> Record:
     """Make staged table versions visible as one commit, or leave nothing visible.
+
+    A writer of another process that is a little quicker wins again and again. With `overtaken`, which is called with
+    the types of the write once it has lost often, the others are asked to wait.
 
     Returns:
         The entry that carries this write: ours, or the one by which another process finished it for us.
@@ -119,6 +129,8 @@ def publish(parts: Parts, staged: Staged, draft: Draft, base: Record) -> Record:
                 # Whoever did not queue, like upkeep, would lose for as long as writers here never pause. Everybody else
                 # is in line already, and asks again for what is held.
                 line.enter_context(queues.held(parts.store.uri, draft.branch, frozenset(staged.tables)))
+                if overtaken is not None:
+                    overtaken(frozenset(staged.tables))
             elif attempt > limits.PUBLISH_ATTEMPTS_EAGER + 1:
                 parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
             newer = parts.log.since(draft.branch, head.number)

@@ -1,9 +1,11 @@
 """Making way: a write that keeps being overtaken asks the writers of other processes to wait for it.
 
 What rests on whole types (a load on Spark, a merge that takes tables over, a replacement) loses to whoever writes a row
-there meanwhile, and small writes are always faster. After a few losses it leaves an intent that names the tables, and
-for how long it asks. Every write looks at the intents before it begins, so that to see it costs the others nothing;
-they wait until it is gone, or the time is over. Within a process they are in line anyway.
+there meanwhile, and small writes are always faster. And of two processes that write rows of one type, the one that has
+just published begins its next write at once, while the other moves its work on top. After a few losses a write leaves
+an intent that names the tables, and for how long it asks. Every write looks at the intents before it begins, so that to
+see it costs the others nothing; they wait until it is gone, or the time is over. Within a process they are in line
+anyway.
 
 It is a courtesy: nothing is wrong without it, nobody waits for it beyond its time, and none outlives its process.
 The intent also keeps prunes from passing the commit the writer starts from.
@@ -23,7 +25,8 @@ from omnigraph.transaction.liveness import has_ended, this_writer
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft
 
-_PAUSE_MS_MIN, _PAUSE_MS_MAX = 5, 250
+# How often a writer that makes way looks whether it may go on: the shorter it is asked for, the more often.
+_PAUSE_MS_MIN, _PAUSE_MS_MAX, _PAUSES = 5, 250, 100
 
 
 class Overtaken:
@@ -55,16 +58,21 @@ class Overtaken:
         """
         self._losses += 1
         self._longest_s = max(self._longest_s, took_s)
-        if self._losses < limits.WAY_ASKED_AFTER or self._parts.clock.monotonic() < self._asked_until:
+        if self._losses >= limits.WAY_ASKED_AFTER:
+            self.ask(types)
+
+    def ask(self, types: frozenset[str]) -> None:
+        """Ask other processes to leave these types alone, unless they are asked already."""
+        if self._parts.clock.monotonic() < self._asked_until:
             return
         self._take_back()
         wanted_s = max(limits.WAY_S_MIN, self._longest_s * limits.WAY_ATTEMPTS_WORTH)
         seconds = min(limits.WAY_S_MAX, wanted_s)
         with suppress(GraphError, StoreError):  # then it tries on without
-            self._ask(seconds, types)
+            self._put(seconds, types)
             self._asked_until = self._parts.clock.monotonic() + seconds
 
-    def _ask(self, seconds: float, types: frozenset[str]) -> None:
+    def _put(self, seconds: float, types: frozenset[str]) -> None:
         head = self._parts.log.live_head(self._draft.branch)
         intent = Intent(
             id=self._parts.ids.new(),
@@ -107,10 +115,10 @@ def make_way(parts: Parts, branch: str, types: frozenset[str], asking: Iterable[
 def _wait_for(parts: Parts, intent: Intent) -> None:
     until = parts.clock.monotonic() + min(intent.asks_s, limits.WAY_S_MAX)
     until = parts.intents.waited_for_until(intent.id, until)
-    pauses = 0
+    pauses, most_ms = 0, min(_PAUSE_MS_MAX, max(_PAUSE_MS_MIN, int(intent.asks_s * 1_000 / _PAUSES)))
     with suppress(StoreError, GraphError):  # who cannot ask does not wait
         while parts.clock.monotonic() < until and not has_ended(intent.writer, this_writer()):
             pauses += 1
-            parts.clock.sleep(backoff_s(pauses, first_ms=_PAUSE_MS_MIN, most_ms=_PAUSE_MS_MAX))
+            parts.clock.sleep(backoff_s(pauses, first_ms=_PAUSE_MS_MIN, most_ms=most_ms))
             if not parts.intents.stands(intent.id):
                 return

@@ -134,27 +134,33 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
     )
     types = operation.type_keys if operation.queued else frozenset[str]()
     with queues.held(parts.store.uri, name, types) as held, Overtaken(parts, draft) as overtaken:
-        receipt = _carried_out_at_last(parts, operation, draft, held, overtaken)
+        receipt = _carried_out_at_last(parts, operation, draft, _Turn(held, overtaken))
     # Whoever is next in line need not wait for this: it is best effort, and two writes to the disk.
     if draft.idempotency_key is not None and receipt.entry is not None and not receipt.replayed:
         idempotency.note_use(parts, name, draft.idempotency_key, receipt.entry)
     return replace(receipt, warnings=healed.warnings + receipt.warnings)
 
 
-def _carried_out_at_last(
-    parts: Parts, operation: Operation, draft: Draft, held: queues.Held, overtaken: Overtaken
-) -> Receipt:
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What a write has while it runs: its queues in this process, and what it asks of other processes."""
+
+    held: queues.Held
+    overtaken: Overtaken
+
+
+def _carried_out_at_last(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
     """Attempt after attempt, until one is published or none can be."""
     for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
         begun = parts.clock.monotonic()
         try:
-            receipt = _attempt(parts, operation, draft, held)
+            receipt = _attempt(parts, operation, draft, turn)
         except LostRaceError as lost:
             if not operation.redoable and not isinstance(lost, StageAgainError):
                 raise refused(lost.conflicts) from None
             last = lost
             if operation.queued:
-                overtaken.again(parts.clock.monotonic() - begun, lost.rested_on)
+                turn.overtaken.again(parts.clock.monotonic() - begun, lost.rested_on)
             parts.clock.sleep(backoff_s(attempt))
         else:
             if parts.published is not None and receipt.entry is not None and not receipt.replayed:
@@ -173,10 +179,10 @@ def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
     return ConflictError(told(conflicts[0]), conflicts=conflicts, code="read_set_conflict")
 
 
-def _attempt(parts: Parts, operation: Operation, draft: Draft, held: queues.Held) -> Receipt:
+def _attempt(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
     base = parts.log.live_head(draft.branch, tentative=True)
     with _swept_meanwhile(parts, base):
-        receipt = _attempt_on(parts, operation, draft, held, base)
+        receipt = _attempt_on(parts, operation, draft, turn, base)
     if receipt.entry is None and not parts.log.is_there(base):
         raise base_gone(parts, base)
     return receipt
@@ -203,7 +209,7 @@ def _swept_meanwhile(parts: Parts, base: Record) -> Iterator[None]:
         raise
 
 
-def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.Held, base: Record) -> Receipt:
+def _attempt_on(parts: Parts, operation: Operation, draft: Draft, turn: _Turn, base: Record) -> Receipt:
     key = draft.idempotency_key
     if key is not None:
         earlier = idempotency.earlier_use(parts, draft.branch, key, base)
@@ -212,29 +218,29 @@ def _attempt_on(parts: Parts, operation: Operation, draft: Draft, held: queues.H
     check_preconditions(draft, base)
     staging = Staging(parts.snapshot(base), parts.finder)
     try:
-        return _carried_out(parts, operation, draft, base, staging, held=held)
+        return _carried_out(parts, operation, draft, base, staging, turn=turn)
     except LostRaceError as lost:
         lost.rested_on = staging.noted_types | staging.touched
         raise
 
 
 def _carried_out(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, held: queues.Held
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, turn: _Turn
 ) -> Receipt:
     operation.run(staging)
     if operation.queued:
-        held.covers(staging.touched)
+        turn.held.covers(staging.touched)
     reached(Failpoint.WRITE_PREPARED)
     rows, size = staging.size
     large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
     # What is no change of rows can only be staged again by running again, so it must be able to wait.
     if operation.noted or large or (staging.reworks and not operation.light):
-        return _staged_under_an_intent(parts, operation, draft, base, staging)
-    return _published(parts, operation, draft, base, _staged(parts, staging))
+        return _staged_under_an_intent(parts, operation, draft, base, staging, turn=turn)
+    return _published(parts, operation, draft, base, _staged(parts, staging), turn=turn)
 
 
 def _staged_under_an_intent(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, turn: _Turn
 ) -> Receipt:
     intent = Intent(
         id=parts.ids.new(),
@@ -276,7 +282,7 @@ def _staged_under_an_intent(
                 )
             )
             reached(Failpoint.WRITE_INTENT_COMPLETED)
-        receipt = _published(parts, operation, draft, base, staged)
+        receipt = _published(parts, operation, draft, base, staged, turn=turn)
         try:
             noted.clear()
         except StoreError as fault:
@@ -316,11 +322,13 @@ def _has_to_be_published(operation: Operation, base: Record, staged: Staged) -> 
     return bool(changed) or operation.publishes_nothing_too
 
 
-def _published(parts: Parts, operation: Operation, draft: Draft, base: Record, staged: Staged) -> Receipt:
+def _published(
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staged: Staged, *, turn: _Turn
+) -> Receipt:
     if not _has_to_be_published(operation, base, staged):
         return Receipt(None, base)
     try:
-        entry = publish(parts, staged, draft, base)
+        entry = publish(parts, staged, draft, base, overtaken=turn.overtaken.ask if operation.queued else None)
     except CarriedOutError as twin:
         return Receipt(twin.entry, twin.entry, replayed=True)
     return Receipt(entry, entry)
