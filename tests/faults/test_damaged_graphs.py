@@ -201,6 +201,8 @@ def test_quarantine_of_a_data_file_keeps_every_other_row_on_every_branch(root: P
         assert mended.snapshot().record.notes["quarantined"] == {"node:Person": "does without 1 rows in damaged files"}
         # What is old stays as damaged as it was; the heads are whole, and can be written to.
         assert ("main", 6) not in mended.verify(deep=True).lost
+        (note,) = mended.verify().to_dict()["notes"]
+        assert f"data file {path}, 1 rows" in note
         mended.write({"Person": [{"name": "bob", "age": 2}]})
         assert ages(mended) == EVERYONE
 
@@ -334,9 +336,17 @@ def test_a_log_entry_between_others_is_lost_alone(root: Path, graph: Graph, spoi
         assert ages(mended) == EVERYONE
         assert ages(mended, commit=commits[2]) == {"ada": 1, "bob": 2}
         stand_in = mended.snapshot(number=4)
-        assert (stand_in.commit, stand_in.record.parent) == (commits[3], commits[2])
-        assert stand_in.record.notes == {"quarantined": True}
-        assert mended.verify(deep=True).is_whole
+        assert stand_in.record.parent == commits[2]
+        assert commits[2] < stand_in.commit < commits[3]
+        assert stand_in.record.notes == {"quarantined": True, "lost_commit": commits[3]}
+        with pytest.raises(NotFoundError):
+            mended.snapshot(commit=commits[3])
+        assert mended.merge("side").outcome == "merged"
+        for _ in range(2):
+            again = mended.verify(deep=True)
+            assert again.is_whole
+            (note,) = again.to_dict()["notes"]
+            assert "main #4" in note
 
 
 def test_what_was_built_on_an_entry_that_another_has_replaced_is_no_entry_of_the_log(root: Path) -> None:
@@ -364,7 +374,7 @@ def test_the_newest_entry_cut_stops_readers_until_quarantine_shows_the_state_bef
         omnigraph.open(root, options=QUIET)
     report = omnigraph.verify(root, quarantine=True)
     assert report.lost == {("main", 5): frozenset()}
-    (aside,) = (root / paths.QUARANTINE).rglob("*.json")
+    (aside,) = (root / paths.QUARANTINE).rglob("log/**/*.json")
     assert aside.stat().st_size > 0
     with reopened(root) as mended:
         assert ages(mended) == {"ada": 10, "bob": 2}

@@ -38,6 +38,8 @@ _BEGINNINGS = frozenset({CommitKind.INIT, CommitKind.FORK})
 RECOVERY_ACTOR = "omnigraph:recovery"
 UPKEEP_ACTOR = "omnigraph:upkeep"
 MAIN = "main"
+LOST_COMMIT = "lost_commit"
+"""Under which note the entry in the place of a lost one names it."""
 UNKNOWN = -1
 """Instead of a size that an old record did not write down."""
 
@@ -193,6 +195,10 @@ class Record:
         Whoever has read a commit shall not be told that it changed because its tables were compacted since.
         """
         return commit == self.head_commit or (self.kind in _LAYOUTS and commit == self.parent)
+
+    def stands_for(self, commit: str) -> bool:
+        """True for the entry of a commit, and for the one that a quarantine put in the place of a commit it lost."""
+        return commit in (self.commit, self.notes.get(LOST_COMMIT))
 
     @property
     def is_live(self) -> bool:

@@ -84,7 +84,7 @@ class Ancestry:
     def entry_of(self, commit: str) -> Record | None:
         """A commit's own entry; None where the log was cut."""
         entry = self._entry(self.places[commit])
-        return entry if entry is not None and entry.commit == commit else None
+        return entry if entry is not None and entry.stands_for(commit) else None
 
     def chain(self, head: str, base: str) -> list[Record] | None:
         """The commits after `base` on the chain of first parents that ends at `head`, oldest first.

@@ -92,7 +92,8 @@ class Verified:
         bytes: how large those are.
         digests: how many were compared with a checksum.
         quarantined: what quarantine did about the findings.
-        notes: what is no damage and should be known: writes that have not ended, and notes of such that were put aside.
+        notes: what is no damage and should be known: writes that have not ended, notes of such that were put
+            aside, and what earlier quarantines lost.
     """
 
     findings: tuple[Finding, ...]

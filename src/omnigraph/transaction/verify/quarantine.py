@@ -7,16 +7,19 @@
     tables    every branch whose head needs damaged files gets one commit: the same rows without those in the files, or,
               where the version itself cannot be read, the last version of the table that can
 
+What was lost is noted beside what was put aside, and told by every later verification.
+
 Nothing is deleted that could be read: damaged files of tables stay where they are, for the commits that name them.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from omnigraph import ids
 from omnigraph.errors import GraphError
 from omnigraph.model.change import NO_CHANGES
-from omnigraph.model.commit import RECOVERY_ACTOR, CommitKind, Pin, Record
+from omnigraph.model.commit import LOST_COMMIT, RECOVERY_ACTOR, CommitKind, Pin, Record
 from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
@@ -28,7 +31,7 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import restore_schema
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.verify.findings import Finding, FindingKind, Loss, Verified
-from omnigraph.transaction.verify.records import CheckedLog, read_log
+from omnigraph.transaction.verify.records import LOSSES, CheckedLog, noted_losses, read_log
 from omnigraph.transaction.write import Operation, write
 
 _PARTS = {FindingKind.DATA: Part.DATA, FindingKind.DELETIONS: Part.DELETIONS, FindingKind.INDEX: Part.INDEX}
@@ -41,6 +44,8 @@ _NEEDLESS = frozenset(
         FindingKind.DERIVED,
     }
 )
+# What is not found again once it was quarantined, or not once the commits that need it are pruned.
+_LOST = frozenset({*_PARTS, FindingKind.VERSION, FindingKind.ENTRY, FindingKind.HINT})
 _NOTHING = ChangedIds((), (), ())
 
 
@@ -81,7 +86,23 @@ def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
     versions = {each.path for each in certain if each.kind is FindingKind.VERSION}
     for branch in found.heads:
         done += _mend_head(parts, branch, damaged, versions, certain)
+    known = {path for _, path, _ in noted_losses(parts)}
+    lost = {
+        each.path: _described(each)
+        for each in certain
+        if each.loss is Loss.CONTENT and each.kind in _LOST and each.path not in known
+    }
+    if lost:
+        parts.store.put(f"{aside}{LOSSES}", json.dumps({"format": 1, "lost": lost}).encode())
     return tuple(done)
+
+
+def _described(finding: Finding) -> str:
+    commits = ", ".join(
+        f"{at.branch} #{at.number}" + (f" ({at.commit})" if at.commit else "") for at in finding.affected
+    )
+    rows = f", {finding.rows} rows" if finding.rows > 0 else ""
+    return f"{finding.kind} {finding.path}{rows}: {finding.problem}" + (f"; of {commits}" if commits else "")
 
 
 def _moved(parts: Parts, path: str, aside: str) -> str:
@@ -110,18 +131,19 @@ def _in_its_place(parts: Parts, log: CheckedLog, number: int) -> Record | None:
     """An entry for the place of one that is lost: it shows the state before, and says that there was another."""
     before = log.entries.get(number - 1)
     after = next((log.entries[each] for each in sorted(log.entries) if each > number), None)
-    # The entry after it names it as its parent: under the same id the line of commits stays whole.
-    commit = after.parent if after is not None and after.parent is not None and after.number == number + 1 else None
-    if before is None and (after is None or commit is None):
-        return None
+    # The entry after it names it as its parent.
+    lost = after.parent if after is not None and after.number == number + 1 else None
     like = before if before is not None else after
-    assert like is not None
-    if before is not None and (commit is None or commit <= before.commit):
-        commit = ids.after(before.commit, parts.ids.new())
-    assert commit is not None
+    if like is None or (before is None and lost is None):
+        return None
+    notes: dict[str, object] = {"quarantined": True}
+    if before is not None and lost is not None and lost <= before.commit:
+        lost = None  # that one is not between the two
+    if lost is not None:
+        notes[LOST_COMMIT] = lost
     return replace(
         like,
-        commit=commit,
+        commit=_id_between(parts, before, lost, after),
         number=number,
         kind=CommitKind.RECOVER,
         parent=None if before is None else before.head_commit,
@@ -138,12 +160,22 @@ def _in_its_place(parts: Parts, log: CheckedLog, number: int) -> Record | None:
         recovery=None,
         fork_of=None,
         fork_number=None,
-        notes={"quarantined": True},
+        notes=notes,
         previous=None if before is None else before.link,
         checksum=after.previous.checksum
         if after is not None and after.previous is not None and after.previous.number == number
         else "",
     )
+
+
+def _id_between(parts: Parts, before: Record | None, lost: str | None, after: Record | None) -> str:
+    """An id of its own for an entry in the place of a lost one; ids rise along a log."""
+    if before is not None and (lost is None or after is None):
+        return ids.after(before.commit, parts.ids.new())
+    assert lost is not None
+    low = 0 if before is None else ids.decode(before.commit)
+    found = (low + ids.decode(lost)) // 2
+    return ids.encode(found if found > low else ids.decode(lost) + 1)
 
 
 def _mend_head(

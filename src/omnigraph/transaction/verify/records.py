@@ -1,5 +1,6 @@
 """Checking what lies beside the tables: logs, checkpoints, schemas, change files, footprints, intents."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from omnigraph.transaction.leases import read_lease
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import is_readable, read_resolved, read_text, resolved_path, text_path
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
+
+LOSSES = "losses.json"
+"""In the folder of a quarantine: what it did without."""
 
 
 @dataclass(slots=True)
@@ -330,6 +334,24 @@ def intent_notes(parts: Parts) -> Iterator[str]:
     for listed in parts.store.list(paths.QUARANTINE):
         if f"/{paths.RECOVERY}" in listed.path:
             yield f"the damaged note of an interrupted write was put aside: {listed.path}"
+
+
+def loss_notes(parts: Parts) -> Iterator[str]:
+    """Describe what earlier quarantines did without, for as long as their folders are there."""
+    return (f"lost, see {folder}/: {told}" for folder, _, told in noted_losses(parts))
+
+
+def noted_losses(parts: Parts) -> Iterator[tuple[str, str, str]]:
+    """Where earlier quarantines noted a loss, the path of what was damaged, and the description of it."""
+    for listed in parts.store.list(paths.QUARANTINE):
+        folder, _, name = listed.path.rpartition("/")
+        if name != LOSSES or folder.count("/") != 1:
+            continue
+        try:
+            for path, told in json.loads(parts.store.get(listed.path))["lost"].items():
+                yield folder, path, str(told)
+        except (StoreError, ValueError, KeyError, AttributeError, TypeError) as fault:
+            yield folder, listed.path, f"what was lost cannot be read any more: {fault}"
 
 
 def lease_findings(parts: Parts) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ from omnigraph.transaction.verify.records import (
     intent_notes,
     lease_findings,
     log_findings,
+    loss_notes,
     read_log,
     stamp_findings,
 )
@@ -102,7 +103,7 @@ def summed_up(
         files=sum(len(check.files) for check in checks),
         bytes=sum(sum(check.files.values()) for check in checks),
         digests=sum(check.compared for check in checks),
-        notes=tuple(intent_notes(parts)),
+        notes=(*intent_notes(parts), *loss_notes(parts)),
     )
 
 
