@@ -237,6 +237,29 @@ def test_an_item_can_be_chosen_though_it_does_not_conflict() -> None:
     assert plan(found.schema, changed(BASE, AGE)).is_empty
 
 
+def test_a_side_decides_what_is_disputed_and_no_more() -> None:
+    source = changed(BASE, ("age: I32?", 'years: I32? @rename_from("age") @index'))
+    target = changed(BASE, ("age: I32?", 'old: I64? @rename_from("age")'))
+    expected = changed(BASE, ("age: I32?", "years: I64? @index"))
+    for item in ("node:Person.age", "node:Person.years", "node:Person.old", "node:Person"):
+        found = merged(source, target, chosen={item: Side.SOURCE})
+        assert found.conflicts == ()
+        assert found.resolved == ((item, Side.SOURCE),)
+        assert plan(found.schema, expected).is_empty, render(found.schema)
+
+
+def test_a_first_property_that_one_side_kept_comes_back_with_its_number() -> None:
+    """The base of the next merge has dropped it, and numbers of the first schema are counted."""
+    base = accept(BASE)
+    dropped = applied(base, changed(BASE, ("age: I32?", "")))
+    kept = merge_schemas(base, dropped, applied(base, changed(BASE, ("age: I32?", "age: I64?"))), prefer=Side.TARGET)
+    again = merge_schemas(dropped, applied(dropped, changed(BASE, ("age: I32?", ""), ("size: I32?", ""))), kept.schema)
+    before, after = kept.schema.node("Person"), again.schema.node("Person")
+    assert before is not None
+    assert after is not None
+    assert after.property_named("age") == before.property_named("age")
+
+
 @pytest.mark.parametrize("item", ["node:Person.name", "node:Nobody", "node:City"])
 def test_a_choice_for_an_item_that_nobody_changed_is_refused(item: str) -> None:
     with pytest.raises(InvalidRequestError, match=f"names the schema item '{item}', which neither branch has changed"):

@@ -143,17 +143,19 @@ class Changed:
             )
         removed = self._fitted(lineage, difference.removed, None)
         added = self._fitted(lineage, difference.added, side)
-        return row_changes(removed, _restored(added, removed, self.sides.restored(lineage, side)))
+        return row_changes(removed, _taken_from(removed, added, self.sides.restored(lineage, side)))
 
     def _fitted(self, lineage: Lineage, rows: pa.Table, state: State) -> pa.Table:
         """Rows of a state, in the columns of the type in the result."""
         return self.sides.reshape(lineage, state).rows(rows)
 
 
-def _restored(rows: pa.Table, before: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Rows with some of their columns as they were before."""
-    places = pc.index_in(rows.column(ID), value_set=before.column(ID).combine_chunks())
+def _taken_from(others: pa.Table, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Rows with some of their columns as others with the same ids have them; null where there is no such row."""
+    if not columns:
+        return rows
+    places = pc.index_in(rows.column(ID), value_set=others.column(ID).combine_chunks())
     for name in columns:
         at = rows.schema.get_field_index(name)
-        rows = rows.set_column(at, rows.schema.field(at), before.column(name).take(places))
+        rows = rows.set_column(at, rows.schema.field(at), others.column(name).take(places))
     return rows

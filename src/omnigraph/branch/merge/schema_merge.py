@@ -132,6 +132,9 @@ class _Merging:
         self._prefer = prefer
         self._chosen = chosen
         self._used: set[str] = set()
+        # What was chosen for items by their keys, and which of them could not have been decided without.
+        self._settled: dict[str, Side] = {}
+        self._disputed: set[str] = set()
         self._rows_changed = rows_changed
         self._conflicts: dict[str, MergeConflict] = {}
         self._resolved: dict[str, Side] = {}
@@ -177,24 +180,27 @@ class _Merging:
 
     # -- choices ------------------------------------------------------------------------------------------------------
 
-    def _choice(self, keys: Iterable[str], *, is_changed: bool) -> Side | None:
+    def _choice(self, key: str, names: Iterable[str], *, is_changed: bool) -> Side | None:
         """What the caller chose for an item, under any of its names."""
-        for key in keys:
-            side = self._chosen.get(key)
+        for name in names:
+            side = self._chosen.get(name)
             if side is not None and is_changed:
-                self._used.add(key)
-                self._resolved[key] = side
+                self._used.add(name)
+                self._resolved[name] = self._settled[key] = side
                 return side
         return None
 
     def _decide(self, key: str, message: str, *images: Mapping[str, object] | None) -> Side:
         """The side that an undecided item is taken from; a conflict where nobody says."""
-        side = self._chosen.get(key) or self._prefer
+        owner = key.partition(".")[0]
+        self._disputed |= {key, owner}
+        side = self._settled.get(key) or self._chosen.get(key) or self._settled.get(owner) or self._prefer
         if side is None:
             self._conflict(key, message, *images)
             return Side.TARGET
         self._used.add(key)
-        self._resolved[key] = side
+        if key not in self._settled and owner not in self._settled:
+            self._resolved[key] = side
         return side
 
     def _conflict(self, key: str, message: str, *images: Mapping[str, object] | None) -> None:
@@ -209,13 +215,21 @@ class _Merging:
         views = triple.base, triple.source, triple.target
         key = next(view.key for view in views if view is not None)
         is_changed = triple.source != triple.base or triple.target != triple.base
-        side = self._choice(_names(views), is_changed=is_changed)
-        if side is not None:
-            view = _of(triple, side)
-            if view is None:
-                return None
-            self._leave_out_misfits(triple, view, side)
-            return _Draft(triple, view, key, self._properties(triple, key, side))
+        side = self._choice(key, _names(views), is_changed=is_changed)
+        left_out = set(self._left_out)
+        draft = self._merged(triple, key)
+        if side is None or key in self._disputed:
+            return draft
+        # Nothing is in dispute: the caller wants the type as one side has it.
+        self._left_out = left_out
+        view = _of(triple, side)
+        if view is None:
+            return None
+        self._leave_out_misfits(triple, view, side)
+        return _Draft(triple, view, key, self._properties(triple, key, side))
+
+    def _merged(self, triple: Triple, key: str) -> _Draft | None:
+        views = triple.base, triple.source, triple.target
         if triple.source is None or triple.target is None:
             kept = self._kept(triple, key)
             return None if kept is None else _Draft(triple, kept, key, dict(kept.properties))
@@ -332,11 +346,10 @@ class _Merging:
             parts = [None if view is None else view.properties.get(number) for view in views]
             names = [f"{owner}.{part.name}" for owner in _names(views) for part in parts if part is not None]
             is_changed = parts[1] != parts[0] or parts[2] != parts[0]
-            side = self._choice(names, is_changed=is_changed) or whole
-            if side is None:
-                item = self._item(triple, key, number)
-                part = self._property(triple, number, item)
-            else:
+            item = self._item(triple, key, number)
+            side = self._choice(item, names, is_changed=is_changed) or whole
+            part = self._property(triple, number, item) if whole is None else None
+            if side is not None and item not in self._disputed:
                 part = parts[1] if side is Side.SOURCE else parts[2]
             if part is not None:
                 found[number] = part

@@ -144,6 +144,7 @@ class _Pairing:
                 _of_kind(source, kind),
                 _of_kind(target, kind),
                 lambda of: of.type_id,
+                self._is_common,
             )
         ]
         found = []
@@ -172,7 +173,7 @@ class _Pairing:
         known: list[_Row[Property]] = [
             (part, at_source.properties.get(place), at_target.properties.get(place)) for part, place in places
         ]
-        for parts in _paired(known, source, target, lambda part: part.property_id):
+        for parts in _paired(known, source, target, lambda part: part.property_id, self._is_common):
             name = next(part.name for part in reversed(parts) if part is not None)
             numbers = [None if part is None else part.property_id for part in parts]
             number = self._number(numbers, "property", owner, name)
@@ -189,13 +190,19 @@ class _Pairing:
         if base is not None:
             is_decided, number = three_way(base, *(base if each is None else each for each in sides))
             return number if is_decided else min(there)
-        # A branch of an older release counted on from the base, as any other branch may have done for something else.
-        derived = [number for number in there if number >= FIRST_DERIVED]
-        if derived:
-            return min(derived)
+        common = [number for number in there if self._is_common(number)]
+        if common:
+            return min(common)
         found = derived_number(self._schemas[0].identity_domain, path, self._taken)
         self._taken.add(found)
         return found
+
+    def _is_common(self, number: int) -> bool:
+        """Whether a number means the same on all branches.
+
+        A branch of an older release counted on from the base, as any other branch may have done for something else.
+        """
+        return number >= FIRST_DERIVED or number < self._schemas[0].next_id
 
     def _view(self, at: int, of: AnyType) -> TypeView:
         numbers = self._types[at]
@@ -238,16 +245,20 @@ def _of_kind(schema: Schema, kind: TypeKind) -> tuple[AnyType, ...]:
 
 
 def _paired(
-    known: Sequence[_Row[_I]], source: Sequence[_I], target: Sequence[_I], number: Callable[[_I], int]
+    known: Sequence[_Row[_I]],
+    source: Sequence[_I],
+    target: Sequence[_I],
+    number: Callable[[_I], int],
+    is_common: Callable[[int], bool],
 ) -> list[_Row[_I]]:
-    """What the base has, with its counterparts; then what the sides added, paired by derived number, else by name."""
+    """What the base has, with its counterparts; then what the sides added, paired by number, else by name."""
     on_source, on_target = ({number(of) for row in known if (of := row[at]) is not None} for at in (1, 2))
     left: dict[int, _I] = {number(of): of for of in target if number(of) not in on_target}
     rows: list[_Row[_I]] = list(known)
     for of in source:
         if number(of) in on_source:
             continue
-        other = left.get(number(of)) if number(of) >= FIRST_DERIVED else None
+        other = left.get(number(of)) if is_common(number(of)) else None
         if other is None:
             other = next((each for each in left.values() if each.name == of.name), None)
         if other is not None:
