@@ -20,7 +20,9 @@ def revert(
     reverted = to_revert(parts, first, last, branch=name)
 
     def under(accepted: Accepted) -> Receipt:
-        return write(parts, name, revert_operation(parts, accepted, reverted, head), options)
+        return write(
+            parts, name, revert_operation(parts, accepted, schemas.of(reverted.last.schema), reverted, head), options
+        )
 
     receipt = schemas.under_the_branch_schema(name, under)
     entry = receipt.entry

@@ -5,7 +5,7 @@ changed it since, or where a rule of the schema would be broken, nothing is undo
 way is listed. Rows are written anew: no version of an earlier commit is taken over.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from omnigraph.branch.row_changes import RowChanges, ids_of, row_changes
 from omnigraph.errors import InvalidRequestError, RevertConflictError
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.model.conflict import RevertConflict, RevertConflictKind
-from omnigraph.model.schema import ID
+from omnigraph.model.schema import ID, Schema
+from omnigraph.model.types import PropertyType
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.parts import Parts
@@ -75,12 +76,13 @@ def to_revert(parts: Parts, first: str, last: str | None = None, *, branch: str)
     return Reverted(before, begin, end)
 
 
-def revert_operation(parts: Parts, accepted: Accepted, reverted: Reverted, head: Record) -> Operation:
+def revert_operation(parts: Parts, accepted: Accepted, then: Accepted, reverted: Reverted, head: Record) -> Operation:
     """The write that undoes commits.
 
     Args:
         parts: of the graph.
         accepted: the schema of the branch.
+        then: the schema of the last commit to undo.
         reverted: what to undo.
         head: an entry of the branch, for the names that its types have there.
 
@@ -92,7 +94,7 @@ def revert_operation(parts: Parts, accepted: Accepted, reverted: Reverted, head:
 
     def run(staging: Staging) -> None:
         refuse_other_schema(accepted, staging)
-        conflicts = list(_undo(parts, staging, reverted))
+        conflicts = list(_undo(parts, staging, (then.schema, accepted.schema), reverted))
         if not conflicts:
             conflicts = [_breach(each) for each in constraints.breaches(staging, accepted.rules)]
         if conflicts:
@@ -107,7 +109,9 @@ def revert_operation(parts: Parts, accepted: Accepted, reverted: Reverted, head:
     )
 
 
-def _undo(parts: Parts, staging: Staging, reverted: Reverted) -> Iterator[RevertConflict]:
+def _undo(
+    parts: Parts, staging: Staging, schemas: tuple[Schema, Schema], reverted: Reverted
+) -> Iterator[RevertConflict]:
     """Stage the way back; yields what is in the way."""
     tables = [{pin.table for pin in entry.tables.values()} for entry in (reverted.before, reverted.last)]
     if reverted.before.schema != reverted.last.schema or tables[0] != tables[1]:
@@ -116,12 +120,33 @@ def _undo(parts: Parts, staging: Staging, reverted: Reverted) -> Iterator[Revert
     now = {pin.table: (key, pin) for key, pin in staging.snapshot.record.tables.items()}
     for type_key, older, newer in _differing(reverted):
         here = now.get(older.table)
-        columns = [parts.tables.open(pin).schema for pin in (older, newer, *(() if here is None else (here[1],)))]
-        if here is None or any(each.names != columns[0].names or each.types != columns[0].types for each in columns):
+        names = None if here is None else _names_now(schemas, type_key, here[0])
+        if here is None or names is None:
             yield _schema_conflict(type_key, f"type '{type_key}' has been changed or dropped since")
             continue
         difference = parts.tables.difference(older, newer)
-        yield from _undo_rows(staging, here[0], row_changes(difference.removed, difference.added))
+        done = (_named(rows, names) for rows in (difference.removed, difference.added))
+        yield from _undo_rows(staging, here[0], row_changes(*done))
+
+
+def _names_now(schemas: tuple[Schema, Schema], type_key: str, key_now: str) -> dict[str, str] | None:
+    """What the properties of a type are called now, by what they were called; None where one means something else."""
+    then, now = (schema.entity(key) for schema, key in zip(schemas, (type_key, key_now), strict=True))
+    if then is None or now is None:
+        return None
+    known = {part.property_id: part for part in now.properties}
+    pairs = [(part, known.get(part.property_id)) for part in then.properties]
+    if any(part is None or _layout(part.type) != _layout(was.type) for was, part in pairs):
+        return None
+    return {was.name: part.name for was, part in pairs if part is not None}
+
+
+def _layout(of: PropertyType) -> tuple[object, ...]:
+    return of.scalar, of.list, of.vector_dim
+
+
+def _named(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
 
 
 def _differing(reverted: Reverted) -> list[tuple[str, Pin, Pin]]:
@@ -137,7 +162,9 @@ def _differing(reverted: Reverted) -> list[tuple[str, Pin, Pin]]:
 def _undo_rows(staging: Staging, type_key: str, done: RowChanges) -> Iterator[RevertConflict]:
     left = pa.concat_tables([done.inserted, done.after])
     wanted = pa.concat_tables([done.before, done.deleted])
-    current = staging.rows(type_key, ids_of(left) + ids_of(done.deleted))
+    found = staging.rows(type_key, ids_of(left) + ids_of(done.deleted))
+    common = [name for name in found.column_names if name in left.column_names]
+    left, wanted, current = (rows.select(common) for rows in (left, wanted, found))
     moved = row_changes(left, current)
     missing = row_changes(current, wanted)
     # What is as it was before already needs nothing; what is neither that nor as it was left was changed since.
@@ -148,9 +175,19 @@ def _undo_rows(staging: Staging, type_key: str, done: RowChanges) -> Iterator[Re
     rows = wanted.filter(pc.is_in(wanted.column(ID), value_set=to_restore))
     gone = to_restore.filter(pc.invert(pc.is_in(to_restore, value_set=wanted.column(ID).combine_chunks())))
     if rows.num_rows:
-        staging.upsert(type_key, rows)
+        staging.upsert(type_key, _with_later_columns(rows, found))
     if len(gone):
         staging.delete(type_key, [str(each) for each in gone.to_pylist()])
+
+
+def _with_later_columns(rows: pa.Table, current: pa.Table) -> pa.Table:
+    """Rows with the columns that were added since, as they are now; null for rows that are not there."""
+    at = pc.index_in(rows.column(ID), value_set=current.column(ID).combine_chunks())
+    columns = [
+        rows.column(name) if name in rows.column_names else current.column(name).take(at)
+        for name in current.column_names
+    ]
+    return pa.Table.from_arrays(columns, schema=current.schema)
 
 
 def _changed_since(
