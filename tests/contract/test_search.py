@@ -26,7 +26,9 @@ from omnigraph.testing.brute_force import answer
 from omnigraph.testing.graphs import PlainGraph, StoredGraph, store_graph
 
 SCHEMA = accept("""
-node Doc { slug: String @key  title: String? @index  body: String? @index  vec: Vector(2)? @index  year: I32? }
+node Doc {
+  slug: String @key  title: String? @index @analyzer(simple)  body: String? @index  vec: Vector(2)? @index  year: I32?
+}
 node Author { name: String @key  bio: String? }
 edge Cites: Doc -> Doc
 edge Wrote: Author -> Doc
@@ -41,7 +43,25 @@ SMALLEST = {
     "WORDS_FILE_TEXTS_MIN": 1,
     "WORDS_STALE_SHARE": 0.0,
 }
-WORDS = ["fox", "Fox", "foxes", "dog", "lazy", "quick", "straße", "ÉTÉ", "e\u0301te\u0301", "12", "日本", "a"]
+WORDS = [
+    *(
+        "fox",
+        "Fox",
+        "foxes",
+        "dog",
+        "lazy",
+        "quick",
+        "quickly",
+        "straße",
+        "ÉTÉ",
+        "e\u0301te\u0301",
+        "ete",
+        "12",
+        "日本",
+    ),
+    *("a", "the", "The", "of"),
+]
+PHRASES = ["fox the dog", "fox of dog", "fox dog", "the quick dog", "quick a dog"]
 MARKS = [" ", " ", " ", ", ", "-", " — ", "_", "…\n"]
 draws = st.integers(0, 2**32 - 1).map(random.Random)
 
@@ -53,7 +73,9 @@ class Chance:
         self.draw = draw
 
     def text(self, most: int = 7) -> str:
-        return "".join(self.draw.choice(WORDS) + self.draw.choice(MARKS) for _ in range(self.draw.randint(0, most)))
+        return "".join(
+            self.draw.choice(WORDS + PHRASES) + self.draw.choice(MARKS) for _ in range(self.draw.randint(0, most))
+        )
 
     def maybe(self, value: object) -> object:
         return None if self.draw.random() < 0.15 else value
@@ -91,6 +113,8 @@ class Chance:
         return {"id": id_, "src": self.draw.choice(sources), "dst": self.draw.choice(targets)}
 
     def quoted(self) -> str:
+        if self.draw.random() < 0.4:
+            return f'"{self.draw.choice(PHRASES)}"'
         return '"' + " ".join(self.draw.choice(WORDS) for _ in range(self.draw.randint(1, 3))) + '"'
 
     def match(self, variable: str) -> str:
