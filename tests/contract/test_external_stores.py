@@ -1,6 +1,8 @@
 """What every external store must do, and one class per implementation that does it."""
 
 import gc
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -227,3 +229,19 @@ class TestPostgresExternalStore(ExternalStoreContract):
         store = PostgresExternalStore(address)
         assert [entry.path for entry in store.unfinished("root", "")] == [f"{racer}" for racer in range(RACERS)]
         store.close()
+
+    def test_a_backend_that_hangs_ends_the_request_and_not_the_process(
+        self, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(limits, "EXTERNAL_WAIT_S", 1.0)
+        store = PostgresExternalStore(postgres_server.address)
+        store.get("root", "a")
+        assert store._connection is not None
+        backend = store._connection.info.backend_pid
+        os.kill(backend, signal.SIGSTOP)
+        try:
+            with pytest.raises(StoreTransient):
+                store.get("root", "a")
+        finally:
+            os.kill(backend, signal.SIGCONT)
+        assert store.get("root", "a") is None

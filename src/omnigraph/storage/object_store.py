@@ -79,6 +79,10 @@ class ObjectStore(Protocol):
         """Whether an external store, not this one, decides who comes first in a conditional put."""
         ...
 
+    def fence_id(self) -> str | None:
+        """The id of the external store that decides; None where none does."""
+        ...
+
     @property
     def is_near(self) -> bool:
         """Whether a request is answered as fast as a call, so that to make several at once gains nothing."""

@@ -45,9 +45,9 @@ def _name_the_graph(store: ObjectStore, stamp: Stamp, ids: IdSource, clock: Cloc
     return replace(stamp, format=1, graph=graph)
 
 
-def _chain_the_log(_store: ObjectStore, stamp: Stamp, _ids: IdSource, _clock: Clock) -> Stamp:
-    """1 to 2: entries name their graph and the entry before them; the first names the last of the older form."""
-    return replace(stamp, format=2)
+def _chain_the_log(store: ObjectStore, stamp: Stamp, _ids: IdSource, _clock: Clock) -> Stamp:
+    """1 to 2: entries name their graph and the entry before them, and the stamp names the fence of its writers."""
+    return replace(stamp, format=2, fence_id=store.fence_id() or "")
 
 
 STEPS: Mapping[int, _Step] = {0: _name_the_graph, 1: _chain_the_log}

@@ -63,6 +63,7 @@ def init(
     parts = _parts(uri, settings=settings, read_only=False, clock=clock, ids=ids)
     parts.store.prove_put_if_absent()
     stamp = _claimed(parts)
+    _check_fence(parts, stamp)
     parts.log.expect(stamp.graph)
     reached(Failpoint.INIT_STAMP_PUT)
     if parts.log.head(MAIN) is not None:
@@ -86,6 +87,7 @@ def init(
     )
     if not isinstance(parts.log.put(first, after=None), Done):
         raise AlreadyExistsError(f"a graph was made at {parts.store.uri} meanwhile", code="already_initialized")
+    parts.log.confirm_root()  # of two that claimed it under different names, one has it
     reached(Failpoint.INIT_ENTRY_PUT)
     return replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
 
@@ -185,6 +187,12 @@ def _check_fence(parts: Parts, stamp: Stamp) -> None:
             "open it without an external store",
             code="fence_mismatch",
         )
+    if stamp.fence_id and parts.store.fence_id() != stamp.fence_id:
+        raise FormatError(
+            f"the writers of the graph at {parts.store.uri} agree through another external store than the one named "
+            f"here (that one has the id {stamp.fence_id}); name its address to write",
+            code="fence_mismatch",
+        )
 
 
 def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
@@ -196,7 +204,14 @@ def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
 
 def _claimed(parts: Parts) -> Stamp:
     """The stamp of the root, ours or another's."""
-    stamp = Stamp(FORMAT, parts.ids.new(), fenced_externally=parts.store.is_fenced_outside, ends_announced=True)
+    stamp = Stamp(
+        FORMAT,
+        parts.ids.new(),
+        fenced_externally=parts.store.is_fenced_outside,
+        ends_announced=True,
+        fence_id=parts.store.fence_id() or "",
+        durability=parts.settings.durability,
+    )
     body = settled(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
     return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))
 

@@ -1,7 +1,10 @@
 """An external store in PostgreSQL: for any number of machines. Needs the extra `omnigraph[postgres]`."""
 
+import os
+import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import ClassVar
 
 import psycopg
@@ -22,8 +25,12 @@ _SETUP = (
 )
 # A database set up to lose its last transactions with its power would lose commits.
 _DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+# What waits for a lock is ended by the server, and then certainly not done; a server that hangs, by `_time_limit`.
+_BOUNDED = f"SELECT set_config('statement_timeout', '{int(limits.EXTERNAL_WAIT_S * 1000)}', false)"
 # Two processes that make the table at once: one of them is told so in one of these ways.
 _MADE_BY_ANOTHER = (errors.UniqueViolation, errors.DuplicateTable, errors.DuplicateObject)
+# How much longer than the server's own limit a client waits.
+_PATIENCE = 1.5
 # The statement was rolled back, or never began.
 _NOT_DONE = (errors.TransactionRollback, errors.QueryCanceled, errors.LockNotAvailable, errors.TooManyConnections)
 
@@ -53,7 +60,8 @@ class PostgresExternalStore(SqlExternalStore):
             connection = self._connected(path)
             try:
                 # The text is put together from constants only; every value goes beside it.
-                return connection.execute(statement, values).fetchall()
+                with _time_limit(connection):
+                    return connection.execute(statement, values).fetchall()
             except psycopg.Error as error:
                 self._close()
                 raise _mapped(error, path) from error
@@ -78,12 +86,12 @@ class PostgresExternalStore(SqlExternalStore):
             client_encoding="utf8",  # else a database without an encoding of its own answers in bytes
         )
         try:
-            connection.execute(_DURABLE)
-            for statement in _SETUP:
-                try:
-                    connection.execute(statement)
-                except _MADE_BY_ANOTHER:
-                    continue
+            with _time_limit(connection):
+                connection.execute(_DURABLE)
+                connection.execute(_BOUNDED)
+                for statement in _SETUP:
+                    with suppress(*_MADE_BY_ANOTHER):
+                        connection.execute(statement)
         except BaseException:
             connection.close()
             raise
@@ -93,6 +101,23 @@ class PostgresExternalStore(SqlExternalStore):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+@contextmanager
+def _time_limit(connection: psycopg.Connection[tuple[str, ...]]) -> Iterator[None]:
+    """Hang up on a server that does not answer: the driver itself would wait for as long as it takes."""
+
+    def hang_up() -> None:
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(limits.EXTERNAL_WAIT_S * _PATIENCE, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _mapped(error: psycopg.Error, path: str) -> StoreError:

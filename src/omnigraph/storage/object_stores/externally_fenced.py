@@ -11,11 +11,13 @@ A writer may die after any of them. Readers that meet an entry still naming a st
 answer, any number of them at once, and refuse to answer when they cannot. Objects created this way never change, so one
 found at its path needs no asking; only one that is absent does.
 
+The external store knows a graph by its own id, so that every spelling of an address and every mount point of a folder
+is one graph; only the stamp itself, which names that id, is known by the address.
+
 Invariants:
     No reader is given bytes from a staged object.
     A reader who knows nothing of the external store misses at most objects whose writer died between 2 and 3.
-    A copy of the folder made elsewhere is complete: under its new address nothing is known of it, and what lies at its
-    path exists.
+    A copy of the folder made elsewhere is complete: what lies at its path exists.
 """
 
 import contextlib
@@ -23,7 +25,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from omnigraph import limits
+from omnigraph.errors import FormatError
 from omnigraph.ids import IdSource, UlidSource
+from omnigraph.storage import paths
 from omnigraph.storage.external_store import ExternalEntry, ExternalStore
 from omnigraph.storage.object_store import (
     Listed,
@@ -38,28 +42,30 @@ from omnigraph.storage.object_store import (
     check_prefix,
 )
 from omnigraph.storage.object_stores.proof import prove_by_trying
+from omnigraph.storage.records.read import read_stamp
 
 STAGED_FOLDER = "__staged/"
+# Where an external store keeps its own id: no root has an empty name.
+_FENCE, _FENCE_ID = "", "fence"
+# The first on-disk format whose graphs are known by their id.
+_KNOWN_BY_ID_SINCE = 2
 
 
 class ExternallyFencedStore:
     """The whole port over a store that needs only get, list, put, copy and delete."""
 
-    def __init__(
-        self, inner: ObjectStore, external: ExternalStore, *, root: str | None = None, ids: IdSource | None = None
-    ) -> None:
+    def __init__(self, inner: ObjectStore, external: ExternalStore, *, ids: IdSource | None = None) -> None:
         """A store before `inner`.
 
         Args:
             inner (ObjectStore): holds the objects; its put-if-absent is never used.
             external (ExternalStore): decides who comes first.
-            root (str | None): under which name the external store knows this store; by default its address.
             ids (IdSource | None): for the names of staged objects.
         """
         self._inner = inner
         self._external = external
-        self._root = root or inner.uri
         self._ids = ids or UlidSource()
+        self._graph = ""  # its id, once its stamp was read or written through this store
 
     @property
     def uri(self) -> str:
@@ -70,6 +76,17 @@ class ExternallyFencedStore:
     def is_fenced_outside(self) -> bool:
         """That is what it is for."""
         return True
+
+    def fence_id(self) -> str:
+        """The id of the external store itself, made when it is first asked for."""
+        entry = self._external.get(_FENCE, _FENCE_ID)
+        if entry is None:
+            with contextlib.suppress(ObjectExists, OutcomeUnknown):
+                self._external.put_if_absent(_FENCE, _FENCE_ID, self._ids.new())
+            entry = self._external.get(_FENCE, _FENCE_ID)
+        if entry is None:
+            raise StoreTransient("the external store does not keep what is put there", path=_FENCE_ID)
+        return entry.location
 
     @property
     def is_near(self) -> bool:
@@ -85,9 +102,9 @@ class ExternallyFencedStore:
         """The object's bytes."""
         _check(path)
         try:
-            return self._inner.get(path)
+            return self._noticed(path, self._inner.get(path))
         except ObjectNotFound:
-            entry = self._external.get(self._root, path)
+            entry = self._external.get(self._root_of(path), path)
             if entry is None:
                 raise
             # Final by now means that somebody finished it, or deleted it, since we looked.
@@ -113,7 +130,7 @@ class ExternallyFencedStore:
     def put(self, path: str, body: bytes) -> None:
         """Create or replace an object; the external store has no part in it."""
         _check(path)
-        self._inner.put(path, body)
+        self._inner.put(path, self._noticed(path, body))
 
     def put_if_absent(self, path: str, body: bytes) -> None:
         """Create an object; of several writers exactly one succeeds."""
@@ -125,6 +142,7 @@ class ExternallyFencedStore:
         self._inner.put(staged, body)
         self._decide(path, staged)
         # The object exists from here on. What is not finished now, the next reader finishes.
+        self._noticed(path, body)
         with contextlib.suppress(StoreError):
             self._synchronise(ExternalEntry(path, staged))
 
@@ -135,7 +153,7 @@ class ExternallyFencedStore:
         try:
             self._inner.copy(source, target)
         except ObjectNotFound:
-            entry = self._external.get(self._root, source)
+            entry = self._external.get(self._root_of(source), source)
             if entry is None:
                 raise
             if not entry.is_final:
@@ -146,7 +164,7 @@ class ExternallyFencedStore:
         """Delete an object; deleting what is not there is no error."""
         _check(path)
         try:
-            removed = self._external.delete(self._root, path)
+            removed = self._external.delete(self._root_of(path), path)
         except OutcomeUnknown as error:
             raise StoreTransient(str(error), path=path) from error  # deleting twice does no harm
         # The staged object goes before the final one: a reader about to finish it can then not bring it back.
@@ -163,7 +181,8 @@ class ExternallyFencedStore:
         """Delete every object below a folder, recursively, and what writers that died have staged for it."""
         check_prefix(prefix)
         try:
-            self._external.delete_prefix(self._root, prefix)
+            for root in self._roots_of(prefix):
+                self._external.delete_prefix(root, prefix)
         except OutcomeUnknown as error:
             raise StoreTransient(str(error), path=prefix) from error
         self._inner.delete_prefix(STAGED_FOLDER + prefix)
@@ -197,7 +216,7 @@ class ExternallyFencedStore:
         swept = []
         for listed in self._inner.list(STAGED_FOLDER):
             path = _target_of(listed.path)
-            entry = self._external.get(self._root, path)
+            entry = self._external.get(self._root_of(path), path)
             if entry is not None and entry.location != listed.path:
                 self._inner.delete(listed.path)
                 swept.append(listed.path)
@@ -232,33 +251,61 @@ class ExternallyFencedStore:
 
     def _claim(self, path: str, staged: str, *, look_first: bool) -> ExternalEntry | None:
         """Try to create the entry; the one that is there afterwards, or None if none has stayed."""
-        entry = self._external.get(self._root, path) if look_first else None
+        entry = self._external.get(self._root_of(path), path) if look_first else None
         if entry is None:
             try:
-                self._external.put_if_absent(self._root, path, staged)
+                self._external.put_if_absent(self._root_of(path), path, staged)
             except ObjectExists:
-                entry = self._external.get(self._root, path)
+                entry = self._external.get(self._root_of(path), path)
             else:
                 return ExternalEntry(path, staged)
         if entry is not None and entry.is_final and not self._is_there(path):
-            # The object was deleted behind the external store's back. Its entry must not block the path for ever.
-            self._external.delete(self._root, path, expected=entry.location)
+            # The object was deleted behind the external store's back, or this is a copy of the folder. Its entry must
+            # not block the path for ever, and is never absent meanwhile.
+            if self._external.replace(self._root_of(path), path, expected=entry.location, location=staged):
+                return ExternalEntry(path, staged)
             return None
         return entry
 
+    def _noticed(self, path: str, body: bytes) -> bytes:
+        """The bytes of an object; those of the stamp say by which id the external store knows the graph."""
+        if path != paths.STAMP:
+            return body
+        try:
+            stamp = read_stamp(body, path=paths.absolute(self, path))
+        except FormatError:
+            return body
+        graph = stamp.graph if stamp.format >= _KNOWN_BY_ID_SINCE else ""
+        if graph and graph != self._graph:
+            # What writers that knew the graph by its address have left half done.
+            for entry in self._external.unfinished(self.uri, ""):
+                if not self._is_there(entry.path):
+                    self._inner.copy(entry.location, entry.path)
+                self._external.replace(self.uri, entry.path, expected=entry.location, location=entry.path)
+        self._graph = graph
+        return body
+
+    def _root_of(self, path: str) -> str:
+        """Under which name the external store knows an object: the graph's id, or the address where there is none."""
+        return self.uri if path == paths.STAMP else self._graph or self.uri
+
+    def _roots_of(self, prefix: str) -> set[str]:
+        return {self._root_of(prefix)} if prefix else {self._root_of(prefix), self.uri}
+
     def _synchronise_below(self, prefix: str) -> None:
-        for entry in self._external.unfinished(self._root, prefix):
-            if not self._is_there(entry.path):
-                self._synchronise(entry)
-            else:
-                self._repoint(entry)
+        for root in self._roots_of(prefix):
+            for entry in self._external.unfinished(root, prefix):
+                if not self._is_there(entry.path):
+                    self._synchronise(entry)
+                else:
+                    self._repoint(entry)
 
     def _synchronise(self, entry: ExternalEntry) -> None:
         """Steps 3 and 4 for an object that is not at its path; whoever does them, and however often."""
         try:
             self._inner.copy(entry.location, entry.path)
         except ObjectNotFound:
-            newer = self._external.get(self._root, entry.path)
+            newer = self._external.get(self._root_of(entry.path), entry.path)
             if newer == entry:
                 raise StoreRefused(
                     f"cannot read {entry.path!r} in {self.uri}: the external store says its bytes are at "
@@ -272,9 +319,9 @@ class ExternallyFencedStore:
 
     def _repoint(self, entry: ExternalEntry) -> None:
         try:
-            self._external.replace(self._root, entry.path, expected=entry.location, location=entry.path)
+            self._external.replace(self._root_of(entry.path), entry.path, expected=entry.location, location=entry.path)
         except OutcomeUnknown:
-            if self._external.get(self._root, entry.path) == entry:
+            if self._external.get(self._root_of(entry.path), entry.path) == entry:
                 raise
         self._discard(entry.location)
 

@@ -45,6 +45,10 @@ class ForwardingStore:
         """As the store behind this one."""
         return self._inner.is_fenced_outside
 
+    def fence_id(self) -> str | None:
+        """As the store behind this one."""
+        return self._inner.fence_id()
+
     @property
     def is_near(self) -> bool:
         """As the store behind this one."""

@@ -74,6 +74,9 @@ class LocalStore:
         """The file system's links decide."""
         return False
 
+    def fence_id(self) -> None:
+        """No external store decides here."""
+
     @property
     def is_near(self) -> bool:
         """It is a call of the system."""

@@ -42,6 +42,9 @@ class ObstoreStore:
         """The store's own conditional puts decide."""
         return False
 
+    def fence_id(self) -> None:
+        """No external store decides here."""
+
     @property
     def is_near(self) -> bool:
         """Somewhere in a network, as a rule."""

@@ -43,6 +43,8 @@ class Stamp:
         format: the on-disk format.
         graph: the graph's own id.
         fenced_externally: its writers agree through an external store; one that did not would undo that.
+        fence_id: the id of that external store; empty where none decides, or in older stamps.
+        durability: what its writers promise, "power" or "process"; empty in older stamps.
         ends_announced: whoever ended a branch said so beside its log first, so one without such a mark is there.
     """
 
@@ -50,6 +52,8 @@ class Stamp:
     graph: str
     fenced_externally: bool = False
     ends_announced: bool = False
+    fence_id: str = ""
+    durability: str = ""
 
 
 def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
@@ -167,6 +171,7 @@ def read_completed(body: bytes, *, path: str) -> Completed:
 def stamp_bytes(stamp: Stamp) -> bytes:
     """The format stamp as it is put."""
     more: dict[str, Any] = {"fence": "external"} if stamp.fenced_externally else {}
+    more |= {name: value for name in ("fence_id", "durability") if (value := getattr(stamp, name))}
     if stamp.ends_announced:
         more["branch_ends"] = "announced"
     return _dumped({"format": stamp.format, "graph": stamp.graph} | more)
@@ -198,6 +203,8 @@ def read_stamp(body: bytes, *, path: str) -> Stamp:
         number,
         graph,
         fenced_externally=found.get("fence") == "external",
+        fence_id=str(found.get("fence_id", "")),
+        durability=str(found.get("durability", "")),
         ends_announced=found.get("branch_ends") == "announced",
     )
 
