@@ -253,6 +253,8 @@ PROTECTION_WINDOW_S = 600.0
 LOG_CUT_S = 60.0
 # Entries read to find out how old the oldest are; then the floor is placed lower than it could be.
 PRUNE_PROBES_MAX = 40
+# A precondition on a commit or a table version is looked for behind so many entries, of commits that moved no content.
+LAYOUTS_LOOKED_THROUGH_MAX = 64
 # Times of marked entries, and entries marked one by one, that a record carries on.
 PRUNED_AGES_MAX = 16
 PRUNED_SINGLE_MAX = 256

@@ -14,6 +14,7 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.races import once
+from omnigraph.transaction.barrier import put_barrier
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
@@ -150,3 +151,21 @@ def test_a_write_that_changes_nothing_is_bound_by_its_conditions_all_the_same(pa
     with pytest.raises(ConflictError):
         write(parts, MAIN, nothing, expecting(base, PERSON))
     assert head(parts).number == base.number + 1
+
+
+def test_commits_that_change_no_row_break_no_precondition(parts: Parts, other: Parts) -> None:
+    base = head(parts)
+    write(other, MAIN, op.build_index(other, PERSON))
+    write(other, MAIN, op.compact(other, PERSON))
+    put_barrier(other, MAIN)
+    write(other, MAIN, op.compact(other, COMPANY))
+
+    write(parts, MAIN, op.insert(PERSON, {"n": 1}), WriteOptions(if_commit=base.commit))
+
+    with pytest.raises(PreconditionError):
+        write(parts, MAIN, op.insert(PERSON, {"o": 1}), WriteOptions(if_commit=base.commit))
+    write(parts, MAIN, op.insert(COMPANY, {"n": 1}), expecting(base, COMPANY))
+    with pytest.raises(ConflictError):
+        write(parts, MAIN, op.insert(PERSON, {"o": 1}), expecting(base, PERSON))
+    with pytest.raises(ConflictError):
+        write(parts, MAIN, op.insert(COMPANY, {"o": 1}), expecting(base, COMPANY))

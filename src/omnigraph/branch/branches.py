@@ -96,7 +96,7 @@ def delete(parts: Parts, name: str, *, actor: str | None = None, if_commit: str 
     text_or_nothing(actor, "the actor")
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
         head = parts.log.live_head(branch, tentative=if_commit is None)
-        check_head(head, if_commit)
+        check_head(parts, head, if_commit)
         entry = Record(
             commit=ids.after(head.commit, parts.ids.new()),
             branch=branch,

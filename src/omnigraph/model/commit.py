@@ -189,12 +189,17 @@ class Record:
         """The commit whose state this entry shows: its own, or for a mark the one before."""
         return self.commit if self.is_commit or self.parent is None else self.parent
 
+    @property
+    def is_layout(self) -> bool:
+        """Whether this commit changes how rows lie, and none of them."""
+        return self.kind in _LAYOUTS
+
     def has_content_of(self, commit: str) -> bool:
         """Whether a reader of this entry sees what a reader of `commit` sees, as far as this entry alone tells.
 
         Whoever has read a commit shall not be told that it changed because its tables were compacted since.
         """
-        return commit == self.head_commit or (self.kind in _LAYOUTS and commit == self.parent)
+        return commit == self.head_commit or (self.is_layout and commit == self.parent)
 
     def stands_for(self, commit: str) -> bool:
         """True for the entry of a commit, and for the one that a quarantine put in the place of a commit it lost."""

@@ -6,9 +6,10 @@ put entry head + 1 if absent
   unknown   the log reads back before it answers (log.put)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 
 from omnigraph import ids, limits
 from omnigraph.clock import backoff_s
@@ -25,6 +26,9 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.sealing import added_digests
 from omnigraph.transaction.stage import Staged, at_hand, staged_anew
 from omnigraph.transaction.superseding import superseding
+
+# Entries read at once on the way back from the head.
+_READ_AHEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,7 @@ def publish(
             twin = _same_request(newer, draft)
             if twin is not None:
                 raise CarriedOutError(twin)
-            check_preconditions(draft, newer[-1])
+            check_preconditions(parts, draft, newer[-1])
             match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
                 case Clear():
                     staged = _on_top_of(parts, staged, draft, newer)
@@ -200,13 +204,13 @@ def _outcome(audit: Recovery, staged: Staged, tables: Mapping[str, Pin]) -> Reco
     return replace(audit, tables=ended)
 
 
-def check_head(head: Record, if_commit: str | None) -> None:
+def check_head(parts: Parts, head: Record, if_commit: str | None) -> None:
     """Refuse when a caller names a commit and another one is the head of the branch.
 
     Raises:
         PreconditionError: it is.
     """
-    if if_commit is not None and not head.has_content_of(if_commit):
+    if if_commit is not None and not head.has_content_of(if_commit) and not _is_laid_out_anew(parts, head, if_commit):
         raise PreconditionError(
             f"precondition failed on branch '{head.branch}': expected head '{if_commit}' but current is "
             f"{head.head_commit}",
@@ -216,16 +220,48 @@ def check_head(head: Record, if_commit: str | None) -> None:
         )
 
 
-def check_preconditions(draft: Draft, head: Record) -> None:
+def _earlier(parts: Parts, head: Record) -> Iterator[tuple[Record, Record]]:
+    """The entries before `head`, newest first, each with the one after it; few, and none of an earlier life."""
+    first = max(head.pruned.floor, head.life or 1, head.number - limits.LAYOUTS_LOOKED_THROUGH_MAX)
+    entries = parts.log.backwards(head.branch, start=head.number_before, first=first, step=_READ_AHEAD)
+    return ((before, after) for after, before in pairwise(chain([head], entries)))
+
+
+def _is_laid_out_anew(parts: Parts, head: Record, commit: str) -> bool:
+    """True if only index and compaction commits, and marks, lie between a commit and the head."""
+    for before, after in _earlier(parts, head):
+        if after.is_commit and not after.is_layout:
+            return False
+        if before.head_commit == commit:
+            return True
+    return False
+
+
+def _was_laid_out_anew(parts: Parts, head: Record, type_key: str, version: int) -> bool:
+    """True if only index and compaction commits have changed a table since it was at a version."""
+    for before, after in _earlier(parts, head):
+        pin = before.tables.get(type_key)
+        if pin is None or (pin != after.tables.get(type_key) and not after.is_layout):
+            return False
+        if pin.version == version:
+            return True
+    return False
+
+
+def check_preconditions(parts: Parts, draft: Draft, head: Record) -> None:
     """Refuse when what the caller expected of the head does not hold.
 
     Raises:
         PreconditionError: `if_commit` is not the head commit.
         ConflictError: a table is not at its expected version.
     """
-    check_head(head, draft.if_commit)
+    check_head(parts, head, draft.if_commit)
     if draft.expected_table_versions:
-        wrong = mismatches(draft.expected_table_versions, head)
+        wrong = tuple(
+            mismatch
+            for mismatch in mismatches(draft.expected_table_versions, head)
+            if not _was_laid_out_anew(parts, head, mismatch.table_key, mismatch.expected)
+        )
         if wrong:
             raise ConflictError(told(wrong[0]), conflicts=wrong)
 

@@ -215,7 +215,7 @@ def _attempt_on(parts: Parts, operation: Operation, draft: Draft, turn: _Turn, b
         earlier = idempotency.earlier_use(parts, draft.branch, key, base)
         if earlier is not None:
             return Receipt(earlier, base, replayed=True)
-    check_preconditions(draft, base)
+    check_preconditions(parts, draft, base)
     staging = Staging(parts.snapshot(base), parts.finder)
     try:
         return _carried_out(parts, operation, draft, base, staging, turn=turn)

@@ -99,7 +99,7 @@ def merge(
 
     def attempt() -> Merged:
         entry, head = _heads(parts, source, target)
-        check_head(entry, if_source_commit)
+        check_head(parts, entry, if_source_commit)
         return _merge(parts, schema_of, entry, head, choices=choices, differ=differ, options=options)
 
     return _retry_past_sweeps(attempt)
