@@ -184,16 +184,6 @@ class _Forward:
     def read(self, size: int = -1) -> bytes:
         return bytes(self._stream.read(None if size < 0 else size))
 
-    def readline(self) -> bytes:
-        """The first line, however long."""
-        found = bytearray()
-        while not found.endswith(_NEWLINE):
-            one = self.read(1)
-            if not one:
-                break
-            found += one
-        return bytes(found)
-
 
 def lines_at(source: Source, offsets: Sequence[int]) -> list[tuple[int, str]]:
     """Of lines that begin at some bytes, their numbers counted from one, and what is in them; in one pass.

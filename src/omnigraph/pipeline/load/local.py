@@ -125,7 +125,8 @@ class LocalLoad:
         if self._stage(staging, final):
             raise ConflictError("entities appeared while the load was judged", code="key_conflict")
         constraints.check(staging, self._accepted.rules)
-        counts = {key: each.rows.num_rows for key, each in found.items()}
+        counts = dict.fromkeys(self._request.named_types, 0)
+        counts |= {key: each.rows.num_rows for key, each in found.items()}
         self.loaded.counts, self.loaded.rejects = counts, refuse_or_keep(self._request, problems)
 
     def _final(self, found: dict[str, _Gathered]) -> dict[str, _Gathered]:

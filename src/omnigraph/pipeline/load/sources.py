@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
+from urllib.parse import unquote
 
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.storage.input_files import is_remote, local_path, remote_files, remote_size, storage_options_for
@@ -42,7 +43,23 @@ _FORMATS = {
     ".parquet": Format.PARQUET,
     ".pq": Format.PARQUET,
 }
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _PACKINGS = {".gz": Packing.GZIP, ".gzip": Packing.GZIP, ".zst": Packing.ZSTD, ".zstd": Packing.ZSTD}
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A column that the folder of a file names, like `age=3`, with the one value it has there.
+
+    Attributes:
+        name: of the column.
+        text: the value, as in CSV; None for null.
+        is_found: whether the folder was found below the one that the caller names.
+    """
+
+    name: str
+    text: str | None
+    is_found: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +76,7 @@ class Source:
         body: the bytes themselves, where they came without a file.
         strict: one JSON object per line and nothing else; otherwise a stream of JSON values.
         storage_options: how to reach an address, for workers whose environment does not say; keys may be among them.
+        partitions: the columns that its folders name.
     """
 
     index: int
@@ -70,6 +88,7 @@ class Source:
     body: bytes | None = None
     strict: bool = True
     storage_options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    partitions: tuple[Partition, ...] = ()
 
     @property
     def named(self) -> bool:
@@ -124,8 +143,8 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
     for each in named:
         if not isinstance(each, str | os.PathLike):
             raise InvalidRequestError(f"a load reads files, and {each!r} is no path", code=OPTION)
-    found = [each for one in named for each in _files(_path(one), chosen)]
-    times = Counter(name for name, _, _ in found)
+    found = [(*each, _path(one)) for one in named for each in _files(_path(one), chosen)]
+    times = Counter(name for name, *_ in found)
     return tuple(
         # Files of one name in several folders are told apart by their whole paths.
         Source(
@@ -136,8 +155,24 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
             *_form(name, chosen),
             strict=strict,
             storage_options=storage_options_for(uri),
+            partitions=_partitions(uri, where),
         )
-        for number, (name, uri, size) in enumerate(found)
+        for number, (name, uri, size, where) in enumerate(found)
+    )
+
+
+def _partitions(uri: str, where: str) -> tuple[Partition, ...]:
+    """The columns that the folders of a file name; those from a pattern's first wildcard on count as found."""
+    given = where.rstrip("/").split("/")
+    plain = next((number for number, segment in enumerate(given) if glob.has_magic(segment)), len(given))
+    # What was given may be relative, so found folders are counted from the end of what is absolute.
+    root = where if is_remote(where) else str(Path(local_path("/".join(given[:plain]) or "/")).expanduser().absolute())
+    asked = len([segment for segment in root.split("/")[: plain if is_remote(where) else None] if segment])
+    segments = [segment for segment in uri.split("/") if segment]
+    return tuple(
+        Partition(name, None if text == _NULL_PARTITION else unquote(text), is_found=number >= asked)
+        for number, (name, equals, text) in enumerate(segment.partition("=") for segment in segments[:-1])
+        if name and equals
     )
 
 

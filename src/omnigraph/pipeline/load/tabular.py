@@ -1,9 +1,14 @@
 """Files with columns, CSV and Parquet: all their rows are of one type, which the caller names."""
 
+import csv
 import json
+import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,13 +22,16 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import DST, SRC, EdgeType, EntityType
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_SCALARS, PropertyType, Scalar
 from omnigraph.pipeline.load.batches import Batch
-from omnigraph.pipeline.load.blocks import Piece, unpacked, wrongly_packed
-from omnigraph.pipeline.load.sources import OPTION, Format, Packing
+from omnigraph.pipeline.load.blocks import Piece, line_too_long, unpacked, wrongly_packed
+from omnigraph.pipeline.load.sources import OPTION, Format, Packing, Source
 from omnigraph.storage.layout import arrow_type
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
 
+_HEADER_BYTES = 65_536
+_LINE_ENDS = b"\r\n"
+_HEADER = re.compile(rb'((?:[^"\r\n]|"[^"]*")+)[\r\n]+(?=[^\r\n])')
 _VERBS = {SRC: "leave", DST: "reach"}
 _ENDS = {SRC: ("from", SRC), DST: ("to", DST)}
 
@@ -59,11 +67,13 @@ def tabular_records(piece: Piece, columns: Columns) -> Iterator[Batch]:
     try:
         with unpacked(source) as file:
             for found in _csv(file) if source.format is Format.CSV else _parquet(file):
-                table = _named(found, columns, source.name)
+                table = _named(_with_partitions(found, columns.entity, source), columns, source.name)
+                if not len(table):
+                    continue
                 rows = _read_texts(table, columns.entity) if source.format is Format.CSV else table
                 yield Batch(columns.entity, rows, np.arange(number + 1, number + 1 + len(table), dtype=np.int64))
                 number += len(table)
-    except (pa.ArrowException, UnicodeDecodeError) as fault:
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error) as fault:
         raise InvalidRequestError(f"{source.name} cannot be read after row {number}: {fault}") from fault
     except (OSError, EOFError, zlib.error) as fault:
         if source.packing is Packing.NONE:
@@ -80,41 +90,87 @@ def _parquet(file: Any) -> Iterator[pa.Table]:  # noqa: ANN401  (any open file)
 
 def _csv(file: Any) -> Iterator[pa.Table]:  # noqa: ANN401  (any open file)
     """Every column as text: which values are absent, and what a text means, is not the reader's to guess."""
-    first = file.readline()
-    if not first.strip():
+    header, rest = _split_header(file)
+    if not header:
         return
-    csv: Any = pyarrow.csv  # the stubs know fewer files
+    names = next(csv.reader([header.decode("utf-8-sig")], strict=True))
+    if not rest:
+        yield pa.table([pa.array([], pa.string())] * len(names), names=names)
+        return
+    arrow_csv: Any = pyarrow.csv  # the stubs know fewer files
     wrap: Any = pa.PythonFile
-    names = csv.read_csv(pa.BufferReader(first)).column_names
-    reader = csv.open_csv(
-        wrap(_Rest(file), mode="r"),
-        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=limits.LOAD_BLOCK_BYTES, column_names=names),
+    # Columns may have one name, which is for others to refuse; Arrow chooses their types by name.
+    numbers = [str(number) for number in range(len(names))]
+    reader = arrow_csv.open_csv(
+        wrap(_Rest(rest, file), mode="r"),
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=limits.LOAD_BLOCK_BYTES, column_names=numbers
+        ),
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
         # Nothing between two commas is nothing; a text that is there and empty stands in quotes.
         convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
+            column_types=dict.fromkeys(numbers, pa.string()),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
     )
     for batch in reader:
-        yield pa.Table.from_batches([batch])
+        yield pa.Table.from_batches([batch]).rename_columns(names)
+
+
+def _split_header(file: Any) -> tuple[bytes, bytes]:  # noqa: ANN401  (any open file)
+    """The first record without its end, and some of what follows: nothing only where nothing but empty lines does."""
+    data = b""
+    while more := file.read(max(_HEADER_BYTES, len(data))):
+        data = (data + more).lstrip(_LINE_ENDS)
+        header = _HEADER.match(data)
+        if header is not None:
+            return header[1], data[header.end() :]
+        if len(data) > limits.LOAD_LINE_BYTES_MAX:
+            raise line_too_long(len(data))
+    return data.rstrip(_LINE_ENDS), b""
 
 
 class _Rest:
-    """What is left of a file, with a line end should there be nothing: a header alone is a table too."""
+    """What follows the header of a file."""
 
     closed = False
 
-    def __init__(self, file: Any) -> None:  # noqa: ANN401  (any open file)
+    def __init__(self, begun: bytes, file: Any) -> None:  # noqa: ANN401  (any open file)
+        self._begun = begun
         self._file = file
 
     def read(self, size: int = -1) -> bytes:
-        return bytes(self._file.read(size))
+        if not self._begun:
+            return bytes(self._file.read(size))
+        end = len(self._begun) if size < 0 else size
+        found, self._begun = self._begun[:end], self._begun[end:]
+        return found if size >= 0 else found + bytes(self._file.read(size))
 
     def close(self) -> None:
         """The file is closed by who opened it."""
+
+
+def _with_partitions(table: pa.Table, entity: EntityType, source: Source) -> pa.Table:
+    """The table with the columns that folders name."""
+    _refuse_repeated(table.column_names, source.name, "")
+    known = {*(each.name for each in entity.properties), *chain(*_ENDS.values())}
+    for each in source.partitions:
+        if each.is_found or (each.name in known and each.name not in table.column_names):
+            texts = pa.array([each.text], pa.string())
+            if source.format is not Format.CSV:
+                with suppress(pa.ArrowException, ValueError):
+                    texts = _meaning(texts, _type(entity, each.name))
+            table = table.append_column(each.name, pc.take(texts, pa.array(np.zeros(len(table), np.int64))))
+    _refuse_repeated(table.column_names, source.name, ", in the file and in a folder's name")
+    return table
+
+
+def _refuse_repeated(names: list[str], source: str, where: str) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InvalidRequestError(f"{source} has the column '{name}' twice{where}", code=OPTION)
 
 
 def _named(table: pa.Table, columns: Columns, name: str) -> pa.Table:
@@ -130,6 +186,10 @@ def _named(table: pa.Table, columns: Columns, name: str) -> pa.Table:
                 f"{name} has no column '{chosen}' for the node that edges {_VERBS[end]}; name the one that holds it, "
                 f"of those there are: {there}",
                 code=OPTION,
+            )
+        if end in names and chosen != end:
+            raise InvalidRequestError(
+                f"{name} has two columns, '{chosen}' and '{end}', for the node that edges {_VERBS[end]}", code=OPTION
             )
         names[names.index(chosen)] = end
     return table.rename_columns(names)

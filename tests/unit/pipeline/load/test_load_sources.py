@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.errors import NotFoundError
 from omnigraph.pipeline.load.blocks import Piece, blocks_of
-from omnigraph.pipeline.load.sources import Format, Packing, sources_of
+from omnigraph.pipeline.load.sources import Format, Packing, Partition, sources_of
 from omnigraph.storage.object_stores import S3Store
 
 
@@ -75,3 +75,12 @@ def test_objects_in_a_store_are_listed_and_read_by_range(s3_store: S3Store) -> N
     assert b"".join(block.data for half in halves for block in blocks_of(half, block_bytes=512)) == body
     with pytest.raises(NotFoundError):
         sources_of(f"{s3_store.uri}/nowhere/", format=None, strict=True)
+    s3_store.put("hive/age=3/first=a%20b/x.csv", b"name\nAda\n")
+    for where, found_from in (
+        ("hive/", 0),
+        ("hive/*/*/x.csv", 0),
+        ("hive/age=3/", 1),
+        ("hive/age=3/first=a%20b/x.csv", 2),
+    ):
+        hive = sources_of(f"{s3_store.uri}/{where}", format=None, strict=True)[0].partitions
+        assert hive == (Partition("age", "3", found_from < 1), Partition("first", "a b", found_from < 2)), where
