@@ -32,10 +32,11 @@ settings.load_profile("omnigraph")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share a run, each file is one process's, and all that asks for Spark is one's alone."""
+    """Where several processes share a run, one runs a whole file, one all of Spark, one what parses the source."""
     for item in items:
         file, _, _ = item.nodeid.partition("::")
-        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.nodeid.lower() else file))
+        group = "architecture" if file.startswith("tests/architecture/") else file
+        item.add_marker(pytest.mark.xdist_group("spark" if "spark" in item.nodeid.lower() else group))
 
 
 @pytest.fixture(scope="session")

@@ -1,23 +1,23 @@
 """Every error a caller can meet, grouped by what the caller does next.
 
     GraphError                        code, message                 HTTP
-    ├── InvalidRequestError           change what you asked         400   (also ValueError)
+    ├── InvalidRequestError           change the request            400   (also ValueError)
     │   ├── ParseError                has a line, column and caret
     │   └── ConstraintError           names the rows
     ├── NotFoundError                 name something that exists    404   (also LookupError)
     │   └── ReclaimedError            it was pruned: name a newer   410
-    │       └── ChangeGapError        begin anew from a baseline    410
+    │       └── ChangeGapError        restart from a baseline       410
     ├── AlreadyExistsError            choose another name           409
     ├── ConflictError                 retry on a fresh base,        409
     │                                 or resolve; has conflicts
     │   ├── MergeConflictError        has all of a merge's conflicts
-    │   ├── RevertConflictError       has all that is in the way
-    │   └── ChangeRefusedError        begin anew from a baseline
+    │   ├── RevertConflictError       has every obstacle
+    │   └── ChangeRefusedError        restart from a baseline
     ├── PreconditionError             look again, then decide       412
     ├── OutcomeUnknownError           reopen and look               503
     ├── LimitError                    ask for less                  413
     ├── UnavailableError              try again later               503
-    ├── BlobSourceError               see to what lies there        424
+    ├── BlobSourceError               fix the external object       424
     ├── PermissionDeniedError         ask for access                403
     ├── FormatError                   upgrade, or restore           500
     └── InternalError                 report it                     500
@@ -29,7 +29,7 @@ from typing import Any
 
 
 class GraphError(Exception):
-    """The base of all of them."""
+    """Base class of every error that this package raises on purpose."""
 
     code = "error"
 
@@ -42,7 +42,7 @@ class GraphError(Exception):
 
 
 class InvalidRequestError(GraphError, ValueError):
-    """What was asked cannot be done as it was asked."""
+    """The request is not valid; sending it again will not help."""
 
     code = "bad_request"
 
@@ -69,19 +69,19 @@ class ParseError(InvalidRequestError):
 
 
 class ConstraintError(InvalidRequestError):
-    """Rows break a rule of the schema."""
+    """Rows violate a constraint of the schema."""
 
     code = "constraint_violation"
 
 
 class NotFoundError(GraphError, LookupError):
-    """Something named does not exist."""
+    """A named object does not exist."""
 
     code = "not_found"
 
 
 class ReclaimedError(NotFoundError):
-    """A commit that was there has been pruned."""
+    """The commit existed and has been pruned."""
 
     code = "version_reclaimed"
 
@@ -93,13 +93,13 @@ class ChangeGapError(ReclaimedError):
 
 
 class AlreadyExistsError(GraphError):
-    """A name is taken."""
+    """The name is taken."""
 
     code = "already_exists"
 
 
 class ConflictError(GraphError):
-    """Somebody else's change stands in the way; `conflicts` says which."""
+    """A concurrent change conflicts with this one; `conflicts` lists the conflicts."""
 
     code = "conflict"
 
@@ -109,19 +109,19 @@ class ConflictError(GraphError):
 
 
 class MergeConflictError(ConflictError):
-    """Two branches did what cannot both stand; `conflicts` lists all of it. Nothing was published."""
+    """Two branches made conflicting changes; `conflicts` lists all of them. Nothing was published."""
 
     code = "merge_conflicts"
 
 
 class RevertConflictError(ConflictError):
-    """A commit cannot be undone; `conflicts` lists all that is in the way. Nothing was published."""
+    """A commit cannot be reverted; `conflicts` lists every obstacle. Nothing was published."""
 
     code = "revert_conflicts"
 
 
 class ChangeRefusedError(ConflictError):
-    """What a commit changed cannot be told entity by entity; `reason` says why.
+    """The changes of a commit cannot be listed by entity; `reason` says why.
 
     Attributes:
         reason: `parentless_commit` or `schema_boundary`.
@@ -144,25 +144,25 @@ class PreconditionError(GraphError):
 
 
 class OutcomeUnknownError(GraphError):
-    """The store never said whether the write landed, and could not be asked."""
+    """The store did not confirm whether the write was committed; read the log before retrying."""
 
     code = "outcome_unknown"
 
 
 class LimitError(GraphError):
-    """A bound was passed."""
+    """A limit was exceeded."""
 
     code = "limit_exceeded"
 
 
 class UnavailableError(GraphError):
-    """Something the graph needs does not answer now."""
+    """A service that the graph depends on does not respond; retry later."""
 
     code = "unavailable"
 
 
 class BlobSourceError(GraphError):
-    """A blob that lies elsewhere, at an approved place, cannot be read there. Its details name `uri` and `reason`."""
+    """An external blob at an approved location cannot be read; the details name `uri` and `reason`."""
 
     code = "external_blob_source"
 
@@ -180,13 +180,13 @@ class FormatError(GraphError):
 
 
 class InternalError(GraphError):
-    """A rule of our own was broken."""
+    """An internal invariant does not hold: a bug."""
 
     code = "internal"
 
 
 def beyond_limit(resource: str, *, actual: int, limit: int) -> LimitError:
-    """The error of an input that is larger than one call may bring."""
+    """Return the error for an input that exceeds a limit of one call."""
     return LimitError(
         f"resource limit exceeded for {resource}: actual {actual}, limit {limit}",
         code="resource_limit",

@@ -13,10 +13,10 @@ ULID_LENGTH = 26
 
 
 class IdSource(Protocol):
-    """Makes identifiers that nobody else makes."""
+    """Source of globally unique identifiers."""
 
     def new(self) -> str:
-        """A fresh ULID: 26 characters, greater than every earlier one of this source."""
+        """Return a new ULID of 26 characters, greater than every earlier one of this source."""
         ...
 
 
@@ -29,7 +29,7 @@ class UlidSource:
         self._last = 0
 
     def new(self) -> str:
-        """A fresh ULID."""
+        """Return a new ULID."""
         fresh = (self._clock.now_us() // 1_000) << _RANDOM_BITS | int.from_bytes(os.urandom(_RANDOM_BITS // 8), "big")
         with self._lock:
             # Within one millisecond (or when the clock steps back) count on from the last, so order is kept.
@@ -42,15 +42,15 @@ _PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 
 
 def encode(value: int) -> str:
-    """The 26 characters of a 128-bit number."""
+    """Encode a 128-bit number as 26 characters."""
     return "".join([_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def after(previous: str, fresh: str) -> str:
-    """`fresh`, or an id just after `previous` when that is not the smaller one (another host's clock was ahead).
+    """Return `fresh`, or an id just after `previous` if that is greater (another host's clock was ahead).
 
-    The next number would do for the order, but two hosts that are both behind would choose the same one. So it is the
-    next millisecond, with the chance that is in `fresh`.
+    The next number would keep the order, but two hosts that are both behind would choose the same one. So the result
+    is in the next millisecond, with the random bits of `fresh`.
     """
     if fresh > previous:
         return fresh
@@ -58,7 +58,7 @@ def after(previous: str, fresh: str) -> str:
 
 
 def decode(ulid: str) -> int:
-    """The 128-bit number of a ULID."""
+    """Decode a ULID into its 128-bit number."""
     value = 0
     for character in ulid:
         value = value << 5 | _VALUES[character]
@@ -66,5 +66,5 @@ def decode(ulid: str) -> int:
 
 
 def is_ulid(text: str) -> bool:
-    """Whether `text` is spelled like a ULID."""
+    """Return whether `text` has the form of a ULID."""
     return len(text) == ULID_LENGTH and text[0] in "01234567" and all(character in _VALUES for character in text)

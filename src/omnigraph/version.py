@@ -1,10 +1,10 @@
 """The version of this package; `pyproject.toml` takes it from here."""
 
 VERSION = "0.1.0"
-# The number that clients written for this contract look for; it names the contract, not our files.
+# Clients of the public contract look for this number; it is not the on-disk format.
 INTERNAL_SCHEMA = 6
 
 
 def version_lines() -> str:
-    """What the program says when it is asked for its version."""
+    """Return the text of `--version`."""
     return f"omnigraph {VERSION}\ninternal-schema {INTERNAL_SCHEMA}"

@@ -1,32 +1,25 @@
-"""Requests to web servers that stay where they were sent.
+"""HTTP requests that never follow a redirect.
 
-A redirect could carry a key to whom it is not meant for, or lead to a place that nobody has allowed. So none is
-followed, it is told as the answer it is. Proxies are those that the environment names when the request is made.
+A redirect could leak an API key to another host, or lead to an address that is not allowed, so it is returned as the
+response. Proxies are taken from the environment when the request is made.
 """
 
 import urllib.request
 from typing import Any
 
 
-class _StayingHere(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect."""
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Redirect handler that follows none."""
 
     def redirect_request(self, *_: object) -> None:
-        """Whatever it is, it is told as the answer."""
+        """Return no new request, so that the redirect itself is the response."""
 
 
-def opened(request: urllib.request.Request, *, timeout_s: float) -> Any:  # noqa: ANN401  (an answer has no type of its own)
-    """The answer to a request, open for reading.
-
-    Args:
-        request (urllib.request.Request): to `http:` or `https:`.
-        timeout_s (float): how long the server may be silent.
-
-    Returns:
-        Any: as `urllib.request.urlopen` returns it.
+def opened(request: urllib.request.Request, *, timeout_s: float) -> Any:  # noqa: ANN401  (urllib gives responses no public type)
+    """Send a request and return the response, open for reading.
 
     Raises:
-        urllib.error.HTTPError: the server refuses it, or sends it elsewhere.
-        OSError: it does not answer.
+        urllib.error.HTTPError: the status is not 2xx; redirects included.
+        OSError: the server does not respond for `timeout_s`.
     """
-    return urllib.request.build_opener(_StayingHere).open(request, timeout=timeout_s)
+    return urllib.request.build_opener(_NoRedirects).open(request, timeout=timeout_s)

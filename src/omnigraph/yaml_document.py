@@ -1,7 +1,7 @@
-"""YAML files that people write for us, read strictly: as a tree of values that know where they stand.
+"""Strict YAML parser for configuration files: a tree of values with their source positions.
 
-Less than all of YAML, so that a file means what it looks like: no aliases, no tags, no key twice, and `yes` or `no` are
-texts. A plain scalar is a number, `true`, `false` or `null`; everything else is a text.
+A subset of YAML without surprises: no aliases, no tags, no duplicate keys, and `yes` or `no` are strings. A plain
+scalar is a number, `true`, `false` or `null`; everything else is a string.
 """
 
 import re
@@ -21,12 +21,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 
 class YamlDocumentError(InvalidRequestError):
-    """A file is not what it should be; `line` and `column` say where, counted from one.
-
-    Attributes:
-        line: where.
-        column: where in the line.
-    """
+    """A file is invalid at `line` and `column`, counted from one."""
 
     code = "invalid_yaml"
 
@@ -36,13 +31,13 @@ class YamlDocumentError(InvalidRequestError):
         self.column = column
 
     def __str__(self) -> str:
-        """What is wrong, and where."""
+        """Return the message with its position."""
         return f"{self.message} (line {self.line}, column {self.column})"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a file, counted from one."""
+    """Position in a file, counted from one."""
 
     line: int = 1
     column: int = 1
@@ -50,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A text, a number, a truth value or nothing."""
+    """A string, number, boolean or null."""
 
     value: str | int | float | bool | None
     place: Place
@@ -58,7 +53,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Values in order."""
+    """A sequence."""
 
     values: tuple["Value", ...]
     place: Place
@@ -66,12 +61,11 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Values under names, in the order of the file.
+    """A mapping, in the order of the file.
 
     Attributes:
-        values: by name.
-        places: where each name stands.
-        place: where the first one stands.
+        places: the position of every key.
+        place: the position of the first key.
     """
 
     values: Mapping[str, "Value"]
@@ -83,16 +77,16 @@ Value = Scalar | Items | Entries
 
 
 def read(text: str) -> Value:
-    """The tree of a YAML file.
+    """Parse a YAML file into a tree.
 
     Raises:
-        YamlDocumentError: it is not YAML, or uses what we leave out of it; the code is `duplicate_yaml_key` where a key
-            stands twice in one mapping.
+        YamlDocumentError: the text is not YAML of the supported subset; the code is `duplicate_yaml_key` for a
+            duplicate key.
     """
     if len(text) > limits.YAML_CHARACTERS_MAX:
         raise YamlDocumentError(f"the file is longer than {limits.YAML_CHARACTERS_MAX} characters")
     try:
-        _refuse_what_we_leave_out(text)
+        _refuse_unsupported(text)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
@@ -103,8 +97,8 @@ def read(text: str) -> Value:
     return Scalar(None, Place()) if root is None else _value(root)
 
 
-def _refuse_what_we_leave_out(text: str) -> None:
-    """Look at the stream of events first: nothing is built of a file that would be large in memory or deep."""
+def _refuse_unsupported(text: str) -> None:
+    """Check the event stream first, so that no large or deep tree is built."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
@@ -124,7 +118,7 @@ def _value(node: yaml.Node) -> Value:
     if isinstance(node, yaml.ScalarNode):
         return Scalar(_plain(node.value) if node.style is None else node.value, place)
     if isinstance(node, yaml.SequenceNode):
-        return Items(tuple(_value(each) for each in node.value), place)
+        return Items(tuple(_value(item) for item in node.value), place)
     values: dict[str, Value] = {}
     places: dict[str, Place] = {}
     for key, value in node.value:

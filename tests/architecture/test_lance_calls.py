@@ -11,8 +11,8 @@ from pathlib import Path
 import lance
 import pytest
 from lance.optimize import Compaction
+from tests.architecture.sources import SOURCE, parse
 
-SOURCE = Path(__file__).parents[2] / "src" / "omnigraph"
 TABLES = Path("storage/tables")
 
 # Every method of a Lance dataset is in one of these two; a new release that adds one must be judged here.
@@ -62,7 +62,7 @@ def violations(root: Path) -> list[str]:
 
 
 def violations_in(path: Path, relative: Path) -> list[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    tree = parse(path)
     in_port = relative.is_relative_to(TABLES)
     return [
         f"{relative}:{line}: {what}"

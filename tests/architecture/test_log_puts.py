@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.architecture.sources import SOURCE, parse
 
-SOURCE = Path(__file__).parents[2] / "src" / "omnigraph"
 # The log itself, and the module that knows where everything lies.
 LOG = Path("transaction/log.py")
 PATHS = Path("storage/paths.py")
@@ -27,7 +27,7 @@ def violations(root: Path) -> list[str]:
         f"{file.relative_to(root)}:{line}: {what}"
         for file in sorted(root.rglob("*.py"))
         if file.relative_to(root) not in (LOG, PATHS, PROXY)
-        for line, what in _in_tree(ast.parse(file.read_text(encoding="utf-8"), filename=str(file)))
+        for line, what in _in_tree(parse(file))
     ]
 
 
@@ -76,7 +76,7 @@ def test_nobody_but_the_log_puts_entries() -> None:
 
 
 def test_the_log_puts_entries_in_one_place() -> None:
-    tree = ast.parse((SOURCE / LOG).read_text(encoding="utf-8"))
+    tree = parse(SOURCE / LOG)
     conditional = [
         function.name
         for function in ast.walk(tree)

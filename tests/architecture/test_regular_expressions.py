@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.architecture.sources import REPOSITORY, walk
 
-REPOSITORY = Path(__file__).parents[2]
 FOLDERS = ("src", "tests", "benchmarks", "docs", ".ci")
 # Escapes and sets of characters hold none; what is left repeats what was repeated, or is an atomic group.
 LITERAL = re.compile(r"\\.|\[\^?\]?[^\]]*\]", re.DOTALL)
@@ -21,15 +21,15 @@ def violations(root: Path) -> list[str]:
         for folder in FOLDERS
         for file in sorted((root / folder).rglob("*.py"))
         if file != Path(__file__)
-        for line, text in _texts(ast.parse(file.read_text(encoding="utf-8"), filename=str(file)))
+        for line, text in _texts(walk(file))
         if FORBIDDEN.search(LITERAL.sub("x", text))
     ]
 
 
-def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    if not any(_imports_re(node) for node in ast.walk(tree)):
+def _texts(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[int, str]]:
+    if not any(_imports_re(node) for node in nodes):
         return
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
             value = node.value
             yield node.lineno, value if isinstance(value, str) else value.decode(errors="replace")

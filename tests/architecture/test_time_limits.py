@@ -5,6 +5,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from tests.architecture.sources import parse
+
 TESTS = Path(__file__).parents[1]
 LIMIT_S: int = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["timeout"]
 WAITS = frozenset({"run", "communicate", "wait", "call", "check_call", "check_output", "result", "wait_for"})
@@ -14,7 +16,7 @@ Functions = dict[str, ast.FunctionDef]
 
 @cache
 def files() -> list[tuple[Path, ast.Module]]:
-    return [(file, ast.parse(file.read_text(encoding="utf-8"))) for file in sorted(TESTS.rglob("*.py"))]
+    return [(file, parse(file)) for file in sorted(TESTS.rglob("*.py"))]
 
 
 def waits(function: ast.FunctionDef, others: Functions, seen: frozenset[str] = frozenset()) -> float:
@@ -59,7 +61,7 @@ def test_a_test_has_longer_than_the_processes_it_waits_for() -> None:
 
 def test_hypothesis_has_one_profile_without_a_deadline() -> None:
     """It stands in `conftest.py`: with a deadline of its own, a test would fail on a busy machine."""
-    said = [
+    deadlines = [
         f"{file.relative_to(TESTS)}:{keyword.value.lineno}"
         for file, module in files()
         for node in ast.walk(module)
@@ -67,4 +69,4 @@ def test_hypothesis_has_one_profile_without_a_deadline() -> None:
         for keyword in node.keywords
         if keyword.arg == "deadline" or ast.unparse(node.func).endswith("register_profile")
     ]
-    assert said == []
+    assert deadlines == []
