@@ -32,6 +32,14 @@ from omnigraph.transaction.verify.findings import FindingKind
 from omnigraph.transaction.verify.verify import verify
 from omnigraph.transaction.write import write
 
+
+class Far(LocalStore):
+    """Local disk that does not tell one file from another in its place, as object stores do not."""
+
+    def identity(self, path: str) -> None:
+        """Nothing is known for free."""
+
+
 INSERT = op.noted(op.insert(PERSON, {"n": 1}))
 ID = "01KDVDNA00AAAAAAAAAAAAAAAA"
 
@@ -96,6 +104,48 @@ def test_an_unreadable_note_is_put_aside_and_named_and_writes_go_on(
     assert any(kept in note for note in found.notes)
     assert write(parts, MAIN, op.insert(COMPANY, {"m": 1})).warnings == ()
     sweep(parts, older_than_s=0)
+    check_graph(parts)
+
+
+def with_pins(document: bytes, change: Callable[[str, dict[str, object]], tuple[str, object]]) -> bytes:
+    tables = json.loads(document)["tables"]
+    return changed(document, tables=dict(change(key, pin) for key, pin in tables.items()))
+
+
+SENSELESS: dict[str, Callable[[bytes], bytes]] = {
+    "of_another_type": lambda found: with_pins(found, lambda key, pin: (f"{key}X", pin)),
+    "of_no_version": lambda found: with_pins(found, lambda key, pin: (key, pin | {"version": "-1"})),
+    "of_no_table": lambda found: with_pins(found, lambda key, pin: (key, pin | {"table": ["nodes"]})),
+}
+
+
+@pytest.mark.parametrize("spoil", SENSELESS)
+@pytest.mark.parametrize("document", [paths.intent, paths.intent_completed], ids=["note", "staged_note"])
+def test_a_note_that_can_be_read_and_makes_no_sense_is_put_aside_too(
+    parts: Parts, store: FaultyStore, spoil: str, document: Callable[[str], str]
+) -> None:
+    path = document(interrupt(parts, INSERT))
+    store.put(path, SENSELESS[spoil](store.get(path)))
+
+    [warning] = write(parts, MAIN, op.insert(COMPANY, {"n": 1})).warnings
+
+    assert paths.QUARANTINE in warning
+    assert write(parts, MAIN, op.insert(COMPANY, {"m": 1})).warnings == ()
+    sweep(parts, older_than_s=0)
+    check_graph(parts)
+
+
+def test_a_root_that_cannot_be_confirmed_now_lets_the_interrupted_write_wait_and_no_other(root: Path) -> None:
+    store = FaultyStore(Far(root, durability=Durability.PROCESS))
+    parts = opened(store)
+    intent = interrupt(parts, INSERT)
+    store.arm(Fault.FAIL_BEFORE, kind=RequestKind.GET, path_part=paths.STAMP)
+
+    [warning] = write(parts, MAIN, op.insert(COMPANY, {"n": 1})).warnings
+
+    assert intent in warning
+    assert noted_intents(parts) == [intent]
+    assert heal(parts).ended == (intent,)
     check_graph(parts)
 
 

@@ -16,6 +16,10 @@ from pathlib import Path
 
 from omnigraph.model.intent import Writer
 
+_PROCESSES = Path("/proc")
+# What stands for the start of a process that is there and cannot be looked at.
+_HIDDEN = "hidden"
+
 
 class Heartbeat:
     """Shows from time to time that its process lives; in a thread of its own, once the first time has come."""
@@ -114,7 +118,7 @@ def has_ended(writer: Writer, here: Writer) -> bool:
     """True if a process of this boot and PID namespace is gone; of any other process this one cannot tell."""
     if not writer.boot or (writer.boot, writer.namespace) != (here.boot, here.namespace):
         return False
-    return _process_started(writer.pid) != writer.started
+    return _process_started(writer.pid) not in (writer.started, _HIDDEN)
 
 
 def this_writer() -> Writer:
@@ -147,11 +151,22 @@ def _namespace() -> str:
 def _process_started(pid: int) -> str | None:
     """When a process of this namespace started, in its kernel's own count; None when there is none such.
 
-    The start time tells a process from a later one that was given the same number.
+    The start time tells a process from a later one that was given the same number. Where the system does not show the
+    processes of other users, their signals still tell that they are there.
     """
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
+        stat = (_PROCESSES / f"{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return _HIDDEN if _is_there(pid) else None
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] == "Z" else fields[19]
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True  # of another user
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True

@@ -56,7 +56,7 @@ def heal(parts: Parts) -> Healed:
         try:
             living = parts.intents.living(intent_id)
         except GraphError as fault:
-            warnings.append(_unreadable(parts, intent_id, fault))
+            warnings.append(_put_aside(parts, intent_id, fault))
             continue
         if living is None:
             dead.append(intent_id)
@@ -69,19 +69,34 @@ def heal(parts: Parts) -> Healed:
             # Tables of its own: what recovery reads of a version needs the handle alone.
             healer = replace(parts, tables=reopened(parts.tables))
             for intent_id in dead:
-                left = _end(healer, intent_id)
-                ended += [intent_id] if left is None else []
-                warnings += [] if left is None else [_left(intent_id, left)]
+                warning = _try_to_end(healer, intent_id)
+                ended += [intent_id] if warning is None else []
+                warnings += [] if warning is None else [warning]
+        except UnavailableError as fault:
+            warnings += [_left(intent_id, str(fault)) for intent_id in dead]
         finally:
             _healing.release()
     return Healed(tuple(ended), tuple(warnings), tuple(asking))
+
+
+def _try_to_end(parts: Parts, intent_id: str) -> str | None:
+    """End one whose writer is dead; returns a warning where it must wait. None of its faults reaches other writes."""
+    try:
+        left = _end(parts, intent_id)
+    except FormatError as fault:
+        return _put_aside(parts, intent_id, fault)
+    except (LookupError, TypeError, ValueError, ArithmeticError) as fault:  # its documents do not fit together
+        return _put_aside(parts, intent_id, FormatError(f"it makes no sense: {type(fault).__name__}: {fault}"))
+    except Exception as fault:  # noqa: BLE001  (whatever it is, others write on)
+        return _left(intent_id, f"{type(fault).__name__}: {fault}")
+    return None if left is None else _left(intent_id, left)
 
 
 def _left(intent_id: str, reason: str) -> str:
     return f"the interrupted write {intent_id} is left for later: {reason}"
 
 
-def _unreadable(parts: Parts, intent_id: str, fault: GraphError) -> str:
+def _put_aside(parts: Parts, intent_id: str, fault: GraphError) -> str:
     """Put an intent that is damaged aside, so that it stops nothing; returns what to report."""
     if not isinstance(fault, FormatError) or fault.code == "format_newer" or parts.read_only:
         return _left(intent_id, str(fault))
@@ -93,16 +108,17 @@ def _unreadable(parts: Parts, intent_id: str, fault: GraphError) -> str:
 
 
 def _end(parts: Parts, intent_id: str) -> str | None:
-    """End one whose writer is dead; returns why not when it must wait."""
+    """End one whose writer is dead; returns why not when it must wait.
+
+    Raises:
+        FormatError: its documents cannot be read.
+    """
     for _ in range(limits.REDO_ATTEMPTS_MAX):
         # Read anew in every round: the writer, or another healer, may have been faster.
+        found = parts.intents.read(intent_id)
+        if found is None:
+            return None
         try:
-            found = parts.intents.read(intent_id)
-        except GraphError as fault:
-            return _unreadable(parts, intent_id, fault)
-        try:
-            if found is None:
-                return None
             ended = _ended(parts, _facts(parts, found))
             if ended is True:
                 parts.intents.clear(intent_id)

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -174,6 +175,20 @@ def test_of_a_process_elsewhere_nothing_is_told_whatever_its_host_is_called(else
     gone = ended_process()
     assert gone.host == this_writer().host
     assert not has_ended(replace(gone, **elsewhere), this_writer())  # type: ignore[arg-type]  # names of texts
+
+
+@pytest.mark.parametrize("shown", ["nothing", "what_cannot_be_read"])
+def test_a_living_process_that_the_system_hides_has_not_ended(
+    shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    living, gone = this_writer(), ended_process()
+    if shown == "what_cannot_be_read":
+        for writer in (living, gone):
+            (tmp_path / f"{writer.pid}/stat").mkdir(parents=True)
+    monkeypatch.setattr(liveness, "_PROCESSES", tmp_path)
+
+    assert not has_ended(living, this_writer())
+    assert has_ended(gone, this_writer())
 
 
 def test_every_process_has_a_token_of_its_own() -> None:
