@@ -1,12 +1,11 @@
 """Accepted schemas: stored under their digests, read once, and remembered with their rules."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
 
 from omnigraph import limits
 from omnigraph.errors import ConflictError, InvalidRequestError, NotFoundError
+from omnigraph.lru import LruCache
 from omnigraph.transaction.accepted import Accepted, SchemaMovedError, accepted_schema
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import read_schema, read_text
@@ -19,9 +18,8 @@ class Schemas:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._known: OrderedDict[str, Accepted] = OrderedDict()
+        self._known: LruCache[str, Accepted] = LruCache(limits.SCHEMA_RULES_MAX)
         self._last_seen: dict[str, str] = {}
-        self._lock = threading.Lock()
 
     def of(self, digest: str) -> Accepted:
         """The schema that commits name by a digest.
@@ -29,19 +27,12 @@ class Schemas:
         Raises:
             FormatError: it is not there, or damaged.
         """
-        with self._lock:
-            known = self._known.get(digest)
-            if known is not None:
-                self._known.move_to_end(digest)
-                return known
+        known = self._known.get(digest)
+        if known is not None:
+            return known
         schema = read_schema(self._parts.store, digest)
-        accepted = accepted_schema(digest, schema)
-        with self._lock:
-            # Whoever was first stays: compiled queries are remembered by the schema object they were made for.
-            accepted = self._known.setdefault(digest, accepted)
-            while len(self._known) > limits.SCHEMA_RULES_MAX:
-                self._known.popitem(last=False)
-        return accepted
+        # The first one stays: compiled queries are cached by the schema object they were made for.
+        return self._known.setdefault(digest, accepted_schema(digest, schema))
 
     def text(self, digest: str) -> str:
         """The text of a schema, as it was accepted.

@@ -5,7 +5,6 @@ change, so snapshots of any age may be read at once while others write.
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -33,6 +32,7 @@ from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query.compile import CompiledQuery, bind_params
 from omnigraph.language.query.params import Params
+from omnigraph.lru import LruCache
 from omnigraph.model.analyzer import Analyzer
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import Schema
@@ -98,7 +98,7 @@ class QueryEngine:
         self._embedder = embedder or Embedder()
         self._lock = threading.Lock()
         # By identity: compiled queries are remembered by text, and hashing one takes longer than running it.
-        self._lowered: OrderedDict[int, tuple[CompiledQuery, Lowered]] = OrderedDict()
+        self._lowered: LruCache[int, tuple[CompiledQuery, Lowered]] = LruCache(_PLANS_MAX, evicted=self._unbind)
 
     def run(
         self,
@@ -242,13 +242,12 @@ class QueryEngine:
         if not isinstance(compiled.plan, ReadPlan):
             raise InvalidRequestError(f"query '{compiled.name}' writes; this is for reads")
         lowered = lower(compiled.plan, schema)
-        with self._lock:
-            # The entry keeps the query, so that its identity stays its own.
-            self._lowered[id(compiled)] = (compiled, lowered)
-            while len(self._lowered) > _PLANS_MAX:
-                _, (_, gone) = self._lowered.popitem(last=False)
-                self._bound.pop(id(gone), None)
+        # The entry keeps the query, so that its identity stays its own.
+        self._lowered.put(id(compiled), (compiled, lowered))
         return lowered
+
+    def _unbind(self, evicted: tuple[CompiledQuery, Lowered]) -> None:
+        self._bound.pop(id(evicted[1]), None)
 
 
 _PLANS_MAX = limits.COMPILED_QUERIES_MAX

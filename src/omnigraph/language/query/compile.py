@@ -1,13 +1,12 @@
 """Query texts to compiled queries: parsed, bound, planned, and remembered by text and schema."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from omnigraph import limits
 from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.language.plan import explain as plan_explain
 from omnigraph.language.plan.build import build
-from omnigraph.language.plan.cache import CompileCache
 from omnigraph.language.plan.expressions import Parameter
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.plan.rewrite import rewrite
@@ -19,6 +18,7 @@ from omnigraph.language.query.describe import Operation, describe
 from omnigraph.language.query.params import Params, bind_values
 from omnigraph.language.query.parse import parse_source
 from omnigraph.language.text import Source
+from omnigraph.lru import LruCache
 from omnigraph.model.schema import Schema
 from omnigraph.model.schema_document import digest
 
@@ -57,8 +57,8 @@ def _counts(bound: BoundQuery) -> Iterator[str]:
                 yield count.name
 
 
-_compiled: CompileCache[CompiledQuery] = CompileCache(limits.COMPILED_QUERIES_MAX)
-_digests: CompileCache[tuple[Schema, str]] = CompileCache(limits.SCHEMA_DIGESTS_MAX)
+_compiled: LruCache[Hashable, CompiledQuery] = LruCache(limits.COMPILED_QUERIES_MAX)
+_digests: LruCache[Hashable, tuple[Schema, str]] = LruCache(limits.SCHEMA_DIGESTS_MAX)
 
 
 def compile(

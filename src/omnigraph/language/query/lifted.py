@@ -10,17 +10,17 @@ the plan.
 Answers and errors are those of the text itself: what is wrong with a text never gets as far as a shared plan.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from omnigraph import limits
 from omnigraph.errors import GraphError
 from omnigraph.language.plan import expressions as ex
-from omnigraph.language.plan.cache import CompileCache
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query.compile import CompiledQuery, compile, compile_anew, compiled_before
+from omnigraph.lru import LruCache
 from omnigraph.model.schema import Schema
 from omnigraph.model.types import PropertyType
 
@@ -54,7 +54,7 @@ class _Shared:
     fixed: tuple[tuple[int, str], ...] = ()
 
 
-_shapes: CompileCache[_Seen | _Shared] = CompileCache(limits.COMPILED_QUERIES_MAX)
+_shapes: LruCache[Hashable, _Seen | _Shared] = LruCache(limits.COMPILED_QUERIES_MAX)
 
 
 def compile_lifted(

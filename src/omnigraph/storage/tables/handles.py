@@ -4,8 +4,6 @@ All handles of the process share one Lance session, so that manifests, deletion 
 known to the others.
 """
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
 from urllib.parse import quote, unquote
@@ -16,6 +14,7 @@ from lance import LanceDataset, Session  # type: ignore[attr-defined]  # public,
 from lance.fragment import FragmentMetadata
 
 from omnigraph import limits
+from omnigraph.lru import LruCache
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.blob_columns import has_blobs, plain_schema
 from omnigraph.storage.tables.errors import mapped
@@ -179,9 +178,7 @@ class Handles:
     def __init__(self, uri: str, *, storage_options: Mapping[str, str] | None, most: int) -> None:
         self._uri = uri.rstrip("/")
         self._options = dict(storage_options) if storage_options else None
-        self._most = most
-        self._open: OrderedDict[tuple[str, int], Handle] = OrderedDict()
-        self._lock = threading.Lock()
+        self._open: LruCache[tuple[str, int], Handle] = LruCache(most)
 
     @property
     def storage_options(self) -> dict[str, str] | None:
@@ -200,12 +197,10 @@ class Handles:
 
     def open(self, pin: Pin) -> Handle:
         """The handle of a pinned version, opened if it is not."""
-        key = (pin.table, pin.version)
-        with self._lock:
-            if key in self._open:
-                self._open.move_to_end(key)
-                return self._open[key]
-        # Outside the lock: opening is a request. Two threads may open the same version; either handle will do.
+        open_already = self._open.get((pin.table, pin.version))
+        if open_already is not None:
+            return open_already
+        # Two threads may open the same version; either handle will do.
         with mapped(pin.table, pin.version):
             dataset = lance.dataset(
                 self.uri_of(pin.table),
@@ -217,15 +212,9 @@ class Handles:
 
     def known(self, pin: Pin) -> Handle | None:
         """The handle of a pinned version, if it is open."""
-        with self._lock:
-            return self._open.get((pin.table, pin.version))
+        return self._open.get((pin.table, pin.version))
 
     def keep(self, handle: Handle) -> Handle:
         """Remember an open handle, so that who wants it next opens nothing."""
-        key = (handle.table, handle.version)
-        with self._lock:
-            self._open[key] = handle
-            self._open.move_to_end(key)
-            while len(self._open) > self._most:
-                self._open.popitem(last=False)
+        self._open.put((handle.table, handle.version), handle)
         return handle

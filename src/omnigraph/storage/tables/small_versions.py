@@ -11,8 +11,6 @@ begun and not finished is never looked at, and swept like every other file that 
 
 import contextlib
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +24,7 @@ from lance.fragment import DataFile, FragmentMetadata
 
 from omnigraph import limits
 from omnigraph.clock import SystemClock
+from omnigraph.lru import LruCache
 from omnigraph.storage.tables.addresses import Addresses, by_fragment
 from omnigraph.storage.tables.effect import name_of
 from omnigraph.storage.tables.errors import mapped
@@ -61,39 +60,23 @@ class _Shortened:
     deleted: Any
 
 
-class _Memory:
-    """How fragments were left by the last deletion: the next one need not read what that has written."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], _Shortened] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, folder: str, base: Manifest, number: int) -> _Shortened | None:
-        """A fragment of a version; None where it is not there, or more is known of it than here is."""
-        entry = base.fragments.get(number)
-        if entry is None:
-            return None
-        with self._lock:
-            known = self._kept.get((folder, number))
-        if known is not None and known.entry == entry:
-            return known
-        fragment = base.fragment(number)
-        if fragment is None:
-            return None
-        deleted = _BITMAP() if fragment.vector is None else _read(folder, number, fragment.vector)
-        return _Shortened(entry, fragment, deleted)
-
-    def keep(self, folder: str, made: Manifest, fragment: Fragment, deleted: Any) -> None:  # noqa: ANN401  (see above)
-        """Remember a fragment of a version that was just made."""
-        key = (folder, fragment.number)
-        with self._lock:
-            self._kept[key] = _Shortened(made.fragments[fragment.number], fragment, deleted)
-            self._kept.move_to_end(key)
-            while len(self._kept) > limits.VECTORS_KEPT_MAX:
-                self._kept.popitem(last=False)
+# Fragments as the last deletion left them, by folder and number: the next one need not read what that has written.
+_recent: LruCache[tuple[str, int], _Shortened] = LruCache(limits.VECTORS_KEPT_MAX)
 
 
-_MEMORY = _Memory()
+def _fragment(folder: str, base: Manifest, number: int) -> _Shortened | None:
+    """Return a fragment of a version; None if it is not there or has parts that this module does not know."""
+    entry = base.fragments.get(number)
+    if entry is None:
+        return None
+    known = _recent.get((folder, number))
+    if known is not None and known.entry == entry:
+        return known
+    fragment = base.fragment(number)
+    if fragment is None:
+        return None
+    deleted = _BITMAP() if fragment.vector is None else _read(folder, number, fragment.vector)
+    return _Shortened(entry, fragment, deleted)
 
 
 def small_version(
@@ -135,7 +118,7 @@ def small_version(
         rows=handle.rows + sum(fragment.num_rows for fragment in added) - len(removed),
     )
     for fragment, _, deleted in shortened:
-        _MEMORY.keep(folder, made, fragment, deleted)
+        _recent.put((folder, fragment.number), _Shortened(made.fragments[fragment.number], fragment, deleted))
     return successor, files
 
 
@@ -165,7 +148,7 @@ def _shortened(base: Manifest, folder: str, removed: Addresses) -> list[tuple[Fr
     """Fragments without some of their rows, each with its new vector; None where that is not for us to make."""
     found = []
     for number_, offsets in _by_fragment(removed).items():
-        known = _MEMORY.of(folder, base, number_)
+        known = _fragment(folder, base, number_)
         if known is None or offsets[-1] >= known.fragment.rows:
             return None
         fragment, before = known.fragment, known.deleted

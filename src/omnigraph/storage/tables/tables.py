@@ -5,8 +5,6 @@ ever moves on by itself after its creation. See `detached.py` for the one place 
 """
 
 import contextvars
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -15,6 +13,7 @@ import lance
 import pyarrow as pa
 
 from omnigraph import limits
+from omnigraph.lru import LruCache
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.storage.tables.blobs import StoredBlob
@@ -63,8 +62,7 @@ class Tables:
 
     def __init__(self, uri: str, *, storage_options: Mapping[str, str] | None = None) -> None:
         self._handles = Handles(uri, storage_options=storage_options, most=limits.OPEN_TABLES_MAX)
-        self._stagings: OrderedDict[tuple[str, int, int], Staging] = OrderedDict()
-        self._lock = threading.Lock()
+        self._stagings: LruCache[tuple[str, int, int], Staging] = LruCache(limits.STAGED_EFFECTS_MAX)
 
     def create(self, table: str, schema: pa.Schema) -> Pin:
         """Create an empty table in a fresh folder.
@@ -411,13 +409,9 @@ class Tables:
         self._handles.keep(staging.handle)
         touched = len(staging.effect.removed) + len(staged.inserted_ids) + len(staged.updated_ids)
         if touched <= limits.STAGED_EFFECT_ROWS_MAX:
-            with self._lock:
-                self._stagings[staged.pin.table, staged.base.version, staged.pin.version] = staging
-                while len(self._stagings) > limits.STAGED_EFFECTS_MAX:
-                    self._stagings.popitem(last=False)
+            self._stagings.put((staged.pin.table, staged.base.version, staged.pin.version), staging)
         return staged
 
     def _staging(self, base: Pin, handle: Handle, staged: Pin) -> Staging:
-        with self._lock:
-            known = self._stagings.get((staged.table, base.version, staged.version))
+        known = self._stagings.get((staged.table, base.version, staged.version))
         return known if known is not None else read_staging(base, handle, self._handles.open(staged))

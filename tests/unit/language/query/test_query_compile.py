@@ -1,12 +1,10 @@
 """Compiled queries: what they carry, and how they are remembered."""
 
-import threading
 from dataclasses import replace
 
 import pytest
 
 from omnigraph.errors import InvalidRequestError, ParseError
-from omnigraph.language.plan.cache import CompileCache
 from omnigraph.language.plan.expressions import STRING, NodeValue, Parameter
 from omnigraph.language.plan.steps import MutationPlan, ReadPlan
 from omnigraph.language.query import bind_params, compile, explain, lint
@@ -91,51 +89,3 @@ def test_a_mixture_of_inserts_and_deletes_is_no_type_error_but_refused() -> None
         compile(text, SCHEMA)
     assert not isinstance(caught.value, ParseError)
     assert len(compile(text.replace("()", "() @ordered"), SCHEMA).plan.steps) == 2
-
-
-# --- the cache --------------------------------------------------------------------------------------------------------
-
-
-def test_the_least_recently_used_is_forgotten_first() -> None:
-    cache: CompileCache[str] = CompileCache(2)
-    made: list[str] = []
-
-    def get(key: str) -> str:
-        return cache.get_or_make(key, lambda: made.append(key) or key)  # type: ignore[func-returns-value]  # done for its effect
-
-    for key in ("a", "b", "a", "c", "a", "b"):
-        assert get(key) == key
-
-    assert made == ["a", "b", "c", "b"]
-    assert len(cache) == 2
-
-
-def test_what_fails_is_not_remembered() -> None:
-    cache: CompileCache[str] = CompileCache(2)
-
-    def fail() -> str:
-        raise InvalidRequestError("no")
-
-    with pytest.raises(InvalidRequestError):
-        cache.get_or_make("a", fail)
-    assert cache.get_or_make("a", lambda: "yes") == "yes"
-
-
-def test_many_threads_share_one_cache_and_its_bound() -> None:
-    cache: CompileCache[int] = CompileCache(8)
-    wrong: list[int] = []
-
-    def work(offset: int) -> None:
-        for number in range(2_000):
-            key = (number * 7 + offset) % 24
-            if cache.get_or_make(key, lambda key=key: key) != key:  # type: ignore[misc]  # the default only holds the value of this round
-                wrong.append(key)
-
-    threads = [threading.Thread(target=work, args=(offset,)) for offset in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert wrong == []
-    assert len(cache) <= 8

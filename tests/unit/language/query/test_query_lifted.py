@@ -3,12 +3,12 @@
 import pytest
 
 from omnigraph.errors import GraphError, ParseError
-from omnigraph.language.plan.cache import CompileCache
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.query import lifted
 from omnigraph.language.query.compile import CompiledQuery, compile
 from omnigraph.language.query.lifted import compile_lifted
 from omnigraph.language.schema import accept
+from omnigraph.lru import LruCache
 from omnigraph.model.schema_document import digest
 
 SCHEMA = accept(
@@ -22,7 +22,7 @@ DIGEST = digest(SCHEMA)
 
 @pytest.fixture(autouse=True)
 def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifted, "_shapes", CompileCache(100))
+    monkeypatch.setattr(lifted, "_shapes", LruCache(100))
 
 
 def asked(text: str) -> tuple[CompiledQuery, dict[str, Value]]:

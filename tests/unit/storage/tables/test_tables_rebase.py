@@ -370,17 +370,16 @@ def test_effects_too_large_to_remember_are_read_again(
 ) -> None:
     monkeypatch.setattr(limits, "STAGED_EFFECT_ROWS_MAX", 1)
     staged = tables.stage_rows(base, RowsToStage(upserts=people({"ada": 9, "new": 9})))
-    assert (TABLE, base.version, staged.pin.version) not in tables._stagings
+    assert tables._stagings.get((TABLE, base.version, staged.pin.version)) is None
     onto = tables.stage_rows(base, RowsToStage(deleted_ids=("dan",)))
     rebased = tables.rebase(base, staged.pin, onto.pin)
     assert rebased is not None
     assert ages(tables, rebased.pin) == {"ada": 9, "bob": 2, "cy": 3, "new": 9}
 
 
-def test_the_number_of_remembered_effects_is_bounded(
-    tables: Tables, base: Pin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_of_remembered_effects_is_bounded(root: Path, base: Pin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "STAGED_EFFECTS_MAX", 2)
+    tables = Tables(str(root))
     for number in range(4):
         tables.stage_rows(base, RowsToStage(appends=people({f"n{number}": 1})))
     assert len(tables._stagings) == 2
