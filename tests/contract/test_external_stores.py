@@ -16,6 +16,7 @@ from omnigraph.ids import UlidSource
 from omnigraph.storage.external_store import ExternalEntry, ExternalStore
 from omnigraph.storage.external_stores import SqliteExternalStore
 from omnigraph.storage.external_stores.postgres import PostgresExternalStore
+from omnigraph.storage.external_stores.sql import SqlExternalStore
 from omnigraph.storage.object_store import (
     ObjectExists,
     OutcomeUnknown,
@@ -112,6 +113,15 @@ class ExternalStoreContract:
 
         assert won.count(True) == 1
         assert external.get(root, "a") == ExternalEntry("a", f"{won.index(True)}")
+
+    def test_a_request_waits_no_longer_for_other_threads_than_for_the_store(
+        self, external: ExternalStore, root: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(limits, "EXTERNAL_WAIT_S", 0.01)
+        assert isinstance(external, SqlExternalStore)
+        with external._alone("another"), pytest.raises(StoreTransient, match="busy"):
+            external.get(root, "a")
+        assert external.get(root, "a") is None
 
     def test_a_closed_store_opens_again(self, external: ExternalStore, root: str) -> None:
         external.put_if_absent(root, "a", "staged")

@@ -13,7 +13,7 @@ from obstore.store import from_url
 from omnigraph import limits
 from omnigraph.errors import NotFoundError, UnavailableError
 from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
-from omnigraph.storage.object_stores.s3 import S3Options
+from omnigraph.storage.object_stores.s3 import S3Options, time_limits
 
 _MAGIC = "*?["
 
@@ -157,13 +157,15 @@ def object_at(uri: str, given: Mapping[str, str] | None = None) -> tuple[Any, st
     """The store an address is in, and the path there."""
     scheme, _, rest = uri.partition("://")
     bucket, _, path = rest.partition("/")
-    options: dict[str, Any] = {}
+    client_options: dict[str, Any] = {**time_limits()}
+    options: dict[str, Any] = {"client_options": client_options}
     if scheme == "s3":
         s3 = S3Options.from_storage_options(given) if given else S3Options.from_environment()
         config = {name: value for name, value in s3.as_storage_options().items() if name != "allow_http"}
-        options = {"config": config, "client_options": {"allow_http": s3.allow_http}}
+        options["config"] = config
+        client_options["allow_http"] = s3.allow_http
     elif scheme == "http":
-        options = {"client_options": {"allow_http": True}}
+        client_options["allow_http"] = True
     try:
         return from_url(f"{scheme}://{bucket}", **options), path
     except FOREIGN_ERRORS as error:

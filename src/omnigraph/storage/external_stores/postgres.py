@@ -46,8 +46,8 @@ class PostgresExternalStore(SqlExternalStore):
         Args:
             address (str): a connection string: `postgresql://user@host/database`, or `key=value` pairs.
         """
+        super().__init__()
         self._address = address
-        self._lock = threading.Lock()
         self._connection: psycopg.Connection[tuple[str, ...]] | None = None
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class PostgresExternalStore(SqlExternalStore):
             self._close()
 
     def _run(self, path: str, statement: str, values: Sequence[str | None]) -> Sequence[tuple[str, ...]]:
-        with self._lock:
+        with self._alone(path):
             connection = self._connected(path)
             try:
                 # The text is put together from constants only; every value goes beside it.

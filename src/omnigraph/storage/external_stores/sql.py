@@ -1,9 +1,12 @@
 """The statements of an external store that speaks SQL. Each is one transaction of its own."""
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
+from omnigraph import limits
 from omnigraph.storage.external_store import ExternalEntry
 from omnigraph.storage.object_store import ObjectExists, OutcomeUnknown, StoreTransient
 
@@ -19,6 +22,9 @@ class SqlExternalStore(ABC):
 
     # How this database writes a value to be filled in.
     _value: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
 
     def get(self, root: str, path: str) -> ExternalEntry | None:
         """The entry of an object, or None."""
@@ -77,6 +83,16 @@ class SqlExternalStore(ABC):
     def _write(self, path: str, statement: str, *values: str | None) -> Sequence[tuple[str, ...]]:
         """The rows a change returns; an answer that does not come leaves the outcome unknown."""
         return self._run(path, statement, values)
+
+    @contextmanager
+    def _alone(self, path: str) -> Iterator[None]:
+        """Hold the one connection; a thread waits no longer for the others than it would for the database."""
+        if not self._lock.acquire(timeout=limits.EXTERNAL_WAIT_S):
+            raise StoreTransient(f"the external store is busy with other requests than that for {path!r}", path=path)
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     @abstractmethod
     def _run(self, path: str, statement: str, values: Sequence[str | None]) -> Sequence[tuple[str, ...]]:

@@ -1,7 +1,6 @@
 """An external store in a SQLite file: for any number of processes on one machine."""
 
 import sqlite3
-import threading
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -31,8 +30,8 @@ class SqliteExternalStore(SqlExternalStore):
     _value: ClassVar[str] = "?"
 
     def __init__(self, file: str | Path) -> None:
+        super().__init__()
         self._file = Path(file).resolve()
-        self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
     def close(self) -> None:
@@ -41,7 +40,7 @@ class SqliteExternalStore(SqlExternalStore):
             self._close()
 
     def _run(self, path: str, statement: str, values: Sequence[str | None]) -> Sequence[tuple[str, ...]]:
-        with self._lock:
+        with self._alone(path):
             try:
                 if self._connection is None:
                     self._connection = self._connect()

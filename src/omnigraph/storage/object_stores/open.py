@@ -18,7 +18,7 @@ from omnigraph.storage.object_stores.obstore_backed import ObstoreStore
 from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
 from omnigraph.storage.object_stores.read_only import ReadOnlyStore
 from omnigraph.storage.object_stores.retrying import RetryingStore
-from omnigraph.storage.object_stores.s3 import S3Options, S3Store
+from omnigraph.storage.object_stores.s3 import S3Options, S3Store, table_time_limits, time_limits
 
 _memories: dict[str, MemoryStore] = {}
 _memories_lock = threading.Lock()
@@ -111,9 +111,10 @@ def _open(uri: str, durability: Durability, s3: S3Options | None) -> ObjectStore
 
 def _foreign(uri: str) -> ObstoreStore:
     try:
-        return ObstoreStore(from_url(uri, retry_config={"max_retries": 0}), uri=uri.rstrip("/"))
+        inner = from_url(uri, client_options=time_limits(), retry_config={"max_retries": 0})
     except FOREIGN_ERRORS as error:
         raise StoreRefused(f"cannot use {uri}: {reason(error)}", path=uri) from error
+    return ObstoreStore(inner, uri=uri.rstrip("/"), table_options=table_time_limits())
 
 
 def _memory(name: str) -> MemoryStore:

@@ -4,10 +4,12 @@ Requests are sent once. A client library that repeats a conditional put by itsel
 first try and nobody learns of it; here repeating is the business of `RetryingStore`, which knows what may be repeated.
 """
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from obstore.store import S3Store as ForeignS3Store
 
@@ -15,6 +17,9 @@ from omnigraph import limits
 from omnigraph.storage.object_store import StoreRefused
 from omnigraph.storage.object_stores.obstore_backed import ObstoreStore
 from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig
 
 DEFAULT_REGION = "us-east-1"
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -102,6 +107,23 @@ class S3Options:
         }
 
 
+def time_limits() -> "ClientConfig":
+    """How long a client waits for a connection and for an answer."""
+    return {
+        "connect_timeout": timedelta(seconds=limits.STORE_CONNECT_TIMEOUT_S),
+        "timeout": timedelta(seconds=limits.STORE_REQUEST_TIMEOUT_S),
+    }
+
+
+def table_time_limits() -> dict[str, str]:
+    """The same for the table library, which by itself goes on for many minutes with a server that never answers."""
+    return {
+        "connect_timeout": f"{limits.STORE_CONNECT_TIMEOUT_S:g}s",
+        "timeout": f"{limits.STORE_REQUEST_TIMEOUT_S:g}s",
+        "client_retry_timeout": str(math.ceil(limits.STORE_REQUEST_TIMEOUT_S)),
+    }
+
+
 class S3Store(ObstoreStore):
     """Objects below a prefix of a bucket."""
 
@@ -130,14 +152,10 @@ class S3Store(ObstoreStore):
             inner = ForeignS3Store(
                 bucket,
                 prefix=prefix or None,
-                client_options={
-                    "allow_http": options.allow_http,
-                    "connect_timeout": timedelta(seconds=limits.STORE_CONNECT_TIMEOUT_S),
-                    "timeout": timedelta(seconds=limits.STORE_REQUEST_TIMEOUT_S),
-                },
+                client_options={"allow_http": options.allow_http, **time_limits()},
                 retry_config={"max_retries": 0},
                 config={name: value for name, value in storage_options.items() if name != "allow_http"},  # type: ignore[arg-type]  # the stub names every option, we carry them on
             )
         except FOREIGN_ERRORS as error:
             raise StoreRefused(f"cannot use {uri}: {reason(error)}", path=uri) from error
-        super().__init__(inner, uri=uri, table_options=storage_options)
+        super().__init__(inner, uri=uri, table_options=storage_options | table_time_limits())

@@ -85,6 +85,9 @@ class TestS3Addresses:
             "session_token": "token",
             "allow_http": "true",
             "virtual_hosted_style_request": "false",
+            "connect_timeout": "5s",
+            "timeout": "30s",
+            "client_retry_timeout": "30",
         }
 
     def test_prefer_the_variables_that_say_more(self) -> None:
