@@ -130,7 +130,7 @@ def test_names_are_listed_in_one_request(graph: Graph) -> None:
 
 def test_the_log_of_an_entity_opens_tables_only_where_it_changed(graph: Graph) -> None:
     head = graph.parts.log.live_head(MAIN)
-    entity = Entity(head.tables[FIRST].table, "old7")
+    entity = Entity(head.tables[FIRST].table, 1, "old7")
 
     def log(parts: Parts) -> None:
         found = events(parts, Schemas(parts).of, entity, head, head=head)

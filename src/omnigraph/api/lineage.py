@@ -24,4 +24,5 @@ def blame(at: Snapshot, parts: Parts, schemas: Schemas, type_name: str, entity_i
 
 
 def _entity(at: Snapshot, type_name: str, entity_id: str) -> Entity:
-    return Entity(at.record.tables[at.entity(type_name).type_key].table, entity_id)
+    found = at.entity(type_name)
+    return Entity(at.record.tables[found.type_key].table, found.type_id, entity_id)

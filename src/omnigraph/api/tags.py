@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from omnigraph.api.naming import NamedCommits
 from omnigraph.branch import tags
 from omnigraph.branch.point import Point
-from omnigraph.branch.points import entry_at
+from omnigraph.branch.points import act_at
 from omnigraph.branch.told import Tag
 from omnigraph.transaction.parts import Parts
 
@@ -17,7 +17,7 @@ class Tags(NamedCommits):
         self._parts = parts
 
     def _create(self, name: str, what: Point, actor: str | None) -> Tag:
-        return tags.create(self._parts, name, entry_at(self._parts, what), actor=actor)
+        return act_at(self._parts, what, lambda entry: tags.create(self._parts, name, entry, actor=actor))
 
     def _read(self, name: str) -> Tag:
         return tags.read(self._parts, name)

@@ -37,36 +37,45 @@ class _Search:
         """Find who set some properties, from an entry down; each by its name there, with the one it has today."""
         for event in events(self.parts, self.schema_of, self.entity, start, head=head):
             asked = names.keys() & event.changed if event.op is Op.UPDATE else names.keys()
+            merged: set[str] = set()
             if asked and not event.pruned:
-                with _what_is_gone_passed_over():
-                    self._walk_what_was_merged(event, {name: names[name] for name in asked})
-            teller = None if event.pruned else event.entry
+                merged = self._walk_what_was_merged(event, {name: names[name] for name in asked})
+            # What came from a branch that no longer tells who set it was set by a commit that is gone.
+            teller = None if event.pruned or merged else event.entry
             if event.changed or event.op is not Op.UPDATE:
                 self.last = self.last or [teller]
             for name in asked:
-                self.found.setdefault(names[name], teller)
+                self.found.setdefault(names[name], None if event.pruned or name in merged else event.entry)
             names = {event.renamed.get(name, name): names[name] for name in names.keys() - asked}
             if event.op is Op.INSERT:
                 self.created = self.created or [teller]
             if event.op is Op.INSERT or (not names and self.created):
                 return
 
-    def _walk_what_was_merged(self, event: EntityEvent, names: dict[str, str]) -> None:
-        """Go on along the branch that a merge took values from, unless they were decided in the merge."""
+    def _walk_what_was_merged(self, event: EntityEvent, names: dict[str, str]) -> set[str]:
+        """Go on along the branch that a merge took values from; returns the properties that it took from there."""
         if event.entry.kind is not CommitKind.MERGE or event.entry.merged_parent is None:
-            return
-        source = _source_of(self.parts, event.entry)
-        if source is None:
-            return
-        other = renamed(self.schema_of, self.entity, source, event.entry)
-        there, here = values_of(image_at(self.parts, self.entity, source)), values_of(event.after)
-        if there and all(there.get(other.get(name, name)) == here.get(name) for name in names):
-            self.walk(source, {other.get(name, name): today for name, today in names.items()})
+            return set()
+        with _what_is_gone_passed_over():
+            source = _source_of(self.parts, event.entry)
+            if source is None:
+                return set(names)
+            other = renamed(self.schema_of, self.entity, source, event.entry)
+            there = values_of(image_at(self.parts, self.schema_of, self.entity, source))
+            here = values_of(event.after)
+            merged = {name for name in names if there and there.get(other.get(name, name)) == here.get(name)}
+            if merged != names.keys():
+                self.last = self.last or [event.entry]  # the others were decided in the merge
+            if merged:
+                with _what_is_gone_passed_over():
+                    self.walk(source, {other.get(name, name): names[name] for name in merged})
+            return merged
+        return set(names)
 
 
 @contextmanager
 def _what_is_gone_passed_over() -> Iterator[None]:
-    """A branch that was merged may be deleted, and what it held swept: then the merge is the oldest that tells."""
+    """A branch that was merged may be deleted, and what it held swept."""
     try:
         yield
     except FormatError as fault:
@@ -80,15 +89,16 @@ def blame(parts: Parts, schema_of: SchemaOf, entity: Entity, head: Record) -> Bl
     Raises:
         NotFoundError: it is not there.
     """
-    image = image_at(parts, entity, head)
+    image = image_at(parts, schema_of, entity, head)
     if image is None:
         raise NotFoundError(
             f"there is no entity '{entity.id}' at commit {head.head_commit}", code="entity_not_found", id=entity.id
         )
     search = _Search(parts, schema_of, entity)
     search.walk(head, {name: name for name in values_of(image)}, head=head)
-    told = {name: entry for name, entry in search.found.items() if entry is not None}
-    return Blame(entity.id, told, *(some[0] if some else None for some in (search.created, search.last)))
+    known = {name: entry for name, entry in search.found.items() if entry is not None}
+    created, last = (some[0] if some else None for some in (search.created, search.last))
+    return Blame(entity.id, known, created, last, tuple(sorted(values_of(image).keys() - known.keys())))
 
 
 def _source_of(parts: Parts, merge: Record) -> Record | None:

@@ -9,7 +9,7 @@ from omnigraph import ids, limits
 from omnigraph.branch import adoption, marks, tags
 from omnigraph.branch.marks import Mark
 from omnigraph.branch.point import HEAD_OF_MAIN, Point
-from omnigraph.branch.points import entry_at
+from omnigraph.branch.points import act_at
 from omnigraph.errors import AlreadyExistsError, ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
@@ -47,7 +47,10 @@ def create(
         raise InvalidRequestError("cannot create branch 'main'")
     text_or_nothing(actor, "the actor")
     point = point if source is None else Point(branch=source)
-    origin = entry_at(parts, point)
+    return act_at(parts, point, lambda origin: _create(parts, branch, origin, point, actor))
+
+
+def _create(parts: Parts, branch: str, origin: Record, point: Point, actor: str | None) -> Record:
     before: Record | None = None  # a name never used before, as a rule: then nothing has to be read
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
         entry = _fork(parts, branch, origin, before, actor)

@@ -26,9 +26,16 @@ _LAYOUT = frozenset({CommitKind.INDEX, CommitKind.COMPACT})
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One entity, named by the table that holds its type for as long as that lives."""
+    """One entity of a type.
+
+    Attributes:
+        table: the table of its type where the search begins.
+        type_id: the number of its type, which has another table on a branch that added the same type by itself.
+        id: its id.
+    """
 
     table: str
+    type_id: int
     id: str
 
 
@@ -57,7 +64,7 @@ def events(
             line.branch, start=line.last, first=first, step=limits.HISTORY_READ_AHEAD_ENTRIES
         ):
             is_listed = line.pruned.is_listed(entry.number)
-            if newer is not None and not is_listed and not _is_readable(parts, entity, entry):
+            if newer is not None and not is_listed and not _is_readable(parts, schema_of, entity, entry):
                 gone.append(entry)
                 continue
             if newer is not None:
@@ -71,9 +78,9 @@ def shown(found: Iterable[EntityEvent]) -> Iterator[EntityEvent]:
     return (event for event in found if not event.pruned and (event.changed or event.op is not Op.UPDATE))
 
 
-def image_at(parts: Parts, entity: Entity, entry: Record) -> Image | None:
+def image_at(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> Image | None:
     """The entity as an entry shows it; None where it is not there."""
-    pin = _pin(entry, entity)[1]
+    pin = _pin(schema_of, entry, entity)[1]
     return None if pin is None else _image(parts, pin, entity)
 
 
@@ -81,7 +88,7 @@ def renamed(schema_of: SchemaOf, entity: Entity, older: Record, newer: Record) -
     """The properties that have another name at one entry than at an earlier one, new name to old."""
     if older.schema == newer.schema:
         return {}
-    types = [schema_of(entry.schema).schema.entity(_pin(entry, entity)[0]) for entry in (older, newer)]
+    types = [schema_of(entry.schema).schema.entity(_pin(schema_of, entry, entity)[0]) for entry in (older, newer)]
     old, new = ({part.property_id: part.name for part in (() if of is None else of.properties)} for of in types)
     return {name: old[number] for number, name in new.items() if old.get(number, name) != name}
 
@@ -97,15 +104,15 @@ def _event(
     pruned: bool,
 ) -> Iterator[EntityEvent]:
     """What happened to an entity from one entry to the next that can be read; `gone` are those between."""
-    was, now = _pin(older, entity)[1], _pin(newer, entity)
-    if now[1] is None or (was is not None and was.version == now[1].version):
+    was, now = (_pin(schema_of, entry, entity)[1] for entry in (older, newer))
+    if now is None or (was is not None and (was.table, was.version) == (now.table, now.version)):
         return
-    touched = [entry for entry in (newer, *gone) if _may_have_changed(parts, entity, entry)]
+    touched = [entry for entry in (newer, *gone) if _may_have_changed(parts, schema_of, entity, entry)]
     if not touched:
         return
     names = renamed(schema_of, entity, older, newer)
     before = None if was is None else _under_other_names(_image(parts, was, entity), names)
-    after = _image(parts, now[1], entity)
+    after = _image(parts, now, entity)
     if before is None and after is None:
         return
     op = Op.INSERT if before is None else Op.DELETE if after is None else Op.UPDATE
@@ -123,9 +130,9 @@ def _under_other_names(image: Image | None, names: Mapping[str, str]) -> Image |
     return replace(image, properties=kept | values)
 
 
-def _is_readable(parts: Parts, entity: Entity, entry: Record) -> bool:
+def _is_readable(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
     try:
-        image_at(parts, entity, entry)
+        image_at(parts, schema_of, entity, entry)
     except FormatError as fault:
         if fault.code != ReclaimedError.code:
             raise
@@ -133,11 +140,11 @@ def _is_readable(parts: Parts, entity: Entity, entry: Record) -> bool:
     return True
 
 
-def _may_have_changed(parts: Parts, entity: Entity, entry: Record) -> bool:
+def _may_have_changed(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
     """Whether the stored changes of a commit leave it possible."""
     if not entry.is_commit or entry.kind in _LAYOUT:
         return False
-    type_key = _pin(entry, entity)[0]
+    type_key = _pin(schema_of, entry, entity)[0]
     stored = entry.changes.types.get(type_key)
     if stored is None:
         # A write of rows stores every change it makes; others may have brought a version in without.
@@ -151,8 +158,15 @@ def _may_have_changed(parts: Parts, entity: Entity, entry: Record) -> bool:
     return any(entity.id in some for some in ids)
 
 
-def _pin(entry: Record, entity: Entity) -> tuple[str, Pin | None]:
-    return next(((key, pin) for key, pin in entry.tables.items() if pin.table == entity.table), ("", None))
+def _pin(schema_of: SchemaOf, entry: Record, entity: Entity) -> tuple[str, Pin | None]:
+    """The type key and the version of an entity's type at an entry; no version where it does not have the type."""
+    for key, pin in entry.tables.items():
+        if pin.table == entity.table:
+            return key, pin
+    for known in schema_of(entry.schema).schema.entities:
+        if known.type_id == entity.type_id:
+            return known.type_key, entry.tables.get(known.type_key)
+    return "", None
 
 
 def _image(parts: Parts, pin: Pin, entity: Entity) -> Image | None:

@@ -1,7 +1,11 @@
 """Points in a graph's history: the log entry that a branch, a number, a commit, a tag or a time stands for."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
 
+from omnigraph import limits
 from omnigraph.branch import tags
 from omnigraph.branch.held import held_at
 from omnigraph.branch.lines import Line, birth, lines, newest_at
@@ -15,7 +19,22 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_listed, reclaimed
 from omnigraph.transaction.said import text
 
+Acted = TypeVar("Acted")
+
 _SEARCH_THREADS = 16
+
+
+def act_at(parts: Parts, point: Point, act: Callable[[Record], Acted]) -> Acted:
+    """Call a function with the entry that a point names; again where that was the head and is pruned meanwhile.
+
+    Raises:
+        NotFoundError: there is no such state.
+        ReclaimedError: it was pruned.
+    """
+    for _ in range(limits.HEAD_LOOKS_MAX - 1 if point.is_head else 0):
+        with suppress(ReclaimedError):  # the branch has moved on
+            return act(entry_at(parts, point))
+    return act(entry_at(parts, point))
 
 
 def entry_at(parts: Parts, point: Point) -> Record:

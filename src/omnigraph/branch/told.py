@@ -63,12 +63,14 @@ class Blame:
             set it. One whose commit was pruned is absent.
         created: the entry of the commit that inserted it; None where that was pruned.
         last: the entry of the commit that changed it last; None where that was pruned.
+        pruned: the properties that a pruned commit set.
     """
 
     entity_id: str
     properties: Mapping[str, Record]
     created: Record | None
     last: Record | None
+    pruned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,7 @@ def blame(document: Document) -> Blame:
         {name: record_of(each) for name, each in document["properties"].items()},
         None if created is None else record_of(created),
         None if last is None else record_of(last),
+        tuple(document.get("pruned", ())),
     )
 
 

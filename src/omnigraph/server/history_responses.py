@@ -175,6 +175,7 @@ class BlameOutput(Answer):
     properties: dict[str, CommitOutput]
     created: CommitOutput | None
     last: CommitOutput | None
+    pruned: list[str]
 
 
 class TagOutput(Answer):

@@ -211,3 +211,55 @@ def test_what_a_pruned_commit_made_is_told_of_no_other(graph: Graph) -> None:
     found = graph.blame("Person", "a")
     assert {name: entry.actor for name, entry in found.properties.items()} == {"age": "x"}
     assert (found.created, found.last and found.last.actor) == (None, "x")
+
+
+@pytest.mark.parametrize("wider", ["main", "side", None])
+@pytest.mark.parametrize("into", ["main", "side"])
+def test_a_type_that_two_branches_added_keeps_both_pasts(graph: Graph, wider: str | None, into: str) -> None:
+    graph.branches.create("side")
+    for branch in ("main", "side"):
+        more = "  more: I32?" if branch == wider else ""
+        graph.schema_apply(f"{SCHEMA}node Place {{ name: String @key  size: I32?{more} }}", branch=branch)
+        graph.write({"Place": [{"name": branch, "size": 1}]}, branch=branch, actor=f"w {branch}")
+        do(graph, f"u {branch}", f'update Place set {{ size: 2 }} where name = "{branch}"', branch=branch)
+    graph.merge("side" if into == "main" else "main", into=into, actor="m")
+    for branch in ("main", "side"):
+        found = graph.blame("Place", branch, branch=into)
+        assert {name: found.properties[name].actor for name in ("name", "size")} == {
+            "name": f"w {branch}",
+            "size": f"u {branch}",
+        }
+        assert found.created is not None and found.created.actor == f"w {branch}"
+        log = [event.entry.actor for event in graph.log_of("Place", branch, branch=into)]
+        assert log == ([f"u {branch}", f"w {branch}"] if branch == into else ["m"])
+
+
+def test_of_what_a_merge_decided_in_part_each_property_is_told_of_who_set_it(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1 }')
+    graph.branches.create("side")
+    do(graph, "s", 'update Person set { age: 2, city: "ulm" } where name = "a"', branch="side")
+    do(graph, "t", 'update Person set { age: 3 } where name = "a"')
+    graph.merge("side", resolutions={"Person": {"a": {"$properties": {"age": {"value": 9}}}}}, actor="m")
+    assert who(graph, "a") == {"name": "w", "age": "m", "city": "s"}
+    found = graph.blame("Person", "a")
+    assert found.last is not None and found.last.actor == "m"
+
+
+@pytest.mark.parametrize("gone", ["pruned", "deleted"])
+def test_a_merge_is_not_blamed_for_what_a_branch_that_is_gone_had_set(graph: Graph, gone: str) -> None:
+    do(graph, "w", 'insert Person { name: "a", age: 1 }')
+    graph.branches.create("side")
+    do(graph, "s", 'update Person set { age: 2 } where name = "a"', 'insert Person { name: "b" }', branch="side")
+    do(graph, "t", 'update Person set { city: "ulm" } where name = "a"')
+    graph.merge("side", by="property", actor="m")
+    if gone == "deleted":
+        graph.branches.delete("side")
+    else:
+        graph.prune("side", keep=1, now=True)
+    graph.cleanup(keep=10, confirm=True)
+    assert who(graph, "a") == {"name": "w", "city": "t"}
+    found = graph.blame("Person", "a")
+    assert (found.pruned, found.last) == (("age",), None)
+    found = graph.blame("Person", "b")
+    assert (dict(found.properties), found.created, found.last) == ({}, None, None)
+    assert found.pruned == ("age", "city", "name")

@@ -12,7 +12,7 @@ from omnigraph.branch.merge.changed import Differ
 from omnigraph.branch.merge.choices import Choices
 from omnigraph.branch.merge.plan import Outcome, Planned, plan_merge
 from omnigraph.branch.merge.sides import SchemaOf
-from omnigraph.errors import FormatError, InvalidRequestError, MergeConflictError
+from omnigraph.errors import FormatError, InvalidRequestError, MergeConflictError, ReclaimedError
 from omnigraph.language.schema.render import render
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.conflict import MergeConflict
@@ -106,10 +106,13 @@ def merge(
 
 
 def _retry_past_sweeps(attempt: Callable[[], Merged]) -> Merged:
-    """Begin again where a version was swept while it was read: the branches have moved on, and their base with them."""
+    """Begin again where the source or a version was pruned meanwhile: the branches have moved on, and their base."""
     for left in reversed(range(limits.HEAD_LOOKS_MAX)):
         try:
             return attempt()
+        except ReclaimedError:
+            if not left:
+                raise
         except FormatError as fault:
             if fault.code != VERSION_RECLAIMED:
                 raise

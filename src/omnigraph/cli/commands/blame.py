@@ -27,11 +27,11 @@ def _run(call: Call) -> int:
         "created": None if found.created is None else commit_document(found.created),
         "last": None if found.last is None else commit_document(found.last),
         "properties": {name: commit_document(entry) for name, entry in sorted(found.properties.items())},
+        "pruned": list(found.pruned),
     }
-    rows = [
-        [name, entry.commit, entry.actor or "", entry.message or ""] for name, entry in sorted(found.properties.items())
-    ]
-    return call.show(document, *table(["property", "commit", "actor", "message"], rows))
+    rows = [[name, entry.commit, entry.actor or "", entry.message or ""] for name, entry in found.properties.items()]
+    rows += [[name, "(pruned)", "", ""] for name in found.pruned]
+    return call.show(document, *table(["property", "commit", "actor", "message"], sorted(rows)))
 
 
 COMMANDS = {"": Command(_run, _arguments, "  omnigraph blame Book 0-1 --store ./library")}

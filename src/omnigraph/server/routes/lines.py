@@ -213,6 +213,7 @@ def blame(call: Served, *, type_name: TypeName, id: EntityId, branch: str = "mai
             "properties": {name: commit_told(record) for name, record in found.properties.items()},
             "created": None if found.created is None else commit_told(found.created),
             "last": None if found.last is None else commit_told(found.last),
+            "pruned": list(found.pruned),
         }
     )
 
