@@ -54,6 +54,7 @@ _WHERE = {
     "BlobSourceError": "omnigraph.errors",
     "ChangeGapError": "omnigraph.errors",
     "ChangeRefusedError": "omnigraph.errors",
+    "ClockError": "omnigraph.errors",
     "ConflictError": "omnigraph.errors",
     "ConstraintError": "omnigraph.errors",
     "FormatError": "omnigraph.errors",

@@ -17,6 +17,7 @@
     ├── OutcomeUnknownError           reopen and look               503
     ├── LimitError                    ask for less                  413
     ├── UnavailableError              try again later               503
+    │   └── ClockError                set the clock, or repair      503
     ├── BlobSourceError               fix the external object       424
     ├── PermissionDeniedError         ask for access                403
     ├── FormatError                   upgrade, or restore           500
@@ -159,6 +160,12 @@ class UnavailableError(GraphError):
     """A service that the graph depends on does not respond; retry later."""
 
     code = "unavailable"
+
+
+class ClockError(UnavailableError):
+    """A commit would have a time that the store's own clock has yet to reach. Its details name both times."""
+
+    code = "clock_ahead"
 
 
 class BlobSourceError(GraphError):

@@ -55,6 +55,10 @@ INTENT_HEARTBEAT_S = 10.0
 INTENT_STALE_S = 60.0
 # How far the times may be off that one store gives to two of its objects, where it has several machines.
 STORE_CLOCK_OFF_S = 300.0
+# How far the time of a commit may be ahead of the store's own clock.
+COMMIT_TIME_AHEAD_S_MAX = 300.0
+# Corrected commit times that a record carries on; of more entries, some share one.
+CORRECTED_TIMES_MAX = 256
 # How far the clocks of two hosts may differ where an entry of one is looked for by the time of another.
 CLOCKS_APART_MAX_S = 86_400
 

@@ -15,11 +15,13 @@ from omnigraph.api.snapshot import Snapshot
 from omnigraph.api.upkeep import OptimizeReport, report_of, rewritten, type_keys_of, with_words
 from omnigraph.api.verifying import Place, VerifyReport, verified, verified_in_part
 from omnigraph.branch import branches
+from omnigraph.branch.clock_repair import CorrectedClock, repair_clock
 from omnigraph.errors import InvalidRequestError
 from omnigraph.storage import paths
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.optimize import optimize
 from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.said import text_or_nothing
 
 
 class GraphUpkeep(GraphReads):
@@ -92,6 +94,25 @@ class GraphUpkeep(GraphReads):
         return verified(
             parts, lambda digest: self._schemas.of(digest).schema, deep=deep, branch=where, quarantine=quarantine
         )
+
+    def repair_clock(self, *, actor: str | None = None) -> tuple[CorrectedClock, ...]:
+        """Correct the times of commits that were made by a clock ahead of the store's, on every branch.
+
+        One entry in the log of such a branch says which times count: those at which the store was given the commits.
+        Ids stay as they are. Others may go on writing meanwhile.
+
+        Args:
+            actor (str | None): who.
+
+        Returns:
+            tuple[CorrectedClock, ...]: the branches that had such commits; none where all times are right.
+
+        Raises:
+            ClockError: the clock of this machine is ahead of the store's; set it first.
+            ConflictError: others keep writing the log.
+            PermissionDeniedError: the graph was opened read-only.
+        """
+        return tuple(repair_clock(self._open(), actor=text_or_nothing(actor, "the actor")))
 
     def _verify_some(self, reads_max: int) -> tuple[VerifyReport, Place | None]:
         return verified_in_part(self._open(), reads_max=reads_max)

@@ -37,6 +37,7 @@ def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) 
     parts.refuse_read_only()
     who = text_or_nothing(actor, "the actor")
     tag = Tag(tag_name(name), entry.head_commit, entry.branch, entry.number, who, parts.clock.now_us())
+    parts.log.store_clock.check(tag.created_at_us)
     number, current = _newest(parts, tag.name)
     if current is not None:
         raise AlreadyExistsError(f"tag '{tag.name}' already exists (commit {current.commit})", code="tag_exists")

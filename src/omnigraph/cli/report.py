@@ -34,6 +34,7 @@ _ADVICE = {
     "format_newer": "",
     "init_unfinished": "",
     "fence_mismatch": "",
+    "clock_ahead": "compare both times with a clock that is right",
     "cluster_state_missing": "",
     "commit_not_found": "see the commits there are: omnigraph commit list",
     "merge_conflicts": "see them with --preview, then decide: --prefer source|target, --by property or --resolve FILE",

@@ -6,6 +6,7 @@ from enum import StrEnum
 from omnigraph.model.change import NO_CHANGES, Changes
 from omnigraph.model.footprint import Footprint
 from omnigraph.model.retention import NOTHING_PRUNED, Pruned
+from omnigraph.model.times import Times
 
 
 class CommitKind(StrEnum):
@@ -24,12 +25,13 @@ class CommitKind(StrEnum):
     BARRIER = "barrier"
     FORK = "fork"
     DELETE = "delete"
+    CLOCK = "clock"
 
 
 # Commits that change how rows lie, and none of them.
 _LAYOUTS = frozenset({CommitKind.INDEX, CommitKind.COMPACT})
 # Entries that mark a place in the log but make no new state of the graph.
-_NOT_COMMITS = frozenset({CommitKind.PRUNE, CommitKind.BARRIER, CommitKind.FORK, CommitKind.DELETE})
+_NOT_COMMITS = frozenset({CommitKind.PRUNE, CommitKind.BARRIER, CommitKind.FORK, CommitKind.DELETE, CommitKind.CLOCK})
 COMMIT_KINDS = tuple(each for each in CommitKind if each not in _NOT_COMMITS)
 """Why there is a commit; what a list of commits can be asked for."""
 # Entries with which a life of a branch begins.
@@ -133,7 +135,8 @@ class Record:
         digests: checksums of the table files that the commit has added, by path under the root.
         graph: id of the graph whose log it is in; empty before on-disk version 2.
         previous: the entry of the same log it was built on; None on the first, and before on-disk version 2.
-        checksum: of its bytes on the store, by which its successor names it. The log sets these three.
+        checksum: of its bytes on the store, by which its successor names it.
+        times: corrected times of entries of the same log (`repair --clock`). The log sets these four.
     """
 
     commit: str
@@ -162,6 +165,7 @@ class Record:
     graph: str = field(default="", compare=False)
     previous: Link | None = field(default=None, compare=False)
     checksum: str = field(default="", compare=False)
+    times: Times = ()
 
     @property
     def link(self) -> Link:

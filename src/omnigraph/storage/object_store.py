@@ -160,10 +160,11 @@ class ObjectStore(Protocol):
         """Return only when these files, written beside this port by the table library, would survive losing power."""
         ...
 
-    def prove_put_if_absent(self) -> None:
+    def prove_put_if_absent(self) -> int:
         """Show that of two conditional puts of one path the second is refused, and leave nothing behind.
 
-        Cheap on local disk; three requests elsewhere. For whoever is about to write for the first time.
+        Returns the time by the store's own clock, in microseconds since 1970. Cheap on local disk; four requests
+        elsewhere. For whoever is about to write for the first time.
 
         Raises:
             StoreRefused: the store cannot, or does not, refuse the second.

@@ -23,6 +23,7 @@ from itertools import count, pairwise
 from omnigraph import limits
 from omnigraph.clock import Clock, backoff_s
 from omnigraph.errors import AlreadyExistsError, FormatError, NotFoundError, OutcomeUnknownError
+from omnigraph.model import times
 from omnigraph.model.commit import Link, Pin, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import (
@@ -36,6 +37,7 @@ from omnigraph.storage.object_store import (
 )
 from omnigraph.storage.records.read import CUT_MARK, checksum_of, copy_bytes, read_record, read_stamp, record_bytes
 from omnigraph.transaction.floor import Floors
+from omnigraph.transaction.store_clock import AHEAD_US_MAX, StoreClock
 
 _READ_THREADS = 8
 
@@ -86,6 +88,8 @@ class Log:
         self._graph = graph
         self._stamp_seen: tuple[int, ...] | None = None
         self.floors = Floors(store, clock=clock)
+        self.store_clock = StoreClock(store, clock)
+        self._times: dict[str, times.Times] = {}
         self._heads: dict[str, _Head] = {}
         self._seen: dict[str, tuple[str, tuple[int, ...]]] = {}
         self._whole_maps: dict[str, tuple[int, dict[str, Pin]]] = {}
@@ -259,7 +263,16 @@ class Log:
         )
         if found.graph and self._graph and found.graph != self._graph:
             return _Stray.FOREIGN
-        return self._checked(found, branch, number, path)
+        return self._timed(self._checked(found, branch, number, path))
+
+    def _timed(self, record: Record) -> Record:
+        """An entry with its corrected time, where a repair has corrected it; the head tells."""
+        branch = record.branch
+        if branch not in self._times and record.created_at_us > self._clock.now_us() + AHEAD_US_MAX:
+            self._times[branch] = ()
+            self.head(branch)
+        at_us = times.time_of(self._times.get(branch, ()), record.number, record.created_at_us)
+        return record if at_us == record.created_at_us else replace(record, created_at_us=at_us)
 
     def _look_or_note(self, branch: str, number: int, damaged: dict[int, FormatError]) -> Record | _Stray | None:
         """What lies in a place; what cannot be read counts as nothing, unless it turns out to be the next entry."""
@@ -396,6 +409,7 @@ class Log:
             known = self._heads.get(branch)
             if known is None or known.free < head.free:
                 self._heads[branch] = head
+                self._times[branch] = head.record.times
         return head.record
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -408,12 +422,16 @@ class Log:
             after: the entry it was built on; None for the first of a log, which its caller has to confirm.
 
         Raises:
+            ClockError: its time is ahead of the store's clock.
             NotFoundError: another graph has taken the place of this one, or none.
             OutcomeUnknownError: the store never said, and does not answer when asked.
             UnavailableError: the store does not take it, and certainly has not.
         """
+        self.store_clock.check(record.created_at_us)
         known = self._heads.get(record.branch)
         number = record.number
+        if after is not None:
+            record = replace(record, times=times.since(record.times or after.times, record.pruned.floor))
         if known is not None and after is not None and known.record.commit == after.commit:
             number = known.free
         since = self._map_to_count_from(record)
@@ -655,7 +673,7 @@ class Log:
         try:
             if len(lines) == limits.CHECKPOINT_ENTRIES:
                 found = [
-                    self._checked(read_record(line, path=where), branch, number, path)
+                    self._timed(self._checked(read_record(line, path=where), branch, number, path))
                     for number, line in enumerate(lines, first)
                 ]
                 if wanted is None or found[-1].link == wanted:

@@ -61,7 +61,7 @@ def init(
         AlreadyExistsError: there is a graph at `uri`.
     """
     parts = _parts(uri, settings=settings, read_only=False, clock=clock, ids=ids)
-    parts.store.prove_put_if_absent()
+    parts.log.store_clock.learn(parts.store.prove_put_if_absent())
     stamp = _claimed(parts)
     _check_fence(parts, stamp)
     parts.log.expect(stamp.graph)
@@ -129,7 +129,7 @@ def open_and_heal(
     if read_only:
         return parts, Healed()
     _check_fence(parts, stamp)
-    parts.store.prove_put_if_absent()
+    parts.log.store_clock.learn(parts.store.prove_put_if_absent())
     migrated = migrate(parts.store, stamp, ids=parts.ids, clock=parts.clock)
     if migrated != stamp:
         parts = replace(parts, graph=migrated.graph)

@@ -36,7 +36,7 @@ schema apply    | [URI]              | --schema! --allow-data-loss --json
 schema show     | [URI]              | --json
 lint            | [URI]              | --query! --schema --json
 optimize        | [URI]              | --json
-repair          | [URI]              | --confirm --force --json
+repair          | [URI]              | --clock --confirm --force --json
 cleanup         | [URI]              | --keep --older-than --confirm --json
 queries validate|                    | --json
 queries list    |                    | --json

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.clock import SystemClock
+from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.testing.command_line import Run
+from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.transaction.barrier import put_barrier
+from omnigraph.transaction.root import open_root
 
 
 @pytest.fixture
@@ -58,6 +63,22 @@ def test_repair_leaves_what_can_be_read_and_then_every_head_is_whole(run: Run, w
     assert mended.code == 0
     assert "node:Author: suspicious, healed (it is missing)" in mended.out
     assert "whole on main: #1 to #2, #5" in run("verify", str(written)).out.splitlines()
+
+
+def test_a_log_with_times_ahead_of_the_clock_is_told_refused_and_mended(run: Run, written: Path) -> None:
+    assert run("repair", str(written), "--clock", "--quiet").out == "no commit is ahead of the store's clock\n"
+    assert run("repair", str(written), "--clock", "--confirm").code == 2
+    clock = ManualClock(SystemClock().now_us() + 10 * 365 * 86_400 * 1_000_000)
+    parts = open_root(str(written), clock=clock)
+    parts.log.store_clock.learn(clock.now_us())  # as a release that did not ask the store
+    put_barrier(parts, MAIN)
+
+    assert "omnigraph repair --clock" in run("verify", str(written)).out
+    refused = run("branch", "create", "late", "--store", str(written))
+    assert refused.code != 0
+    assert "omnigraph repair --clock" in refused.err
+    assert run("repair", str(written), "--clock", "--quiet").out.startswith("main: corrected the times of 1 entries")
+    assert run("branch", "create", "late", "--store", str(written)).code == 0
 
 
 def test_what_loses_nothing_is_not_said_to_lose_anything(run: Run, written: Path) -> None:

@@ -201,9 +201,9 @@ class ExternallyFencedStore:
         """Return only when these files would survive losing power."""
         self._inner.make_durable(paths)
 
-    def prove_put_if_absent(self) -> None:
+    def prove_put_if_absent(self) -> int:
         """Put one fresh path twice; the second must be refused."""
-        prove_by_trying(self, self._ids)
+        return prove_by_trying(self, self._ids)
 
     def sweep_staged(self) -> Sequence[str]:
         """Delete what dead writers staged and can never come to anything: somebody else has the path.

@@ -109,9 +109,9 @@ class ForwardingStore:
         """Return only when these files would survive losing power."""
         self._forward(RequestKind.MAKE_DURABLE, paths[0] if paths else "", lambda: self._inner.make_durable(paths))
 
-    def prove_put_if_absent(self) -> None:
-        """Show that of two conditional puts of one path the second is refused."""
-        self._forward(RequestKind.PROVE, "", self._inner.prove_put_if_absent)
+    def prove_put_if_absent(self) -> int:
+        """Show that of two conditional puts of one path the second is refused; returns the store's time."""
+        return self._forward(RequestKind.PROVE, "", self._inner.prove_put_if_absent)
 
     def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:  # noqa: ARG002  (the port's signature; this one does not need it)
         return send()

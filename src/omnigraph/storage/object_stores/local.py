@@ -199,13 +199,14 @@ class LocalStore:
             # Never transient: after a failed sync the system may call the lost pages clean, and a second one succeeds.
             raise StoreRefused(f"cannot sync what was written in {self._root}: {error}", path=paths[0]) from error
 
-    def prove_put_if_absent(self) -> None:
-        """Show that the file system links, once, under names nobody lists."""
+    def prove_put_if_absent(self) -> int:
+        """Show that the file system links, once, under names nobody lists; returns the time it gives to files."""
         probe = f"__probe#{_digits()}"
         first, second = self._root / f"{probe}1", self._root / f"{probe}2"
         try:
             self._root.mkdir(parents=True, exist_ok=True)
             self._prove_link(first, second)
+            return first.stat().st_mtime_ns // 1_000
         except OSError as error:
             raise self._mapped(error, "create", probe) from error
         finally:

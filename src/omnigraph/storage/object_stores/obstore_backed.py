@@ -142,9 +142,9 @@ class ObstoreStore:
     def make_durable(self, paths: Sequence[str]) -> None:
         """Nothing to do: an answered put is durable here."""
 
-    def prove_put_if_absent(self) -> None:
-        """Put one fresh path twice; the second must be refused."""
-        prove_by_trying(self, self._ids)
+    def prove_put_if_absent(self) -> int:
+        """Put one fresh path twice; the second must be refused. Returns the store's time."""
+        return prove_by_trying(self, self._ids)
 
     def _listed(self, prefix: str, limit: int | None) -> Iterator[Listed]:
         left = limit

@@ -21,6 +21,7 @@ def document(
         if previous is None
         else {"number": previous.number, "commit": previous.commit, "checksum": previous.checksum},
         "known_as": known_as,
+        "times": [list(pair) for pair in record.times],
     }
     return commit_v1.document(record, since=since) | {name: value for name, value in more.items() if value}
 
@@ -35,4 +36,5 @@ def read(found: dict[str, Any], whole_map: commit_v1.WholeMap) -> Record:
         if previous is None
         else Link(int(previous["number"]), str(previous["commit"]), str(previous["checksum"])),
         checksum=found.get("known_as", ""),
+        times=tuple((int(number), int(at_us)) for number, at_us in found.get("times", ())),
     )

@@ -14,6 +14,7 @@ from omnigraph.storage.records.read import read_footprint, read_stamp
 from omnigraph.transaction.leases import read_lease
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import is_readable, read_resolved, read_text, resolved_path, text_path
+from omnigraph.transaction.store_clock import AHEAD_US_MAX
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
 
 LOSSES = "losses.json"
@@ -339,6 +340,14 @@ def intent_notes(parts: Parts) -> Iterator[str]:
 def loss_notes(parts: Parts) -> Iterator[str]:
     """Describe what earlier quarantines did without, for as long as their folders are there."""
     return (f"lost, see {folder}/: {told}" for folder, _, told in noted_losses(parts))
+
+
+def clock_notes(parts: Parts, logs: Iterable[CheckedLog]) -> Iterator[str]:
+    """Describe branches whose newest time is ahead of the clock, which no write goes on from."""
+    latest_us = parts.clock.now_us() + AHEAD_US_MAX
+    for log in logs:
+        if log.head is not None and log.head.is_live and log.head.created_at_us > latest_us:
+            yield f"the newest commit of branch '{log.branch}' is ahead of the clock; run `omnigraph repair --clock`"
 
 
 def noted_losses(parts: Parts) -> Iterator[tuple[str, str, str]]:

@@ -22,6 +22,7 @@ from omnigraph.transaction.verify.confirm import confirmed
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
 from omnigraph.transaction.verify.records import (
     CheckedLog,
+    clock_notes,
     entry_findings,
     intent_findings,
     intent_notes,
@@ -103,7 +104,7 @@ def summed_up(
         files=sum(len(check.files) for check in checks),
         bytes=sum(sum(check.files.values()) for check in checks),
         digests=sum(check.compared for check in checks),
-        notes=(*intent_notes(parts), *loss_notes(parts)),
+        notes=(*intent_notes(parts), *loss_notes(parts), *clock_notes(parts, logs)),
     )
 
 

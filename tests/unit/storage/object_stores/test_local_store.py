@@ -187,7 +187,7 @@ class TestFailures:
         (open_folder / "folder").chmod(0o555)
         with without_privileges():
             assert store.get("folder/a") == b"1"
-            writes: tuple[Callable[[], None], ...] = (
+            writes: tuple[Callable[[], object], ...] = (
                 lambda: store.put("folder/b", b""),
                 lambda: store.put_if_absent("folder/b", b""),
                 lambda: store.put("new/b", b""),

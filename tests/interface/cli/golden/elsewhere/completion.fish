@@ -636,6 +636,7 @@ complete -c omnigraph -n '__fish_seen_subcommand_from verify' -s v -l version -d
 complete -c omnigraph -n '__fish_seen_subcommand_from verify' -s h -l help -d 'show this help'
 complete -c omnigraph -n '__fish_seen_subcommand_from repair' -l confirm -d 'put aside what cannot be read; otherwise only look'
 complete -c omnigraph -n '__fish_seen_subcommand_from repair' -l force -d 'with --confirm: look at every value, too'
+complete -c omnigraph -n '__fish_seen_subcommand_from repair' -l clock -d 'instead: correct commit times that are ahead of the store\'s clock'
 complete -c omnigraph -n '__fish_seen_subcommand_from repair' -l json -d 'answer with one JSON document'
 complete -c omnigraph -n '__fish_seen_subcommand_from repair' -l store -r -d 'a graph\'s storage: a path, file:// or s3://'
 complete -c omnigraph -n '__fish_seen_subcommand_from repair' -l cluster -r -d 'a cluster\'s root'

@@ -80,7 +80,7 @@ _omnigraph() {
       "sweep") words="--older-than --dry-run --engine --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "cleanup") words="--keep --older-than --confirm --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "verify") words="--branch --deep --quarantine --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
-      "repair") words="--confirm --force --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
+      "repair") words="--confirm --force --clock --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "maintain") words="--every --once --keep --older-than --verify --max-seconds --max-bytes --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "shell") words="--branch --read-only --as --store --profile --debug -v --version -h --help" ;;
       "mcp") words="--allow-writes --allow-main --as --store --server --graph --profile --debug -v --version -h --help" ;;
