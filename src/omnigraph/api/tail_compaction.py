@@ -2,14 +2,18 @@
 
 Every small write leaves a fragment, and every lookup and manifest grows with their number. Once a write has left many,
 a thread of the open graph makes few of them, as a commit of its own. It is no part of the write: that is acknowledged
-before, waits for nothing, and never fails for it. The thread ends when there is nothing left to do; the graph waits for
-it when it is closed. The end of a process that did not close its graph waits for the thread as well; but by then no
-work can be given to other threads, so a compaction that needs them is given up: nothing of it was visible.
+before, waits for nothing, and never fails for it. The same thread folds a block of log entries once it is full: merges
+and histories of a branch that nobody optimizes then do not read its entries one by one.
+
+The thread ends when there is nothing left to do; the graph waits for it when it is closed. The end of a process that
+did not close its graph waits for the thread as well; but by then no work can be given to other threads, so a compaction
+that needs them is given up: nothing of it was visible.
 """
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from omnigraph import limits
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage.tables.upkeep import settled_fragments
@@ -17,6 +21,7 @@ from omnigraph.transaction.optimize import SchemaOf, compact_tail
 from omnigraph.transaction.parts import Parts
 
 _Table = tuple[str, str]  # a branch and a type key
+_Due = tuple[str, str | None]  # a branch, and a type key or None for its log
 
 
 def _process_is_ending() -> bool:
@@ -37,7 +42,8 @@ class TailCompaction:
         self._schema_of = schema_of
         self._most = parts.settings.tail_fragments_max
         self._lock = threading.Lock()
-        self._due: set[_Table] = set()
+        self._due: set[_Due] = set()
+        self._newest: dict[str, int] = {}
         self._settled: dict[_Table, int] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -54,6 +60,11 @@ class TailCompaction:
         Args:
             entry (Record): the commit it made.
         """
+        block = limits.CHECKPOINT_ENTRIES
+        newest = self._newest.get(entry.branch, entry.number - 1)
+        self._newest[entry.branch] = max(newest, entry.number)
+        if newest // block < entry.number // block:
+            self._begin((entry.branch, None))
         if entry.kind in (CommitKind.COMPACT, CommitKind.INDEX):
             return
         for type_key in entry.changes.types:
@@ -76,11 +87,11 @@ class TailCompaction:
             self._closed = True
         self.drain()
 
-    def _begin(self, table: _Table) -> None:
+    def _begin(self, due: _Due) -> None:
         with self._lock:
             if self._closed:
                 return
-            self._due.add(table)
+            self._due.add(due)
             if self._thread is None:
                 # No daemon: the process ends after it.
                 self._thread = threading.Thread(target=self._run, name="omnigraph-tail-compaction")
@@ -88,8 +99,12 @@ class TailCompaction:
 
     def _run(self) -> None:
         try:
-            while (table := self._next()) is not None:
-                self._compact(*table)
+            while (due := self._next()) is not None:
+                branch, type_key = due
+                if type_key is None:
+                    self._fold(branch)
+                else:
+                    self._compact(branch, type_key)
         except BaseException as fault:
             with self._lock:
                 self._due.clear()
@@ -97,12 +112,18 @@ class TailCompaction:
             if not (isinstance(fault, RuntimeError) and _process_is_ending()):
                 raise
 
-    def _next(self) -> _Table | None:
+    def _next(self) -> _Due | None:
         with self._lock:
             if not self._due:
                 self._thread = None
                 return None
             return self._due.pop()
+
+    def _fold(self, branch: str) -> None:
+        try:
+            self._parts.log.fold(branch)
+        except GraphError as fault:
+            self._last_failure = fault
 
     def _compact(self, branch: str, type_key: str) -> None:
         try:
