@@ -63,3 +63,23 @@ def test_other_steps_cost_nothing(graph: Graph) -> None:
     assert (added.rows_lost, added.values_lost) == (0, 0)
     assert CostedStep.from_dict(added.to_dict()) == added
     assert added.to_dict()["text"] == str(added) == "add property 'Person.mail' (String?) on node 'Person'"
+
+
+def test_what_gives_way_to_another_of_the_same_name_is_dropped_for_it(graph: Graph) -> None:
+    texts = {
+        "main": SCHEMA.replace("age: I32?", "age: I32?  mail: String?") + "node Sign { name: String @key }\n",
+        "side": SCHEMA.replace("age: I32?", "age: I32?  mail: I32?") + "node Sign { code: I64 @key }\n",
+    }
+    for branch, text in texts.items():
+        graph.schema_apply(text, branch=branch)
+    graph.write({"Person": [{"name": "Dan", "mail": "dan@"}, {"name": "Eva"}], "Sign": [{"name": "a"}, {"name": "b"}]})
+    chosen = {"schema": {"node:Person.mail": "source", "node:Sign": "source"}}
+    found = graph.merge("side", resolutions=chosen, preview=True).schema_steps
+    assert [(step.step.kind, step.values_lost, step.rows_lost) for step in found] == [
+        ("add_property", 0, 0),
+        ("drop_property", 1, 0),
+        ("add_type", 0, 0),
+        ("drop_type", 0, 2),
+    ]
+    graph.merge("side", resolutions=chosen)
+    assert graph.count("Sign") == 0

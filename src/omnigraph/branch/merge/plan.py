@@ -126,7 +126,8 @@ def plan_merge(
     conflicts = work.carry_out()
     steps: tuple[CostedStep, ...] = ()
     if sides.accepted.digest != target.schema:
-        steps = costed_steps(parts.tables, schema_of(target.schema).schema, target, sides.accepted.schema)
+        was = schema_of(target.schema).schema
+        steps = costed_steps(parts.tables, was, target, sides.accepted.schema, replaced=sides.replaced)
     return Planned(
         outcome,
         base.commit,

@@ -89,6 +89,7 @@ class Sides:
         conflicts: why they do not go together.
         resolved: schema items that the caller decided.
         is_new: whether no commit has the schema yet, so that it has to be stored.
+        replaced: properties of the target, and with None types, whose data gives way to that of the source.
     """
 
     accepted: Accepted
@@ -97,6 +98,7 @@ class Sides:
     conflicts: tuple[MergeConflict, ...] = ()
     resolved: tuple[tuple[str, Side], ...] = ()
     is_new: bool = False
+    replaced: frozenset[tuple[str, str | None]] = frozenset()
     _schemas: Mapping[State, Schema] = field(default_factory=dict)
     _matches: Mapping[State, Counterparts] = field(default_factory=dict)
     _left_out: frozenset[tuple[Side, str, str]] = frozenset()
@@ -184,6 +186,12 @@ def sides_of(
         accepted,
         resolved=merged.resolved,
         is_new=known is None,
+        replaced=frozenset(
+            [
+                *((key, name) for side, key, name in merged.left_out if side is Side.TARGET),
+                *((key, None) for side, key in merged.left_out_types if side is Side.TARGET),
+            ]
+        ),
         _schemas=schemas,
         _matches={state: counterparts(schema, accepted.schema) for state, schema in schemas.items()},
         _left_out=merged.left_out,
