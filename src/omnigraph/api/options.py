@@ -17,7 +17,8 @@ class OpenOptions:
 
     Attributes:
         durability: on local disk, what an acknowledged write survives: "power" (losing power) or "process" (the
-            death of the process; a power cut may take the newest commits; faster on XFS and journaled ext4).
+            death of the process; a power cut may take the newest commits; faster on XFS and journaled ext4). Chosen
+            when a graph is made; who opens it later may promise more, never less.
         s3: how to reach a bucket; by default what the AWS_* variables say.
         external: for a store without conditional puts, what decides races instead, or its address. Everybody who writes
             must name the same one.

@@ -160,6 +160,10 @@ class ObjectStore(Protocol):
         """Return only when these files, written beside this port by the table library, would survive losing power."""
         ...
 
+    def sync_always(self) -> None:
+        """From now on, let every answered put survive losing power; nothing to do where it does anyway."""
+        ...
+
     def prove_put_if_absent(self) -> int:
         """Show that of two conditional puts of one path the second is refused, and leave nothing behind.
 

@@ -15,21 +15,26 @@ from omnigraph.ids import IdSource
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.records.read import FORMAT, Stamp, stamp_bytes
+from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.settle import settled
 
 # From the format it starts with: makes the new stamp. The choice it needs is settled on the store.
 _Step = Callable[[ObjectStore, Stamp, IdSource, Clock], Stamp]
 
 
-def migrate(store: ObjectStore, stamp: Stamp, *, ids: IdSource, clock: Clock) -> Stamp:
+def migrate(parts: Parts, stamp: Stamp) -> Stamp:
     """Carry out every step from the graph's format to today's; returns the stamp it then has.
+
+    What a stamp says of all writers since format 2 are the settings of the first one.
 
     Raises:
         FormatError: what another process settled on cannot be read.
     """
     while stamp.format < FORMAT:
-        stamp = STEPS[stamp.format](store, stamp, ids, clock)
-        store.put(paths.STAMP, stamp_bytes(stamp))
+        stamp = STEPS[stamp.format](parts.store, stamp, parts.ids, parts.clock)
+        if stamp.format == FORMAT:
+            stamp = replace(stamp, durability=parts.settings.durability, log_cut_s=parts.log_cut_s)
+        parts.store.put(paths.STAMP, stamp_bytes(stamp))
     return stamp
 
 

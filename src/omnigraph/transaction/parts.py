@@ -28,7 +28,8 @@ class Settings:
         heartbeat_s: how often a writer with an intent shows that it lives.
         stale_s: after how long without that it is taken for dead.
         protection_s: for how long a superseded commit keeps its data after a prune has marked it.
-        log_cut_s: how long a log entry must have been there before a sweep cuts it away: a courtesy to readers.
+        log_cut_s: how long a log entry must have been there before a sweep cuts it away: a courtesy to readers. None
+            takes what the graph's stamp says.
         auto_compact: compact the newest fragments of a table, beside the writers, once there are many.
         tail_fragments_max: how many small fragments of a table are not yet many.
         external: address of the external store that decides races (`sqlite://…`, `postgresql://…`), for object stores
@@ -43,7 +44,7 @@ class Settings:
     heartbeat_s: float = limits.INTENT_HEARTBEAT_S
     stale_s: float = limits.INTENT_STALE_S
     protection_s: float = limits.PROTECTION_WINDOW_S
-    log_cut_s: float = limits.LOG_CUT_S
+    log_cut_s: float | None = None
     auto_compact: bool = True
     tail_fragments_max: int = limits.TAIL_FRAGMENTS_MAX
     external: str | None = None
@@ -84,6 +85,11 @@ class Parts:
     published: Callable[[Record], None] | None = None
     finder: Finder | None = None
     ends_announced: bool = False
+
+    @property
+    def log_cut_s(self) -> float:
+        """How long a log entry must have been there before a sweep cuts it away."""
+        return limits.LOG_CUT_S if self.settings.log_cut_s is None else self.settings.log_cut_s
 
     def refuse_read_only(self) -> None:
         """Stop a write on a graph that was opened for reading.

@@ -89,7 +89,7 @@ def init(
         raise AlreadyExistsError(f"a graph was made at {parts.store.uri} meanwhile", code="already_initialized")
     parts.log.confirm_root()  # of two that claimed it under different names, one has it
     reached(Failpoint.INIT_ENTRY_PUT)
-    return replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
+    return _as_stamped(parts, stamp)
 
 
 def open_root(
@@ -122,7 +122,7 @@ def open_and_heal(
     parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
     seen = parts.store.identity(paths.STAMP)
     stamp = _stamp_of(parts.store)
-    parts = replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced)
+    parts = _as_stamped(parts, stamp)
     parts.log.expect(stamp.graph, seen)
     if parts.log.head(MAIN) is None:
         raise _unfinished(parts.store)
@@ -130,9 +130,9 @@ def open_and_heal(
         return parts, Healed()
     _check_fence(parts, stamp)
     parts.log.store_clock.learn(parts.store.prove_put_if_absent())
-    migrated = migrate(parts.store, stamp, ids=parts.ids, clock=parts.clock)
+    migrated = migrate(parts, stamp)
     if migrated != stamp:
-        parts = replace(parts, graph=migrated.graph)
+        parts = _as_stamped(parts, migrated)
         parts.log.expect(migrated.graph)
     return parts, heal(parts)
 
@@ -173,6 +173,20 @@ def _unfinished(store: ObjectStore) -> FormatError:
     )
 
 
+def _as_stamped(parts: Parts, stamp: Stamp) -> Parts:
+    """The parts of the graph that a stamp names, with the settings in which all its processes agree.
+
+    A process may promise more than the stamp, never less: "power" holds where either says so.
+    """
+    settings = parts.settings
+    if stamp.durability == Durability.POWER and settings.durability != Durability.POWER:
+        settings = replace(settings, durability=stamp.durability)
+        parts.store.sync_always()
+    if settings.log_cut_s is None:
+        settings = replace(settings, log_cut_s=stamp.log_cut_s)
+    return replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced, settings=settings)
+
+
 def _check_fence(parts: Parts, stamp: Stamp) -> None:
     """Writers that decide their races in different places would each win them all."""
     external = parts.store.is_fenced_outside
@@ -211,6 +225,7 @@ def _claimed(parts: Parts) -> Stamp:
         ends_announced=True,
         fence_id=parts.store.fence_id() or "",
         durability=parts.settings.durability,
+        log_cut_s=parts.log_cut_s,
     )
     body = settled(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
     return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))

@@ -93,7 +93,7 @@ def sweep(
     ages = Ages(
         now_us=parts.clock.now_us() if dry_run else parts.intents.store_now_us(),
         older_than_s=older_than_s,
-        cut_s=parts.settings.log_cut_s,
+        cut_s=parts.log_cut_s,
         keys_s=limits.IDEMPOTENCY_KEYS_KEPT_S,
         stale_s=parts.settings.stale_s,
         spill_s=limits.SPILL_KEPT_S,

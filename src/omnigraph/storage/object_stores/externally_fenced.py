@@ -201,6 +201,10 @@ class ExternallyFencedStore:
         """Return only when these files would survive losing power."""
         self._inner.make_durable(paths)
 
+    def sync_always(self) -> None:
+        """As the store behind this one."""
+        self._inner.sync_always()
+
     def prove_put_if_absent(self) -> int:
         """Put one fresh path twice; the second must be refused."""
         return prove_by_trying(self, self._ids)

@@ -109,6 +109,10 @@ class ForwardingStore:
         """Return only when these files would survive losing power."""
         self._forward(RequestKind.MAKE_DURABLE, paths[0] if paths else "", lambda: self._inner.make_durable(paths))
 
+    def sync_always(self) -> None:
+        """As the store behind this one; no request."""
+        self._inner.sync_always()
+
     def prove_put_if_absent(self) -> int:
         """Show that of two conditional puts of one path the second is refused; returns the store's time."""
         return self._forward(RequestKind.PROVE, "", self._inner.prove_put_if_absent)

@@ -199,6 +199,11 @@ class LocalStore:
             # Never transient: after a failed sync the system may call the lost pages clean, and a second one succeeds.
             raise StoreRefused(f"cannot sync what was written in {self._root}: {error}", path=paths[0]) from error
 
+    def sync_always(self) -> None:
+        """Promise what durability "power" promises."""
+        self._durability = Durability.POWER
+        self.__dict__.pop("_syncs", None)  # decided anew
+
     def prove_put_if_absent(self) -> int:
         """Show that the file system links, once, under names nobody lists; returns the time it gives to files."""
         probe = f"__probe#{_digits()}"

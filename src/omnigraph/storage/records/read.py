@@ -44,7 +44,8 @@ class Stamp:
         graph: the graph's own id.
         fenced_externally: its writers agree through an external store; one that did not would undo that.
         fence_id: the id of that external store; empty where none decides, or in older stamps.
-        durability: what its writers promise, "power" or "process"; empty in older stamps.
+        durability: what all its writers promise at the least, "power" or "process"; empty in older stamps.
+        log_cut_s: how long a log entry must have been there before a sweep cuts it away; None in older stamps.
         ends_announced: whoever ended a branch said so beside its log first, so one without such a mark is there.
     """
 
@@ -54,6 +55,7 @@ class Stamp:
     ends_announced: bool = False
     fence_id: str = ""
     durability: str = ""
+    log_cut_s: float | None = None
 
 
 def record_bytes(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None) -> bytes:
@@ -172,6 +174,8 @@ def stamp_bytes(stamp: Stamp) -> bytes:
     """The format stamp as it is put."""
     more: dict[str, Any] = {"fence": "external"} if stamp.fenced_externally else {}
     more |= {name: value for name in ("fence_id", "durability") if (value := getattr(stamp, name))}
+    if stamp.log_cut_s is not None:
+        more["log_cut_s"] = stamp.log_cut_s
     if stamp.ends_announced:
         more["branch_ends"] = "announced"
     return _dumped({"format": stamp.format, "graph": stamp.graph} | more)
@@ -205,8 +209,13 @@ def read_stamp(body: bytes, *, path: str) -> Stamp:
         fenced_externally=found.get("fence") == "external",
         fence_id=str(found.get("fence_id", "")),
         durability=str(found.get("durability", "")),
+        log_cut_s=_seconds(found.get("log_cut_s")),
         ends_announced=found.get("branch_ends") == "announced",
     )
+
+
+def _seconds(found: object) -> float | None:
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) and found >= 0 else None
 
 
 def _read(
