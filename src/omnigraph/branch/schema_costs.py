@@ -38,7 +38,7 @@ def costed_steps(
 
 
 def _set_apart(schema: Schema, replaced: Collection[Replaced]) -> Schema:
-    """A schema in which what is replaced has numbers that no other schema has: it is dropped, and the other is added."""
+    """A schema in which what is replaced has numbers of its own: it is dropped, and the other is added."""
     if not replaced:
         return schema
 
