@@ -131,6 +131,8 @@ class Feed:
             case "beginning":
                 oldest = list(lines(self.parts, head, head=head))[-1]
                 return _Spot(oldest.branch, oldest.first)
+            case _ if start == f"{_AFTER}{head.head_commit}":
+                return _Spot(head.branch, head.number)
             case _ if start.startswith(_AFTER) and len(start) > len(_AFTER):
                 after = of_commit(self.parts, start.removeprefix(_AFTER), near=self.branch)
                 for line in lines(self.parts, head, head=head):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from omnigraph.branch.lines import Line, backwards, lines, newest_at
+from omnigraph.branch.lines import Line, backwards, entries_to_commit, lines, newest_at
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.transaction.parts import Parts
 
@@ -28,6 +28,11 @@ class CommitFilter:
         """Whether a commit is wanted, its time aside."""
         return (self.actor is None or entry.actor == self.actor) and (self.kind is None or entry.kind is self.kind)
 
+    def is_in_time(self, entry: Record) -> bool:
+        """Whether a commit was made within the times asked for."""
+        is_too_old = self.since_us is not None and entry.created_at_us < self.since_us
+        return not is_too_old and (self.until_us is None or entry.created_at_us <= self.until_us)
+
 
 EVERY_COMMIT = CommitFilter()
 
@@ -37,8 +42,9 @@ def commits(
 ) -> Iterator[Record]:
     """The commits of the chain that ends at an entry, newest first, read as they are asked for.
 
-    Marks in the log (forks, prunes, barriers) are not commits, and pruned commits are not shown. Times rise along the
-    chain, so neither commits younger than `until` nor those older than `since` are read, but for a few.
+    Marks in the log (forks, prunes, barriers) are not commits, and pruned commits are not shown, but for the newest:
+    a branch always shows the commit it is at, also where that was pruned on the branch it was made on. Times rise along
+    the chain, so neither commits younger than `until` nor those older than `since` are read, but for a few.
 
     Args:
         parts: of the graph.
@@ -49,13 +55,28 @@ def commits(
     Yields:
         Each commit's entry.
     """
+    is_begun = False
     for line in lines(parts, entry, head=head):
         last = _last_in_time(parts, line, wanted)
         for each in () if last is None else backwards(parts, line, last):
+            if not each.is_commit:
+                continue
+            if not is_begun and each.commit != entry.head_commit:
+                yield from _newest(parts, entry, wanted)
+            is_begun = True
             if wanted.since_us is not None and each.created_at_us < wanted.since_us:
                 return
-            if each.is_commit and wanted.takes(each):
+            if wanted.takes(each):
                 yield each
+    if not is_begun:
+        yield from _newest(parts, entry, wanted)
+
+
+def _newest(parts: Parts, entry: Record, wanted: CommitFilter) -> Iterator[Record]:
+    """The commit that an entry shows, from whichever log it is in, if it is wanted."""
+    newest = entries_to_commit(parts, entry)[-1]
+    if newest.is_commit and wanted.is_in_time(newest) and wanted.takes(newest):
+        yield newest
 
 
 def _last_in_time(parts: Parts, line: Line, wanted: CommitFilter) -> int | None:

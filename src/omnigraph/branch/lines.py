@@ -70,6 +70,24 @@ def lines(parts: Parts, entry: Record, *, head: Record | None = None, marked_too
         entry, head = origin, None
 
 
+def entries_to_commit(parts: Parts, entry: Record) -> list[Record]:
+    """An entry, and the marks and forks before it that show the same commit, down to the entry of the commit itself.
+
+    Where that, or one on the way, was cut away, the last is a mark.
+    """
+    found = [entry]
+    while not found[-1].is_commit:
+        mark = found[-1]
+        branch, number = mark.branch, mark.number_before
+        if mark.kind is CommitKind.FORK and mark.fork_of is not None and mark.fork_number is not None:
+            branch, number = mark.fork_of, mark.fork_number
+        earlier = parts.log.read(branch, number)
+        if earlier is None or earlier.head_commit != entry.head_commit:
+            break
+        found.append(earlier)
+    return found
+
+
 def _line(parts: Parts, first: int, entry: Record, newest: Record | None) -> Line:
     """The line that ends at an entry. What a later branch of the same name has pruned is no concern of it."""
     while newest is not None and (newest.life or 1) > first:

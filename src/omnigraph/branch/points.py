@@ -8,7 +8,7 @@ from typing import TypeVar
 from omnigraph import limits
 from omnigraph.branch import tags
 from omnigraph.branch.held import held_at
-from omnigraph.branch.lines import Line, birth, lines, newest_at
+from omnigraph.branch.lines import Line, birth, entries_to_commit, lines, newest_at
 from omnigraph.branch.marks import live_branches
 from omnigraph.branch.point import Instant, Point, check_point, instant_us
 from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
@@ -46,7 +46,7 @@ def entry_at(parts: Parts, point: Point) -> Record:
     """
     check_point(point)
     if point.commit is not None:
-        return _still_there(parts, of_commit(parts, point.commit))
+        return _still_there(parts, _showing(parts, point.commit))
     if point.tag is not None:
         return _of_tag(parts, point.tag)
     name = paths.branch_name(point.branch if point.branch is not None else MAIN)
@@ -73,7 +73,37 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
         NotFoundError: no log has it.
         ReclaimedError: it was pruned.
     """
-    found = in_log(parts, near, text(commit, "a commit"))
+    return entries_to_commit(parts, _showing(parts, commit, near))[-1]
+
+
+def _showing(parts: Parts, commit: str, near: str = MAIN) -> Record:
+    """The entry that shows a commit: its own, or where that was pruned the head of a branch that is still there.
+
+    Raises:
+        NotFoundError: no log has it.
+        ReclaimedError: it was pruned.
+    """
+    wanted = text(commit, "a commit")
+    try:
+        found = _in_any_log(parts, wanted, near)
+    except ReclaimedError:
+        found = _inherited(parts, wanted, heads_only=True)
+        if found is None:
+            raise
+    if found is None and is_ulid(commit):
+        found = _inherited(parts, wanted)
+    if found is None:
+        raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found", commit=commit)
+    return found
+
+
+def _in_any_log(parts: Parts, commit: str, near: str) -> Record | None:
+    """A commit in whichever log it is.
+
+    Raises:
+        ReclaimedError: it was pruned, and its entry is still there to tell.
+    """
+    found = in_log(parts, near, commit)
     if found is not None:
         return found
     # Newer logs first would be no better: an id tells when it was made, and any log may have been written then.
@@ -84,14 +114,13 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
             for each in pool.map(lambda name: in_log(parts, name, commit), some):
                 if each is not None:
                     return each
-    inherited = _inherited(parts, commit) if is_ulid(commit) else None
-    if inherited is None:
-        raise NotFoundError(f"commit '{commit}' not found", code="commit_not_found", commit=commit)
-    return inherited
+    return None
 
 
-def _inherited(parts: Parts, commit: str) -> Record | None:
+def _inherited(parts: Parts, commit: str, *, heads_only: bool = False) -> Record | None:
     """A commit that a living branch shows or has inherited, though the log that it was written to has gone on or ended.
+
+    With `heads_only`, one that a branch shows: that is never pruned.
 
     Raises:
         ReclaimedError: it was pruned there.
@@ -102,7 +131,7 @@ def _inherited(parts: Parts, commit: str) -> Record | None:
             continue
         if head.head_commit == commit:
             return head
-        for line in lines(parts, head, head=head):
+        for line in () if heads_only else lines(parts, head, head=head):
             found = None if line.ended_at is None else _in_line(parts, line, commit)
             if found is not None:
                 check_listed(found, found.number, line.pruned)

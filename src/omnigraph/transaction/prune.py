@@ -180,16 +180,19 @@ def _newest_commits(parts: Parts, head: Record, policy: Policy) -> tuple[int, in
     start = max(head.pruned.floor, head.life or 1)
     wanted = max(policy.keep, 1) if policy.keep is not None else 1 if policy.older_than_s is None else None
     found: list[int] = []
+    listed: list[int] = []
     for entry in chain(
         [head], parts.log.backwards(head.branch, start=head.number_before, first=start, step=_READ_AHEAD)
     ):
         if entry.is_commit:
             found.append(entry.number)
-            if len(found) >= max(wanted or 1, 2):
+            # Commits that were marked one by one are not among those to keep.
+            listed += [entry.number] if head.pruned.is_listed(entry.number) else []
+            if len(found) >= 2 and len(listed) >= (wanted or 1):
                 break
     if not found:
         return start, start, start  # what it has was written on another branch, and is pruned there
-    oldest = None if wanted is None else found[wanted - 1] if len(found) >= wanted else start
+    oldest = None if wanted is None else listed[wanted - 1] if len(listed) >= wanted else start
     return found[0], found[1] if len(found) > 1 else found[0], oldest
 
 

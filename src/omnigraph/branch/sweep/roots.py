@@ -10,7 +10,7 @@ from functools import partial
 
 from omnigraph import limits
 from omnigraph.branch.held import tagged_entries
-from omnigraph.branch.lines import birth, inherited
+from omnigraph.branch.lines import birth, entries_to_commit, inherited
 from omnigraph.branch.marks import live_branches
 from omnigraph.branch.sweep.ancestry import descent
 from omnigraph.branch.sweep.reading import Reading
@@ -243,14 +243,13 @@ def _entry(parts: Parts, branch: str, number: int) -> list[Record]:
 
 
 def _forked(parts: Parts, lines: Iterable[Line]) -> list[Record]:
-    """Where living branches begin, and what they were made from: a merge needs it for comparison."""
+    """Where living branches begin, and the way to the commit they were made from: merges and listings need it."""
     found = []
     for line in lines:
         if line.head.is_live:
             for fork in _entry(parts, line.head.branch, birth(parts, line.head)):
                 if fork.kind is CommitKind.FORK and fork.fork_of is not None and fork.fork_number is not None:
-                    origin = _entry(parts, fork.fork_of, fork.fork_number)
-                    found += [fork, *(entry for entry in origin if entry.head_commit == fork.parent)]
+                    found += entries_to_commit(parts, fork)
     return found
 
 
