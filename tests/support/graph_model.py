@@ -4,13 +4,12 @@ It shares no code with the product. Types and properties have identities of thei
 and nothing else; a row is a dictionary from property identity to value, with `src` and `dst` on edges.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Mapping[str, Row]]
-SOURCE, TARGET = "source", "target"
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,9 @@ class Property:
 
 @dataclass(frozen=True)
 class Type:
-    """A node or edge type; `ends` and `most` (edges per source) are of edges only."""
+    """A node or edge type; what follows `ends` is of edges only: `most` edges leave a node, a `keyed` one has its ends
+    for an id.
+    """
 
     uid: str
     name: str
@@ -34,6 +35,7 @@ class Type:
     ends: tuple[str, str] | None = None
     most: int | None = None
     unique_pair: bool = False
+    keyed: bool = False
 
     @property
     def is_edge(self) -> bool:
@@ -75,6 +77,8 @@ def _type_text(kind: Type, names: Mapping[str, str], renamed: Mapping[str, str])
         lines.append(f"  {prop.name}: {prop.type}{optional}{marks}{hint}")
     if kind.unique_pair:
         lines.append("  @unique(src, dst)")
+    if kind.keyed:
+        lines.append("  @key(src, dst)")
     body = "\n".join(lines)
     if kind.ends is None:
         return f"node {kind.name} {{\n{body}\n}}"
@@ -113,7 +117,15 @@ class ConflictingRowsError(Exception):
 
 
 class SchemaClashError(Exception):
-    """Two schemas that cannot be merged without a decision."""
+    """Two schemas that cannot be merged without a decision; `uid` is of the type or property, None for two of them."""
+
+    def __init__(self, message: str, uid: str | None) -> None:
+        super().__init__(message)
+        self.uid = uid
+
+
+class NotModelledError(Exception):
+    """A case that the model has no opinion about."""
 
 
 def broken_rules(state: State) -> list[str]:
@@ -208,187 +220,6 @@ def same(one: Row | None, other: Row | None) -> bool:
     return all(one.get(cell) == other.get(cell) for cell in one.keys() | other.keys())
 
 
-# -- merging ----------------------------------------------------------------------------------------------------------
-
-
-def merged_schema(base: Schema, source: Schema, target: Schema) -> Schema:
-    """Merge two schemas three-way.
-
-    Raises:
-        SchemaClashError: both changed the same thing differently, or two things have one name.
-    """
-    types = []
-    olds, news, ours = base.by_uid(), source.by_uid(), target.by_uid()
-    for uid in dict.fromkeys([*ours, *news]):
-        old, new, our = olds.get(uid), news.get(uid), ours.get(uid)
-        if old is None:
-            types.append(_merged_type(None, new or our, our or new))
-        elif new is None or our is None:
-            if (new or our) != old:
-                raise SchemaClashError(f"{uid} is dropped on one side and changed on the other")
-        else:
-            types.append(_merged_type(old, new, our))
-    names = [kind.name.lower() for kind in types]
-    if len(names) != len(set(names)):
-        raise SchemaClashError("two types of one name")
-    held = {kind.uid for kind in types}
-    if any(end not in held for kind in types for end in kind.ends or ()):
-        raise SchemaClashError("an edge type without an end")
-    return Schema(tuple(types))
-
-
-def _merged_type(old: Type | None, new: Type | None, our: Type | None) -> Type:
-    assert new is not None and our is not None
-    olds = {prop.uid: prop for prop in (old.properties if old else ())}
-    news = {prop.uid: prop for prop in new.properties}
-    ours = {prop.uid: prop for prop in our.properties}
-    properties = []
-    for uid in dict.fromkeys([*ours, *news]):
-        was, theirs, mine = olds.get(uid), news.get(uid), ours.get(uid)
-        if was is None:
-            if theirs and mine and theirs != mine:
-                raise SchemaClashError(f"{uid} was added differently")
-            properties.append(theirs or mine)
-        elif theirs is None or mine is None:
-            if (theirs or mine) not in (None, was):
-                raise SchemaClashError(f"{uid} is dropped on one side and changed on the other")
-        else:
-            properties.append(_merged_property(was, theirs, mine))
-    found = tuple(prop for prop in properties if prop is not None)
-    names = [prop.name for prop in found]
-    if len(names) != len(set(names)):
-        raise SchemaClashError("two properties of one name")
-    return replace(our, properties=found)
-
-
-def _merged_property(was: Property, theirs: Property, mine: Property) -> Property:
-    def pick(get: Callable[[Property], Any]) -> Any:  # noqa: ANN401  (the value of any attribute)
-        if get(theirs) == get(mine) or get(theirs) == get(was):
-            return get(mine)
-        if get(mine) == get(was):
-            return get(theirs)
-        raise SchemaClashError(f"{was.uid} was changed differently")
-
-    return Property(was.uid, pick(lambda p: p.name), pick(lambda p: p.type), was.unique, was.key)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What a merge was told to do about rows that both sides changed."""
-
-    by_property: bool = False
-    prefer: str | None = None
-    resolutions: Mapping[tuple[str, str], Any] = field(default_factory=dict)
-
-
-def disputed_rows(base: State, source: State, target: State, *, by_property: bool) -> dict[tuple[str, str], set[str]]:
-    """Return the rows that both sides changed differently, with the disputed cells (none for a delete)."""
-    schema = merged_schema(base.schema, source.schema, target.schema)
-    found = {}
-    for uid, row_id, was, theirs, mine in _three_ways(schema, base, source, target):
-        if same(theirs, mine) or same(theirs, was) or same(mine, was):
-            continue
-        cells = _disputed_cells(was, theirs, mine)
-        if cells is None or cells or not by_property:
-            found[uid, row_id] = cells or set()
-    return found
-
-
-def _three_ways(
-    schema: Schema, base: State, source: State, target: State
-) -> Iterable[tuple[str, str, Row | None, Row | None, Row | None]]:
-    for kind in schema.types:
-        cells = {prop.uid for prop in kind.properties} | ({"src", "dst"} if kind.is_edge else set())
-        sides = [
-            {
-                row_id: {cell: value for cell, value in row.items() if cell in cells}
-                for row_id, row in state.rows.get(kind.uid, {}).items()
-            }
-            for state in (base, source, target)
-        ]
-        for row_id in sides[0].keys() | sides[1].keys() | sides[2].keys():
-            was, theirs, mine = (side.get(row_id) for side in sides)
-            yield kind.uid, row_id, was, theirs, mine
-
-
-def _disputed_cells(was: Row | None, theirs: Row | None, mine: Row | None) -> set[str] | None:
-    """Return the cells both sides changed differently; None where only whole rows can be compared."""
-    if was is None or theirs is None or mine is None:
-        return None
-    return {
-        cell
-        for cell in was.keys() | theirs.keys() | mine.keys()
-        if theirs.get(cell) != mine.get(cell) and theirs.get(cell) != was.get(cell) and mine.get(cell) != was.get(cell)
-    }
-
-
-def merge(base: State, source: State, target: State, choices: Choices) -> State:
-    """Merge three-way; blame goes along with the cells.
-
-    Raises:
-        SchemaClashError: the schemas cannot be merged.
-        ConflictingRowsError: rows are disputed and not decided.
-        BrokenRuleError: the result breaks a rule.
-    """
-    schema = merged_schema(base.schema, source.schema, target.schema)
-    rows: dict[str, dict[str, Row]] = {kind.uid: {} for kind in schema.types}
-    blame: dict[tuple[str, str, str], frozenset[str]] = {}
-    undecided = []
-    for uid, row_id, was, theirs, mine in _three_ways(schema, base, source, target):
-        picked = _decide(was, theirs, mine, choices, (uid, row_id))
-        if picked is _UNDECIDED:
-            undecided.append((uid, row_id))
-        elif picked is not None:
-            rows[uid][row_id] = picked
-            for cell, value in picked.items():
-                blame[uid, row_id, cell] = frozenset().union(
-                    *(
-                        side.blame.get((uid, row_id, cell), frozenset())
-                        for side, row in ((source, theirs), (target, mine))
-                        if row is not None and row.get(cell) == value
-                    )
-                )
-    if undecided:
-        raise ConflictingRowsError(undecided)
-    return checked(State(schema, rows, blame))
-
-
-_UNDECIDED: Any = object()
-
-
-def _decide(was: Row | None, theirs: Row | None, mine: Row | None, choices: Choices, where: tuple[str, str]) -> Any:  # noqa: ANN401  (a row, None or _UNDECIDED)
-    resolution = choices.resolutions.get(where, _UNDECIDED)
-    cells = _disputed_cells(was, theirs, mine)
-    if resolution is not _UNDECIDED and resolution not in (SOURCE, TARGET):
-        return resolution
-    if resolution is not _UNDECIDED:
-        if not (choices.by_property and cells):
-            return theirs if resolution == SOURCE else mine
-        return _by_cell(was, theirs, mine, cells, str(resolution))
-    if same(theirs, mine) or same(theirs, was):
-        return mine
-    if same(mine, was):
-        return theirs
-    if choices.by_property and cells is not None:
-        if not cells:
-            return _by_cell(was, theirs, mine, set(), TARGET)
-        return _UNDECIDED if choices.prefer is None else _by_cell(was, theirs, mine, cells, choices.prefer)
-    if choices.prefer is None:
-        return _UNDECIDED
-    return theirs if choices.prefer == SOURCE else mine
-
-
-def _by_cell(was: Row | None, theirs: Row | None, mine: Row | None, disputed: set[str], side: str) -> Row:
-    assert was is not None and theirs is not None and mine is not None
-    result = {}
-    for cell in mine.keys() | theirs.keys():
-        if cell in disputed:
-            result[cell] = (theirs if side == SOURCE else mine).get(cell)
-        else:
-            result[cell] = theirs.get(cell) if mine.get(cell) == was.get(cell) else mine.get(cell)
-    return result
-
-
 # -- history ----------------------------------------------------------------------------------------------------------
 
 
@@ -415,19 +246,23 @@ class History:
             found.append(self.commits[found[-1]].parents[0])
         return found
 
-    def ancestors(self, commit: str) -> set[str]:
-        """Return a commit and everything it descends from."""
-        found: set[str] = set()
-        waiting = [commit]
-        while waiting:
-            here = waiting.pop()
-            if here not in found:
-                found.add(here)
-                waiting.extend(self.commits[here].parents)
+    def distances(self, commit: str) -> dict[str, int]:
+        """Return every ancestor of a commit, itself included, with the fewest steps to it."""
+        found = {commit: 0}
+        level = [commit]
+        while level:
+            parents = [(here, parent) for here in level for parent in self.commits[here].parents]
+            level = []
+            for here, parent in parents:
+                if parent not in found:
+                    found[parent] = found[here] + 1
+                    level.append(parent)
         return found
 
-    def merge_bases(self, one: str, other: str) -> list[str]:
-        """Return the common ancestors that are ancestors of no other common ancestor."""
-        common = self.ancestors(one) & self.ancestors(other)
-        below = {parent for commit in common for parent in self.ancestors(commit) - {commit}}
-        return sorted(common - below)
+    def merge_base(self, one: str, other: str) -> str:
+        """Return the common ancestor above all others; of several the nearest to both, then the newest."""
+        first, second = self.distances(one), self.distances(other)
+        common = first.keys() & second.keys()
+        below = {parent for commit in common for parent in self.commits[commit].parents}
+        nearest = min(first[commit] + second[commit] for commit in common - below)
+        return max(commit for commit in common - below if first[commit] + second[commit] == nearest)
