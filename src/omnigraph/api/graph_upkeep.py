@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from omnigraph.api import pruning
@@ -21,7 +22,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.optimize import optimize
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.said import text_or_nothing
+from omnigraph.transaction.said import flag, text_or_nothing
 
 
 class GraphUpkeep(GraphReads):
@@ -32,6 +33,7 @@ class GraphUpkeep(GraphReads):
         branch: str = MAIN_BRANCH,
         *,
         types: Sequence[str] | None = None,
+        purge: bool = False,
         actor: str | None = None,
         message: str | None = None,
         engine: str = "auto",
@@ -43,6 +45,8 @@ class GraphUpkeep(GraphReads):
         Args:
             branch (str): whose tables.
             types (Sequence[str] | None): only these types, by name or type key.
+            purge (bool): rewrite every file that holds a deleted row, however few they are: once older commits are
+                pruned, a sweep leaves nothing of what was deleted.
             actor (str | None): who.
             message (str | None): why.
             engine (str): where rows are rewritten: `local`, `spark`, or `auto`, which takes Spark for very many.
@@ -58,6 +62,7 @@ class GraphUpkeep(GraphReads):
         """
         parts = self._open()
         parts.refuse_read_only()
+        flag(purge, "purge")
         name = paths.branch_name(branch)
         chosen = None if types is None else type_keys_of(self.schema(branch=name), types)
         done = optimize(
@@ -67,6 +72,7 @@ class GraphUpkeep(GraphReads):
             type_keys=chosen,
             options=WriteOptions(actor=actor, message=message),
             rewriter=partial(rewritten, parts, engine_of(engine)),
+            purge=purge,
         )
         done = with_words(done, self._reading.engine, self._schemas.of(done.head.schema).schema)
         return report_of(done, uri=self.uri, branch=name)
@@ -187,6 +193,10 @@ class GraphUpkeep(GraphReads):
         stays. What is pruned keeps its data for a while: the commit just superseded, and all that are younger than the
         protection window. Tags, branches and leases hold what they name for as long as they are there.
 
+        Named commits that are pruned now shall leave nothing of theirs: files that the newest commit shares with them
+        and that hold rows deleted since are rewritten, as one more commit, which `optimize` with `purge` would make.
+        `shared_with` of the report names the commits between that still need such files; prune them as well.
+
         Args:
             branch (str | None): which; all of them by default.
             keep (int | None): how many of the newest commits stay.
@@ -204,8 +214,9 @@ class GraphUpkeep(GraphReads):
             NotFoundError: there is no such branch or commit.
             PermissionDeniedError: the graph was opened read-only.
         """
-        return pruning.pruned(
-            self._open(),
+        parts = self._open()
+        report = pruning.pruned(
+            parts,
             branch=branch,
             keep=keep,
             older_than=older_than,
@@ -214,6 +225,12 @@ class GraphUpkeep(GraphReads):
             dry_run=dry_run,
             actor=actor,
         )
+        if not (commits and now):
+            return report
+        shared = pruning.sharing_files(parts, report.branches[0])
+        if shared.types and not dry_run:
+            self.optimize(report.branches[0].branch, types=shared.types, purge=True, actor=actor)
+        return replace(report, shared_with=shared.commits)
 
     def sweep(self, *, older_than: Duration | None = None, dry_run: bool = False, engine: str = "auto") -> SweepReport:
         """Delete the files that no commit needs: of pruned commits, deleted branches, dropped types and dead writers.

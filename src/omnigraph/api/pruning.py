@@ -13,10 +13,11 @@ from omnigraph.branch.sweep.files import FileKind
 from omnigraph.branch.sweep.reading import Reading, ReadingBySize, ReadingHere
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.branch.sweep.worklist import Swept, Verdict
-from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError
-from omnigraph.model.commit import Record
+from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError, ReclaimedError
+from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import paths
 from omnigraph.storage.tables.errors import DAMAGED_TABLE
+from omnigraph.storage.tables.upkeep import has_deleted_rows_of
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
 from omnigraph.transaction.retention import is_kept, reclaimed
@@ -33,11 +34,14 @@ class PruneReport:
         uri: of the graph.
         branches: every branch that was looked at.
         dry_run: whether nothing was done.
+        shared_with: of commits that were named and pruned now, the commits of their branch that are kept and whose
+            files hold rows of theirs, deleted since; these rows stay on the store until those are pruned as well.
     """
 
     uri: str
     branches: tuple[PrunedBranch, ...]
     dry_run: bool
+    shared_with: tuple[str, ...] = ()
 
     @property
     def marked(self) -> int:
@@ -58,6 +62,7 @@ class PruneReport:
         return {
             "uri": self.uri,
             "dry_run": self.dry_run,
+            "shared_with": list(self.shared_with),
             "branches": [
                 {
                     "branch": each.branch,
@@ -244,6 +249,43 @@ def pruned(
     return PruneReport(parts.store.uri, tuple(done), dry_run)
 
 
+@dataclass(frozen=True, slots=True)
+class SharedFiles:
+    """What still needs files of pruned commits that hold rows which were deleted since.
+
+    Attributes:
+        commits: kept commits of the branch, oldest first.
+        types: keys of the types whose newest versions are among them.
+    """
+
+    commits: tuple[str, ...]
+    types: tuple[str, ...]
+
+
+def sharing_files(parts: Parts, done: PrunedBranch) -> SharedFiles:
+    """Find the commits after pruned ones whose files hold deleted rows of theirs."""
+    name = done.branch
+    head = parts.log.live_head(name)
+    numbers = sorted({*done.after.gone} - {*done.before.gone})
+    pruned_entries = [entry for entry in (parts.log.read(name, number) for number in numbers) if entry is not None]
+    shown = {(pin.table, pin.version): pin for entry in pruned_entries for pin in entry.tables.values()}
+    judged: dict[tuple[str, int], bool] = {}
+
+    def holds(pin: Pin) -> bool:
+        key = (pin.table, pin.version)
+        if key not in judged:
+            others = [other for (table, _), other in shown.items() if table == pin.table]
+            judged[key] = any(has_deleted_rows_of(parts.tables.open(pin), parts.tables.open(other)) for other in others)
+        return judged[key]
+
+    later = [] if not numbers else parts.log.between(name, numbers[0] + 1, head.number)
+    later = [entry for entry in later if done.after.is_kept(entry.number)]
+    types = tuple(sorted(key for key, pin in head.tables.items() if holds(pin)))
+    return SharedFiles(
+        tuple(entry.commit for entry in later if entry.is_commit and any(map(holds, entry.tables.values()))), types
+    )
+
+
 def swept(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO) -> SweepReport:
     """Sweep the graph."""
     flag(dry_run, "dry_run")
@@ -324,8 +366,14 @@ def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
 
 
 def _number(parts: Parts, branch: str, commit: str) -> int:
-    entry = in_log(parts, branch, commit)
     head = parts.log.live_head(branch)
+    try:
+        entry = in_log(parts, branch, commit)
+    except ReclaimedError as marked:
+        number = int(marked.details["number"])
+        if is_kept(head, number):
+            return number  # marked before, and its data is still there
+        raise
     if entry is None or not is_kept(head, entry.number):
         raise NotFoundError(f"commit '{commit}' not found on branch '{branch}'", code="commit_not_found", commit=commit)
     if entry.commit == head.head_commit:

@@ -1,8 +1,8 @@
 """From one schema to the next: a plan carried out as one commit.
 
-No row is rewritten. A type keeps its table when it is renamed, a property its column; a new type gets a table of its
-own, a new property a column in which everybody has nothing yet, or its default. A property of a wider type gets a
-column anew, beside the others. Commits made before keep their own schema.
+No row is rewritten, unless what is dropped shall leave the store. A type keeps its table when it is renamed, a property
+its column; a new type gets a table of its own, a new property a column in which everybody has nothing yet, or its
+default. A property of a wider type gets a column anew, beside the others. Commits made before keep their own schema.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ from omnigraph.model.schema import ID, EntityType, Property, Schema
 from omnigraph.model.schema_change import FillProperty, SchemaPlan
 from omnigraph.model.schema_change_document import step_document
 from omnigraph.storage.layout import arrow_type, table_schema
+from omnigraph.storage.tables.declared import declared_indexes
 from omnigraph.storage.tables.tables import ComputedColumn, Tables
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.defaults import default_value, repeated
@@ -59,10 +60,11 @@ class ColumnChange:
         """Whether the table stays as it is."""
         return not (self.dropped or self.renamed or self.relaxed or self.tightened or self.added or self.computed)
 
-    def rework(self, tables: Tables) -> Rework:
-        """What makes a version with the new columns."""
+    def rework(self, tables: Tables, *, erases: bool = False) -> Rework:
+        """What makes a version with the new columns; with `erases`, no file of it holds values of dropped ones."""
         return partial(
             tables.stage_columns,
+            erases_but=declared_indexes(self.now) if erases and self.dropped else None,
             computed=self.computed,
             dropped=self.dropped,
             renamed=dict(self.renamed),
@@ -109,7 +111,8 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
             staging.add_table(fresh.type_key, created[fresh.type_key])
         for change in changes:
             if not change.is_empty:
-                staging.rework(change.now.type_key, change.rework(parts.tables), keeps_content=False)
+                change_columns = change.rework(parts.tables, erases=plan.drops_hard)
+                staging.rework(change.now.type_key, change_columns, keeps_content=False)
 
     touched = {each.type_key for each in (*before.schema.entities, *plan.schema.entities)}
     return Operation(CommitKind.SCHEMA, frozenset(touched), run, redoable=True)

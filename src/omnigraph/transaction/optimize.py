@@ -88,6 +88,7 @@ def optimize(
     type_keys: Iterable[str] | None = None,
     options: WriteOptions | None = None,
     rewriter: Rewriter = lambda _pin, _groups, _size: None,
+    purge: bool = False,
 ) -> Optimized:
     """Compact the tables of a branch, build, extend and fold their indexes, note checksums, and fold its log.
 
@@ -98,6 +99,7 @@ def optimize(
         type_keys (Iterable[str] | None): only these tables.
         options (WriteOptions | None): who, and why.
         rewriter (Rewriter): who may rewrite rows instead of this process.
+        purge (bool): rewrite every file that holds a deleted row.
 
     Returns:
         Optimized: what was done; nothing is published where nothing was due.
@@ -109,7 +111,7 @@ def optimize(
     """
     parts.refuse_read_only()
     name = paths.branch_name(branch)
-    work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys), rewriter)
+    work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys), rewriter, purge=purge)
     receipt = write(parts, name, work.operation(parts.log.live_head(name)), options)
     after = receipt.entry if receipt.entry is not None else receipt.head
     recorded = newest_digests(parts, after) if work.planned else {}
@@ -156,19 +158,22 @@ class _Work:
         rewriter: Rewriter,
         *,
         tail_only: bool = False,
+        purge: bool = False,
     ) -> None:
         self._parts = parts
         self._schema_of = schema_of
         self._type_keys = type_keys
         self._rewriter = rewriter
         self._tail_only = tail_only
+        self._purge = purge
         self._staged: dict[str, StagedTable] = {}
         self.planned: dict[str, tuple[IndexSpec, ...]] = {}
 
     def operation(self, head: Record | None) -> Operation:
         """The whole call as one write; it is called after what is due at `head`."""
         compacts = head is None or any(
-            compaction_is_due(self._parts.tables.open(head.tables[key])) for key in self._chosen(head)
+            compaction_is_due(self._parts.tables.open(head.tables[key]), purge=self._purge)
+            for key in self._chosen(head)
         )
         return Operation(
             kind=CommitKind.COMPACT if compacts else CommitKind.INDEX,
@@ -216,7 +221,7 @@ class _Work:
             table = staging.snapshot.table(type_key)
             specs = self._indexes(entity, table)
             self.planned[type_key] = specs
-            if upkeep_is_due(table, specs, tail_only=self._tail_only):
+            if upkeep_is_due(table, specs, tail_only=self._tail_only, purge=self._purge):
                 staging.rework(type_key, partial(self._rework, type_key), keeps_content=True)
 
     def _chosen(self, record: Record) -> list[str]:
@@ -237,7 +242,11 @@ class _Work:
 
     def _rework(self, type_key: str, base: Pin) -> StagedTable:
         staged = self._parts.tables.stage_upkeep(
-            base, self.planned[type_key], tail_only=self._tail_only, elsewhere=partial(self._rewriter, base)
+            base,
+            self.planned[type_key],
+            tail_only=self._tail_only,
+            purge=self._purge,
+            elsewhere=partial(self._rewriter, base),
         )
         self._staged[type_key] = staged
         return staged

@@ -28,7 +28,7 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.said import seconds_or_nothing, text_or_nothing, whole_number_or_nothing
 from omnigraph.transaction.stage import nothing_staged
-from omnigraph.transaction.superseding import first_not_older, floor_below, thinned
+from omnigraph.transaction.superseding import bases_of_writes, first_not_older, floor_below, thinned
 
 _SECOND_US = 1_000_000
 _READ_AHEAD = 8
@@ -144,7 +144,7 @@ def marked(parts: Parts, head: Record, policy: Policy) -> Pruned:
     """What is pruned once a policy was applied to a branch with this head; the same again where that is nothing new."""
     before = head.pruned
     if policy.numbers:
-        return _singly_marked(head, policy.numbers)
+        return _singly_marked(parts, head, policy)
     newest, anchor, oldest_to_keep = _newest_commits(parts, head, policy)
     start = max(before.floor, head.life or 1)
     if policy.older_than_s is not None:
@@ -165,6 +165,7 @@ def marked(parts: Parts, head: Record, policy: Policy) -> Pruned:
         floor=floor,
         through=through,
         single=tuple(each for each in before.single if each > through),
+        gone=tuple(each for each in before.gone if each >= floor),
         ages=thinned([(number, at_us) for number, at_us in before.ages if number >= floor]),
         unswept=parts.log.floors.highest(head.branch),
     )
@@ -196,12 +197,36 @@ def _newest_commits(parts: Parts, head: Record, policy: Policy) -> tuple[int, in
     return found[0], found[1] if len(found) > 1 else found[0], oldest
 
 
-def _singly_marked(head: Record, numbers: tuple[int, ...]) -> Pruned:
+def _singly_marked(parts: Parts, head: Record, policy: Policy) -> Pruned:
     before = head.pruned
-    single = sorted({*before.single, *(number for number in numbers if number > before.through)})
+    single = sorted({*before.single, *(number for number in policy.numbers if number > before.through)})
     if len(single) > limits.PRUNED_SINGLE_MAX:
         raise InvalidRequestError(
             f"branch '{head.branch}' would have {len(single)} commits marked one by one, of at most "
             f"{limits.PRUNED_SINGLE_MAX}; prune by number or age first"
         )
-    return replace(before, single=tuple(single))
+    gone = _without_grace(parts, head, {*single, *policy.numbers} - {*before.gone}, policy)
+    return replace(before, single=tuple(single), gone=tuple(sorted({*before.gone, *_with_marks(parts, head, gone)})))
+
+
+def _with_marks(parts: Parts, head: Record, numbers: set[int]) -> set[int]:
+    """Entries of commits, and the marks right behind them, which name the same versions."""
+    found = set(numbers)
+    for number in numbers:
+        for later in range(number + 1, head.number):
+            entry = parts.log.read(head.branch, later)
+            if entry is not None and entry.is_commit:
+                break
+            found.add(later)
+    return found
+
+
+def _without_grace(parts: Parts, head: Record, marked: set[int], policy: Policy) -> set[int]:
+    """Of marked entries, those whose data need not wait: with `now` those that were named, else those of age."""
+    kept = set(bases_of_writes(parts, head.branch))
+    if policy.now:
+        return ({*policy.numbers} & marked) - kept
+    _, anchor, _ = _newest_commits(parts, head, Policy(keep=2))
+    instant = parts.clock.now_us() - int(parts.settings.protection_s * _SECOND_US)
+    entries = (parts.log.read(head.branch, number) for number in sorted(marked - kept - {anchor}))
+    return {entry.number for entry in entries if entry is not None and entry.created_at_us < instant}

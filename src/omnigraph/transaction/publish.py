@@ -188,9 +188,17 @@ def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Rec
         recovery=None if draft.recovery is None else _outcome(draft.recovery, staged, tables),
         notes=staged.notes,
         born=head.life,
-        pruned=superseding(parts, head) if draft.prune_previous else head.pruned,
+        pruned=superseding(parts, head, erases=_drops_hard(staged.notes), intent=draft.intent)
+        if draft.prune_previous
+        else head.pruned,
         digests=added_digests(parts, (path for table in staged.tables.values() for path in table.files)),
     )
+
+
+def _drops_hard(notes: Mapping[str, object]) -> bool:
+    """True for a schema change that leaves no trace of what it drops, whoever publishes it."""
+    steps = notes.get("steps", ())
+    return isinstance(steps, Sequence) and any(step.get("mode") == "hard" for step in steps)
 
 
 def _outcome(audit: Recovery, staged: Staged, tables: Mapping[str, Pin]) -> Recovery:

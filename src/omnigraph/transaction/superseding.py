@@ -10,7 +10,7 @@ from omnigraph.transaction.parts import Parts
 _SECOND_US = 1_000_000
 
 
-def superseding(parts: Parts, head: Record) -> Pruned:
+def superseding(parts: Parts, head: Record, *, erases: bool = False, intent: str | None = None) -> Pruned:
     """What is pruned by a write that follows `head` and marks everything before itself, in the same entry.
 
     The head it supersedes is the anchor: whatever its age, its data stays. It is taken from the log, not from what the
@@ -19,23 +19,29 @@ def superseding(parts: Parts, head: Record) -> Pruned:
     Args:
         parts (Parts): of the graph.
         head (Record): the entry the write follows.
+        erases (bool): neither the window nor the anchor keeps data: what the write drops shall leave the store.
+        intent (str | None): of the write itself, whose base need not be kept for it.
 
     Returns:
         Pruned: for the entry of the write.
     """
     before = head.pruned
-    floor = floor_below(parts, head, at_most=head.number, window_s=parts.settings.protection_s)
+    if erases:
+        floor = floor_below(parts, head, at_most=head.number + 1, window_s=0, except_intent=intent)
+    else:
+        floor = floor_below(parts, head, at_most=head.number, window_s=parts.settings.protection_s)
     known = [each for each in before.ages if each[0] >= floor]
     return Pruned(
         floor=floor,
         through=head.number,
         single=(),
+        gone=tuple(each for each in before.gone if each >= floor),
         ages=thinned([*known, (head.number, head.created_at_us)]),
         unswept=before.unswept,
     )
 
 
-def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float) -> int:
+def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float, except_intent: str | None = None) -> int:
     """The highest floor that leaves everybody what he may be using; never lower than it was.
 
     Args:
@@ -43,6 +49,7 @@ def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float) ->
         head (Record): the newest entry.
         at_most (int): the first entry that must be kept whatever its age.
         window_s (float): what is younger is kept.
+        except_intent (str | None): a write whose base need not be kept.
 
     Returns:
         int: the first entry to keep.
@@ -53,9 +60,14 @@ def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float) ->
         instant = parts.clock.now_us() - int(window_s * _SECOND_US)
         floor = min(floor, first_not_older(parts, head, start, instant))
     if floor > start:
-        bases = [each.intent.base_number for each in parts.intents.everything() if each.intent.branch == head.branch]
-        floor = min([floor, *bases])
+        floor = min([floor, *bases_of_writes(parts, head.branch, except_intent=except_intent)])
     return max(floor, head.pruned.floor)
+
+
+def bases_of_writes(parts: Parts, branch: str, *, except_intent: str | None = None) -> list[int]:
+    """The entries of a branch that writes with an intent are built on."""
+    under_way = [each.intent for each in parts.intents.everything()]
+    return [each.base_number for each in under_way if each.branch == branch and each.id != except_intent]
 
 
 def first_not_older(parts: Parts, head: Record, start: int, instant_us: int) -> int:

@@ -14,6 +14,6 @@ def test_every_example_of_the_guide_to_pruning_runs_in_order(tmp_path: Path, mon
     text = GUIDE.read_text(encoding="utf-8")
     names: dict[str, object] = {}
     blocks = list(BLOCK.finditer(text))
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for found in blocks:
         exec(compile("\n" * text.count("\n", 0, found.start(1)) + found[1], str(GUIDE), "exec"), names)

@@ -37,6 +37,10 @@ class Line:
     first: int
     kept: tuple[Record, ...]
 
+    def has_data_of(self, number: int) -> bool:
+        """True if the branch itself keeps what an entry shows, and not only its place in the log."""
+        return number >= self.first and number not in self.head.pruned.gone
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -124,7 +128,9 @@ def add_kept(parts: Parts, reading: Reading, found: Reached, *, forgotten_before
             if line is not None:
                 lines[name] = line
     found.lines |= lines
-    roots = [entry for line in found.lines.values() for entry in line.kept]
+    roots = [entry for line in found.lines.values() for entry in line.kept if line.has_data_of(entry.number)]
+    # Writers ask what entries after their base have touched, also those whose data is gone.
+    found.files |= {entry.footprint.file for line in lines.values() for entry in line.kept if entry.footprint.file}
     tagged = tagged_entries(parts)
     # With the entry after it one can tell for how long a tagged one was the newest.
     found.entries |= {(entry.branch, entry.number + 1) for entry in tagged}
@@ -172,17 +178,19 @@ def first_to_count(line: Line, needed: int | None) -> int:
 
 
 def _below(found: Reached, entries: Iterable[Record]) -> list[Record]:
-    """Of entries that somebody names, those below what their branch itself keeps."""
+    """Of entries that somebody names, those whose data their branch itself does not keep."""
     new: dict[str, dict[int, Record]] = {}
     for entry in entries:
         line = found.lines.get(entry.branch)
-        if line is not None and entry.number < line.first:
+        if line is not None and not line.has_data_of(entry.number):
             new.setdefault(entry.branch, {})[entry.number] = entry
     for branch, held in new.items():
         line = found.lines[branch]
         for known in line.kept:
-            held.pop(known.number, None)
-        found.lines[branch] = Line(line.head, line.first, (*held.values(), *line.kept))
+            if known.number < line.first:
+                held.pop(known.number, None)
+        below = (entry for entry in held.values() if entry.number < line.first)
+        found.lines[branch] = Line(line.head, line.first, (*below, *line.kept))
     return [entry for held in new.values() for entry in held.values()]
 
 
@@ -194,7 +202,9 @@ def _inherited(parts: Parts, found: Reached) -> list[Record]:
     """What living branches have inherited from branches that were deleted: their history, and when that ended."""
     entries: list[Record] = []
     for line in inherited(parts, [line.head for line in found.lines.values() if _is_living(line)]).values():
-        entries += readable(parts, line.branch, line.lowest, line.last)
+        some = readable(parts, line.branch, line.lowest, line.last)
+        entries += (entry for entry in some if line.pruned.is_kept(entry.number))
+        found.entries |= {(line.branch, entry.number) for entry in some}
         # Through the ends of all lives of the name since one learns what was pruned in this one.
         ends = parts.log.head(line.branch)
         while ends is not None and (ends.life or 1) > line.first:

@@ -10,13 +10,14 @@ from omnigraph.cli.command import Command
 def _arguments(parser: ArgumentParser) -> None:
     add_positional_uri(parser)
     add_branch(parser)
+    parser.add_argument("--purge", action="store_true", help="rewrite every file that holds a deleted row")
     add_json(parser)
 
 
 def _run(call: Call) -> int:
     call.echo_target()
     with call.graph(read_only=False) as graph:
-        document = graph.optimize(call.args.branch or "main").to_dict()
+        document = graph.optimize(call.args.branch or "main", purge=call.args.purge).to_dict()
     datasets = document["datasets"]
     lines = [f"optimize {document['uri']} — {len(datasets)} datasets"]
     for each in datasets:

@@ -225,6 +225,7 @@ def _pruned_document(pruned: Pruned) -> dict[str, Any]:
         "floor": pruned.floor,
         "through": pruned.through,
         "single": list(pruned.single),
+        **({"gone": list(pruned.gone)} if pruned.gone else {}),
         "ages": [list(each) for each in pruned.ages],
         "unswept": pruned.unswept,
     }
@@ -237,6 +238,7 @@ def _read_pruned(found: dict[str, Any] | None) -> Pruned:
         floor=int(found["floor"]),
         through=int(found["through"]),
         single=tuple(int(number) for number in found["single"]),
+        gone=tuple(int(number) for number in found.get("gone", ())),
         ages=tuple((int(number), int(at_us)) for number, at_us in found["ages"]),
         unswept=int(found["unswept"]),
     )

@@ -48,10 +48,15 @@ def is_worth_rewriting(fragment: FragmentMetadata) -> bool:
     return fragment.num_rows < limits.SMALL_FRAGMENT_ROWS_MAX or is_mostly_dead(fragment)
 
 
-def to_rewrite(handle: Handle) -> list[FragmentMetadata]:
-    """The fragments to be made into new ones: all that are small, mostly deleted, or hold columns that were dropped."""
+def to_rewrite(handle: Handle, *, purge: bool = False) -> list[FragmentMetadata]:
+    """The fragments to be made into new ones: all that are small, mostly deleted, or hold columns that were dropped.
+
+    With `purge` also every one that holds a deleted row.
+    """
     fragments = handle.fragments()
     dropped = _holding_dropped(handle, fragments)
+    if purge:
+        dropped |= {fragment.id for fragment in fragments if fragment.num_deletions}
     chosen = [each for each in fragments if is_worth_rewriting(each) or each.id in dropped]
     return chosen if dropped or _gains(chosen) else []
 
@@ -109,22 +114,23 @@ def keep_up(
         return with_segments(made, changes), fragment_files(new) | segment_files(changes)
 
 
-def compact(handle: Handle, indexes: Sequence[IndexSpec]) -> tuple[Handle, set[str]]:
+def compact(handle: Handle, indexes: Sequence[IndexSpec], *, drops_others: bool = False) -> tuple[Handle, set[str]]:
     """Like `keep_up` of all that is worth rewriting, where something is; indexes that were never built are left alone.
 
     Args:
         handle (Handle): the version to start from.
         indexes (Sequence[IndexSpec]): the indexes to bring up to date.
+        drops_others (bool): leave out the indexes it has that are none of these.
 
     Returns:
         tuple[Handle, set[str]]: the new version, and its new files; the given version where there is nothing to gain.
     """
     old = to_rewrite(handle)
-    if not old:
+    if not old and not drops_others:
         return handle, set()
     with mapped(handle.table, handle.version):
         known = [spec for spec in indexes if segments_of(handle, as_built(handle, spec).name)]
-    return keep_up(handle, known, old)
+    return keep_up(handle, known, old, drops_others=drops_others)
 
 
 def free_number(handle: Handle) -> int:

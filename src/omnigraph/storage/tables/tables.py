@@ -130,8 +130,9 @@ class Tables:
         relaxed: Iterable[str] = (),
         tightened: Iterable[str] = (),
         added: Sequence["pa.Field[pa.DataType]"] = (),
+        erases_but: Sequence[IndexSpec] | None = None,
     ) -> StagedTable:
-        """Make one version with other columns. No row is rewritten; rows there are have null in new columns.
+        """Make one version with other columns. Rows there are have null in new columns.
 
         Args:
             base (Pin): the version to start from.
@@ -142,6 +143,8 @@ class Tables:
             relaxed (Iterable[str]): columns, by their old names, that shall allow nulls.
             tightened (Iterable[str]): columns, by their old names, that have no nulls and shall not allow any.
             added (Sequence[pa.Field]): columns to add at the end; they allow nulls.
+            erases_but (Sequence[IndexSpec] | None): rewrite every row in a file that holds a dropped column, and leave
+                out all indexes but these; None rewrites none.
 
         Returns:
             StagedTable: the new version.
@@ -158,7 +161,10 @@ class Tables:
             tightened=tightened,
             added=added,
         )
-        return as_staged(base, self._handles.keep(made.handle), made.files)
+        if erases_but is None:
+            return as_staged(base, self._handles.keep(made.handle), made.files)
+        erased, files = compact(made.handle, erases_but, drops_others=True)
+        return as_staged(base, self._handles.keep(erased), files | made.files)
 
     def stage_add_column(self, base: Pin, column: "pa.Field[pa.DataType]") -> StagedTable:
         """Add a column that allows nulls, at the end; see `stage_columns`."""
@@ -240,6 +246,7 @@ class Tables:
         indexes: Sequence[IndexSpec],
         *,
         tail_only: bool = False,
+        purge: bool = False,
         elsewhere: Elsewhere = lambda _groups, _size: None,
     ) -> StagedTable:
         """Make one version with few fragments, in which indexes cover every row.
@@ -250,13 +257,14 @@ class Tables:
                 the version has are left out.
             tail_only (bool): rewrite no more than the newest fragments need, so that a row is rewritten few times
                 however often this is done, and leave out no index.
+            purge (bool): rewrite every file that holds a deleted row.
             elsewhere (Elsewhere): who may rewrite rows instead of this process.
 
         Returns:
             StagedTable: the new version; the base where there is nothing to do.
         """
         handle = self._handles.open(base)
-        old = tail_to_rewrite(handle.fragments()) if tail_only else to_rewrite(handle)
+        old = tail_to_rewrite(handle.fragments()) if tail_only else to_rewrite(handle, purge=purge)
         made, files = keep_up(handle, indexes, old, elsewhere, drops_others=not tail_only)
         return as_staged(base, self._handles.keep(made), files)
 

@@ -23,13 +23,14 @@ class PendingIndex:
     reason: str
 
 
-def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool = False) -> bool:
+def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool = False, purge: bool = False) -> bool:
     """Whether upkeep would change anything.
 
     Args:
         table (Table): the version.
         indexes (Sequence[IndexSpec]): the indexes it is to have.
         tail_only (bool): ask for the newest fragments only; indexes alone are then no reason.
+        purge (bool): a deleted row in a file is a reason.
 
     Returns:
         bool: False for a version that upkeep has made, and for an empty table.
@@ -39,20 +40,43 @@ def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool
         if tail_only:
             return bool(tail_to_rewrite(handle.fragments()))
         specs = [as_built(handle, spec) for spec in indexes]
-        return bool(to_rewrite(handle) or undeclared(handle, specs)) or any(is_due(handle, spec) for spec in specs)
+        rewrites = to_rewrite(handle, purge=purge)
+        return bool(rewrites or undeclared(handle, specs)) or any(is_due(handle, spec) for spec in specs)
 
 
-def compaction_is_due(table: Table) -> bool:
+def has_deleted_rows_of(table: Table, other: Table) -> bool:
+    """True if files of a version may hold rows that it has deleted and another version of the same table shows.
+
+    Args:
+        table (Table): the version whose files are in question.
+        other (Table): the version that shows rows.
+
+    Returns:
+        bool: known from the manifests.
+    """
+    with mapped(table.pin.table, table.pin.version):
+        mine, others = table._handle.fragments(), other._handle.fragments()
+    shown = {file.path: fragment.deletion_file for fragment in others for file in fragment.files}
+    return any(
+        file.path in shown and fragment.deletion_file != shown[file.path]
+        for fragment in mine
+        if fragment.num_deletions
+        for file in fragment.files
+    )
+
+
+def compaction_is_due(table: Table, *, purge: bool = False) -> bool:
     """Whether upkeep would rewrite rows.
 
     Args:
         table (Table): the version.
+        purge (bool): a deleted row in a file is a reason.
 
     Returns:
         bool: known from the manifest.
     """
     with mapped(table.pin.table, table.pin.version):
-        return bool(to_rewrite(table._handle))
+        return bool(to_rewrite(table._handle, purge=purge))
 
 
 def settled_fragments(table: Table) -> int:

@@ -94,6 +94,7 @@ records = st.builds(
         st.lists(_numbers, max_size=3).map(tuple),
         st.lists(st.tuples(_numbers, st.integers(0, 2**53)), max_size=3).map(tuple),
         _numbers,
+        st.lists(_numbers, max_size=3).map(tuple),
     ),
 )
 
