@@ -45,7 +45,11 @@ _ACTS: dict[str, tuple[Callable[[Parts], object], dict[RequestKind, int]]] = {
     ),
     # One entry decides, and is all that is put; a second look at the source sees that no prune has passed it meanwhile.
     "making a branch": (lambda graph: branches.create(graph, "new"), {_GET: 2, _CREATE: 1}),
-    "the first write on a branch": (lambda graph: write(graph, "side", append("node:T0", {"d": 1})), _ONE_WRITE),
+    # And a look at the source: whoever made the branch may have died before theirs.
+    "the first write on a branch": (
+        lambda graph: write(graph, "side", append("node:T0", {"d": 1})),
+        _ONE_WRITE | {_GET: _ONE_WRITE[_GET] + 1},
+    ),
     # What a listing is told: before the entry that the branch may end, after it that it has.
     "deleting a branch": (
         lambda graph: branches.delete(graph, "side"),

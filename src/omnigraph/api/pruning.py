@@ -20,7 +20,7 @@ from omnigraph.storage.tables.errors import DAMAGED_TABLE
 from omnigraph.storage.tables.upkeep import has_deleted_rows_of
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
-from omnigraph.transaction.retention import is_kept, reclaimed
+from omnigraph.transaction.retention import check_made, is_kept, reclaimed
 from omnigraph.transaction.said import flag, seconds_or_nothing, texts
 
 Duration = float | timedelta
@@ -361,6 +361,10 @@ def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
     if head is None or not head.is_live or entry.number < (head.life or 1):
         return reclaimed(entry.branch, entry.number, next_number=None)
     if is_kept(head, entry.number):
+        try:
+            check_made(parts, head)
+        except NotFoundError as never_made:
+            return never_made
         return FormatError(fault.message, code=DAMAGED_TABLE, **fault.details)
     return reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 

@@ -18,6 +18,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import check_head
+from omnigraph.transaction.retention import check_made
 from omnigraph.transaction.said import text_or_nothing
 
 
@@ -51,6 +52,7 @@ def create(
 
 
 def _create(parts: Parts, branch: str, origin: Record, point: Point, actor: str | None) -> Record:
+    check_made(parts, origin)
     before: Record | None = None  # a name never used before, as a rule: then nothing has to be read
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
         entry = _fork(parts, branch, origin, before, actor)
@@ -66,10 +68,7 @@ def _create(parts: Parts, branch: str, origin: Record, point: Point, actor: str 
             case Refused(winner):
                 if before is not None:
                     marks.give_way(parts, branch, entry.number, winner)
-                head = parts.log.head(branch)
-                if head is None or head.is_live:
-                    raise AlreadyExistsError(f"branch '{branch}' already exists", code="branch_exists", branch=branch)
-                before = head
+                before = _ended(parts, branch, actor)
             case Baseless():
                 before = parts.log.head(branch)
     raise _too_busy(branch)
@@ -155,6 +154,23 @@ def heads(parts: Parts) -> list[Record]:
         elif head is not None and not parts.read_only:
             marks.settle(parts, name, head.number, Mark.GONE)
     return found
+
+
+def _ended(parts: Parts, branch: str, actor: str | None) -> Record:
+    """The entry that ended the last life of a name that is to be used again; one that was never made is ended here.
+
+    Raises:
+        AlreadyExistsError: there is such a branch.
+    """
+    head = parts.log.head(branch)
+    if head is not None and not head.is_live:
+        return head
+    if head is not None:
+        try:
+            check_made(parts, head)
+        except NotFoundError:
+            return delete(parts, branch, actor=actor)
+    raise AlreadyExistsError(f"branch '{branch}' already exists", code="branch_exists", branch=branch)
 
 
 def _keep_or_take_back(parts: Parts, entry: Record, origin: Record, point: Point) -> None:

@@ -7,9 +7,10 @@ A commit below the floor may still be held by a tag, a branch made from it, an i
 one of those needs no look at the floor.
 """
 
-from omnigraph.errors import NotFoundError, ReclaimedError
-from omnigraph.model.commit import Record
+from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
+from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.retention import Pruned
+from omnigraph.storage.tables.place import reopened
 from omnigraph.transaction.parts import Parts
 
 
@@ -77,6 +78,38 @@ def check_kept(parts: Parts, entry: Record) -> None:
     # Where a backup was restored, another entry may have its number.
     if not is_kept(head, entry.number) or (entry.commit != head.commit and not parts.log.is_there(entry)):
         raise reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
+
+
+def check_made(parts: Parts, head: Record) -> None:
+    """Use no branch whose maker died before they saw that what it starts from had gone.
+
+    Only a branch without a commit of its own is doubted, and only where its source is not kept any more: then its
+    tables tell.
+
+    Args:
+        parts (Parts): of the graph.
+        head (Record): the newest entry of the branch.
+
+    Raises:
+        NotFoundError: the branch was never made.
+    """
+    if head.kind is not CommitKind.FORK or head.fork_of is None or head.fork_number is None:
+        return
+    if still_kept(parts, head.fork_of, head.fork_number):
+        return
+    tables = reopened(parts.tables)
+    try:
+        for pin in head.tables.values():
+            tables.open(pin)
+    except FormatError as fault:
+        if fault.code != ReclaimedError.code:
+            raise
+        raise NotFoundError(
+            f"branch '{head.branch}' was never made: what it was to start from had been pruned, and whoever made it "
+            "died before they saw that; make it again, or delete it",
+            code="branch_not_found",
+            branch=head.branch,
+        ) from fault
 
 
 def reclaimed(branch: str, number: int, *, next_number: int | None) -> ReclaimedError:

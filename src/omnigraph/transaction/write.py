@@ -41,6 +41,7 @@ from omnigraph.transaction.publish import (
     publish,
 )
 from omnigraph.transaction.recovery import heal
+from omnigraph.transaction.retention import check_made
 from omnigraph.transaction.stage import Staged, stage
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.way import Overtaken, make_way
@@ -181,6 +182,7 @@ def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
 
 def _attempt(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
     base = parts.log.live_head(draft.branch, tentative=True)
+    check_made(parts, base)
     with _swept_meanwhile(parts, base):
         receipt = _attempt_on(parts, operation, draft, turn, base)
     if receipt.entry is None and not parts.log.is_there(base):
