@@ -17,7 +17,7 @@ from omnigraph.cluster.lock import Held, Lock, LockFaultError
 from omnigraph.errors import UnavailableError
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.testing.cuts import Copies, at_every_request
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
@@ -28,7 +28,7 @@ from omnigraph.testing.small_cluster import Cluster, codes
 DOOMED = """
 import os, signal, sys
 from pathlib import Path
-from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.testing.faults import Faults
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.small_cluster import Cluster
@@ -40,7 +40,7 @@ class Killing(Faults):
         return send()
 
 faults = Killing()
-Cluster(Path(sys.argv[1]), lambda uri: FaultyStore(LocalStore(uri, durability=Durability.PROCESS), faults)).apply()
+Cluster(Path(sys.argv[1]), lambda uri: FaultyStore(LocalStore(uri), faults)).apply()
 """
 
 
@@ -74,7 +74,7 @@ class Elsewhere:
     """A lock on disk whose holder is, or was, on another host."""
 
     def __init__(self, folder: Path) -> None:
-        self.store = FaultyStore(LocalStore(str(folder), durability=Durability.PROCESS))
+        self.store = FaultyStore(LocalStore(str(folder)))
         self.clock = ManualClock()
         self.lock = Lock(self.store, clock=self.clock, ids=UlidSource(self.clock))
         self.held = Held("01J9ZB6V3N4Q5R6S7T8V9W0X1Y", "apply", "2026-01-01T00:00:00Z", 1)

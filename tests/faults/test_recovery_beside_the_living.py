@@ -26,7 +26,7 @@ from omnigraph.testing.interrupted import (
     set_aside,
 )
 from omnigraph.testing.invariants import check_graph, entries, observed
-from omnigraph.testing.kinds import SETTINGS, SIDE, next_write, opened
+from omnigraph.testing.kinds import SIDE, next_write, opened
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.testing.parked import OtherProcess, parked
@@ -103,7 +103,7 @@ def test_a_note_that_vanishes_under_the_healer_had_a_writer_that_came_to_its_end
 
 def insert_in(root: str) -> tuple[str, CommitKind]:
     """What the other process does: one write under an intent. Returns the commit it was told of, and its kind."""
-    receipt = write(open_root(root, settings=SETTINGS), MAIN, INSERT)
+    receipt = write(open_root(root), MAIN, INSERT)
     assert receipt.entry is not None
     return receipt.entry.commit, receipt.entry.kind
 

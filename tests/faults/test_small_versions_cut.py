@@ -34,14 +34,15 @@ WRITES_MAX = 50
 # Does the write below once for every line it is given, in a child that is killed at a write of the system's.
 DOOMED = """
 import os, signal, sys, traceback
-from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.kinds import opened
 from omnigraph.testing.operations import COMPANY, PERSON
+from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.write import write
 
 def doomed(root, at, share):
-    parts, real, seen = opened(LocalStore(root, durability=Durability.PROCESS)), os.write, []
+    parts, real, seen = opened(LocalStore(root), settings=Settings()), os.write, []
     def dying(handle, body):
         path = os.readlink(f"/proc/self/fd/{handle}")
         if "/_versions/" in path or "/_deletions/" in path:

@@ -22,12 +22,11 @@ _RESTLESS = """
 import sys
 from pathlib import Path
 from omnigraph.testing.operations import insert
-from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
 uri, type_key, ledger, stop = sys.argv[1:]
-parts = open_root(uri, settings=Settings(durability="process"))
+parts = open_root(uri)
 number = 0
 with open(ledger, "ab", buffering=0) as done:
     while not Path(stop).exists():
@@ -72,7 +71,7 @@ def overtaken(parts: Parts, type_key: str, *, patience_s: float) -> Operation:
 @pytest.mark.parametrize("patience_s", [0.5, 1.5])
 def test_a_write_that_is_always_overtaken_is_let_through(tmp_path: Path, patience_s: float) -> None:
     root = tmp_path / "graph"
-    parts = new_graph(str(root), settings=Settings(durability="process"))
+    parts = new_graph(str(root))
 
     with restless_writer(root, PERSON) as ledger:
         receipt = write(parts, MAIN, overtaken(parts, PERSON, patience_s=patience_s))
@@ -87,7 +86,7 @@ def test_a_write_that_is_always_overtaken_is_let_through(tmp_path: Path, patienc
 
 def test_a_write_whose_base_is_always_pruned_is_let_through(tmp_path: Path) -> None:
     root = tmp_path / "graph"
-    parts = new_graph(str(root), settings=Settings(durability="process", protection_s=0.0))
+    parts = new_graph(str(root), settings=Settings(protection_s=0.0))
 
     def run(staging: Staging) -> None:
         base = staging.snapshot.record

@@ -16,11 +16,10 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
 from omnigraph.testing.s3_server import S3Server
 from omnigraph.testing.workers import ACCOUNTS, COUNTER, OPENING_BALANCE, Order, Work, crew, prepare
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import open_root
 
 SIDE = "side"
-SETTINGS = Settings(durability="process")
 # A healer that died while it asked the store for the time leaves its question; it is no intent.
 QUESTION = ".now"
 
@@ -152,9 +151,9 @@ PLANS = [
 def test_every_acknowledged_commit_of_many_processes_is_there_once_on_local_disk(plan: Plan, tmp_path: Path) -> None:
     root = str(tmp_path / "graph")
 
-    orders = carried_out(plan, op.new_graph(root, settings=SETTINGS), tmp_path)
+    orders = carried_out(plan, op.new_graph(root), tmp_path)
 
-    check(open_root(root, settings=SETTINGS), orders)
+    check(open_root(root), orders)
 
 
 @pytest.mark.s3
@@ -168,6 +167,6 @@ def test_every_acknowledged_commit_of_many_processes_is_there_once_on_local_disk
 def test_every_acknowledged_commit_of_many_processes_is_there_once_on_s3(
     plan: Plan, tmp_path: Path, s3_server: S3Server, s3_store: S3Store
 ) -> None:
-    orders = carried_out(plan, op.new_graph(s3_store, settings=SETTINGS), tmp_path, s3=s3_server.options)
+    orders = carried_out(plan, op.new_graph(s3_store), tmp_path, s3=s3_server.options)
 
-    check(open_root(s3_store, settings=SETTINGS), orders)
+    check(open_root(s3_store), orders)

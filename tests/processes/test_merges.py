@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph
-from omnigraph import Graph, OpenOptions
+from omnigraph import Graph
 from omnigraph.model.commit import CommitKind
 from omnigraph.testing.invariants import check_graph, entries
 
@@ -19,7 +19,6 @@ node City { name: String @key }
 edge LivesIn: Person -> City
 edge Knows: Person -> Person { @key(src, dst) }
 """
-FAST = OpenOptions(durability="process")
 BRANCHES, WRITES = 4, 8
 
 # Waits until everybody is there, then does its work and says what came of it.
@@ -27,10 +26,9 @@ WORKER = """
 import json, sys, time
 from pathlib import Path
 import omnigraph
-from omnigraph import OpenOptions
 
 uri, folder, name, *work = sys.argv[1:]
-graph = omnigraph.open(uri, options=OpenOptions(durability="process"))
+graph = omnigraph.open(uri)
 (Path(folder) / name).touch()
 while not (Path(folder) / "start").exists():
     time.sleep(0.005)
@@ -48,7 +46,7 @@ print(json.dumps(done))
 
 
 def prepare(uri: str) -> None:
-    with omnigraph.init(uri, SCHEMA, options=FAST) as graph:
+    with omnigraph.init(uri, SCHEMA) as graph:
         graph.write({"Person": [{"name": "Ann"}, {"name": "Ben"}], "City": [{"name": "Oslo"}]})
         for branch in (*(f"b{number}" for number in range(BRANCHES)), "shared"):
             graph.branches.create(branch)
@@ -97,7 +95,7 @@ def test_merges_and_writes_of_three_processes_come_one_after_the_other(tmp_path:
     writes = [f"write w{number}" for number in range(WRITES)]
     evens, odds = ([f"b{number}" for number in range(first, BRANCHES, 2)] for first in (0, 1))
     first, second, third = at_once(uri, folder, [[*evens, "shared"], ["shared", *odds], writes])
-    with omnigraph.open(uri, options=FAST) as graph:
+    with omnigraph.open(uri) as graph:
         branches = [f"b{number}" for number in range(BRANCHES)]
         brought = [f"{branch}-{part}" for branch in (*branches, "shared") for part in range(2)]
         written = [f"w{number}" for number in range(WRITES)]

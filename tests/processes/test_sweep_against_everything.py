@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph import OpenOptions
 from omnigraph.api.graph import Graph
 from omnigraph.api.snapshot import Reading, Snapshot
 from omnigraph.clock import SystemClock
@@ -131,7 +130,7 @@ def check(graph: Graph, orders: list[Order]) -> None:
 )
 def test_nothing_that_was_acknowledged_is_lost_and_everything_needless_goes(plan: Plan, tmp_path: Path) -> None:
     root = tmp_path / "graph"
-    omnigraph.init(root, SCHEMA, options=OpenOptions(durability="process")).close()
+    omnigraph.init(root, SCHEMA).close()
     orders = plan.orders(str(root), tmp_path)
 
     carried_out(plan, orders, tmp_path)

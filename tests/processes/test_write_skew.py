@@ -17,11 +17,10 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph import ConflictError, ConstraintError, Graph, OpenOptions
+from omnigraph import ConflictError, ConstraintError, Graph
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.testing.fast_folder import fast_folder
 
-FAST = OpenOptions(durability="process")
 TRIES_MAX = 50
 ROUNDS = 60
 # Many small graphs instead of a large one: every commit leaves a small file that later ones have to look at.
@@ -60,7 +59,7 @@ def work() -> None:
     for line in sys.stdin:
         uri, body = json.loads(line)
         if uri not in opened:
-            opened = {uri: omnigraph.open(uri, options=FAST)}
+            opened = {uri: omnigraph.open(uri)}
         sys.stdout.write(json.dumps(_carried_out(opened[uri], body)) + "\n")
         sys.stdout.flush()
 
@@ -240,7 +239,7 @@ SCENARIOS = {
 def race(scenario: Scenario, pair: tuple[Racer, Racer], folder: Path, *, rounds: int) -> int:
     """Run the rounds of a race on a graph of its own; how often one's entry was there before the other's."""
     uri = str(Path(tempfile.mkdtemp(dir=folder)) / "graph")
-    graph = omnigraph.init(uri, SCHEMA, options=FAST)
+    graph = omnigraph.init(uri, SCHEMA)
     graph.write(scenario.nodes(rounds), scenario.edges(rounds))
     lost = 0
     for number in range(rounds):

@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass
 
 from omnigraph.storage.object_stores.retrying import RetryingStore
 from omnigraph.storage.object_stores.s3 import S3Options, S3Store
-from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, opened
+from omnigraph.testing.kinds import KINDS, opened
 from omnigraph.testing.s3_server import options_for
+from omnigraph.transaction.parts import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def carry_out(order: Order) -> None:
     """
     [kind] = [kind for kind in KINDS if kind.name == order.kind]
     store = RetryingStore(S3Store(order.bucket, order.prefix, options=order.options))
-    kind.act(opened(store, settings=NOTED if order.noted else SETTINGS))
+    kind.act(opened(store, settings=Settings(intent_rows_min=0) if order.noted else Settings()))
 
 
 def main() -> None:

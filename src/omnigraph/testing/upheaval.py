@@ -27,7 +27,7 @@ SCHEMA = """
 node Person { name: String @key  age: I32? }
 node Company { name: String @key }
 """
-SETTINGS = Settings(durability="process", protection_s=0, log_cut_s=0, intent_rows_min=50, auto_compact=False)
+SETTINGS = Settings(protection_s=0, log_cut_s=0, intent_rows_min=50, auto_compact=False)
 _NAMES = {
     type_name: f"query names() {{ match {{ $n: {type_name} }} return {{ $n.name as name }} }}"
     for type_name in ("Person", "Company")

@@ -25,7 +25,7 @@ from omnigraph.storage.object_stores.s3 import S3Options
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, Receipt, write
@@ -167,7 +167,7 @@ def work(order: Order) -> None:
     Args:
         order (Order): the worker's.
     """
-    parts = open_root(order.uri, settings=Settings(durability="process"))
+    parts = open_root(order.uri)
     done = len(order.acknowledged())
     order.ready.touch()
     while not Path(order.start).exists():
