@@ -385,8 +385,11 @@ class Log:
             likely = [number for number, below in pairwise(numbers) if number == below + 1]
             is_whole = limit is None or len(listed) < limit
             for number in likely + (numbers[-1:] if is_whole else []):
+                seen = self._store.identity(paths.entry(branch, number))
                 found = self._look(branch, number)
                 if isinstance(found, Record) and self._is_founded(found):
+                    if seen:
+                        self._seen[branch] = (found.checksum, seen)
                     return _Head(found, next(free for free in count(number + 1) if free not in numbers))
             if is_whole:
                 return None

@@ -28,7 +28,7 @@ from omnigraph.storage.tables.upkeep import (
 )
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.sealing import newest_digests, seal
+from omnigraph.transaction.sealing import NewestDigests, seal
 from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
 
@@ -114,13 +114,12 @@ def optimize(
     work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys), rewriter, purge=purge)
     receipt = write(parts, name, work.operation(parts.log.live_head(name)), options)
     after = receipt.entry if receipt.entry is not None else receipt.head
-    recorded = newest_digests(parts, after) if work.planned else {}
+    recorded = NewestDigests(parts, after)
     for key in work.planned:
         if key in after.tables:
             # What was published stands, also where others have pruned and swept it by now.
             with contextlib.suppress(GraphError):
-                table = after.tables[key].table
-                seal(parts, table, parts.tables.files(after.tables[key]), recorded.get(table, {}))
+                seal(parts, after.tables[key].table, parts.tables.files(after.tables[key]), recorded)
     return Optimized(
         entry=receipt.entry,
         head=after,

@@ -8,6 +8,7 @@ write; without them a verification has less to compare.
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from hashlib import blake2b, sha256
@@ -23,6 +24,7 @@ from omnigraph.transaction.parts import Parts
 _BYTES = 16
 # Before the digits of a checksum by SHA-256, which most processors compute twice as fast as the older BLAKE2b.
 _SHA = "s"
+_READ_AHEAD = 8
 
 
 def digest_of(body: bytes) -> str:
@@ -93,13 +95,22 @@ def recorded_digests(entries: Iterable[Record]) -> dict[str, dict[str, str]]:
     return found
 
 
-def newest_digests(parts: Parts, head: Record) -> dict[str, dict[str, str]]:
-    """The checksums that the newest entries of a branch name."""
-    first = max(head.pruned.floor, head.life or 1, head.number - limits.SEALED_FROM_ENTRIES_MAX)
-    try:
-        return recorded_digests(parts.log.backwards(head.branch, start=head.number, first=first))
-    except GraphError:
-        return {}  # entries that cannot be read: a verification tells
+class NewestDigests:
+    """The checksums that the newest entries of a branch name; no more entries are read than are needed."""
+
+    def __init__(self, parts: Parts, head: Record) -> None:
+        first = max(head.pruned.floor, head.life or 1, head.number - limits.SEALED_FROM_ENTRIES_MAX)
+        self._entries = parts.log.backwards(head.branch, start=head.number, first=first, step=_READ_AHEAD)
+        self._found: dict[str, str] = {}
+
+    def of(self, files: AbstractSet[str]) -> dict[str, str]:
+        """Those of some files, by path; without the files that no entry names."""
+        try:
+            while files - self._found.keys():
+                self._found |= next(self._entries).digests
+        except (StopIteration, GraphError):
+            self._entries = iter(())  # all were read; or one cannot be, which a verification tells
+        return {path: self._found[path] for path in files & self._found.keys()}
 
 
 def read_digests(parts: Parts, table: str) -> dict[str, str]:
@@ -123,14 +134,14 @@ def has_digests(parts: Parts, table: str) -> bool:
     return True
 
 
-def seal(parts: Parts, table: str, files: Iterable[str], recorded: Mapping[str, str]) -> int:
+def seal(parts: Parts, table: str, files: Iterable[str], recorded: NewestDigests) -> int:
     """Note the checksums of files that have none yet, and forget those of files that are gone.
 
     Args:
         parts (Parts): of the graph.
         table (str): the table's folder.
         files (Iterable[str]): what a version of it consists of; folders end with `/`.
-        recorded (Mapping[str, str]): checksums that records name; these files are not read, for they may be damaged.
+        recorded (NewestDigests): checksums that records name; these files are not read, for they may be damaged.
 
     Returns:
         int: how many files were read for it.
@@ -138,8 +149,8 @@ def seal(parts: Parts, table: str, files: Iterable[str], recorded: Mapping[str, 
     known = read_digests(parts, table)
     there = {listed.path: listed for listed in parts.table_files.list(f"{table}/")}
     wanted = expanded(files, there)
-    fresh = {path: recorded[path] for path in (wanted - known.keys()) & recorded.keys()}
-    for path in sorted(wanted - known.keys() - recorded.keys()):
+    fresh = recorded.of(wanted - known.keys())
+    for path in sorted(wanted - known.keys() - fresh.keys()):
         try:
             fresh[path] = digest_of(parts.table_files.get(path))
         except ObjectNotFound:
