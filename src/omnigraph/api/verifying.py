@@ -12,6 +12,7 @@ from omnigraph.model.commit import MAIN
 from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.said import flag
+from omnigraph.transaction.verify.deletion_vectors import rebuild_deletion_vectors
 from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
 from omnigraph.transaction.verify.quarantine import quarantine as put_aside
 from omnigraph.transaction.verify.rounds import Place, note_place, read_place, verify_round
@@ -180,7 +181,11 @@ def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | Non
         found = _with(found, _derived_findings(parts, deep=deep))
     done: tuple[str, ...] = ()
     if quarantine and not found.is_whole:
-        done = (*put_aside(parts, found), *put_damaged_tags_aside(parts, tags.findings))
+        rebuilt = rebuild_deletion_vectors(parts, found.findings)
+        left = found if not rebuilt else verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
+        left = replace(left, findings=tuple(each for each in left.findings if each.path not in rebuilt))
+        told = tuple(f"{path} was made again from the changes of commits" for path in sorted(rebuilt))
+        done = (*told, *put_aside(parts, left), *put_damaged_tags_aside(parts, tags.findings))
     return _report(parts, replace(found, quarantined=done), deep=deep, branch=branch if branch is not None else MAIN)
 
 

@@ -1,7 +1,7 @@
 """Row addresses: `fragment << 32 | offset`, and deleting the rows they name."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +96,18 @@ def deleted_offsets(dataset: LanceDataset, fragment: FragmentMetadata) -> Offset
     if len(found) != fragment.num_deletions:
         raise InternalError(f"the deletion vector {path} has {len(found)} rows instead of {fragment.num_deletions}")
     return np.sort(found)
+
+
+def vector_bytes(path: str, deleted: Sequence[int]) -> bytes:
+    """The content of a deletion vector, in the form that its name tells."""
+    if not path.endswith(_AS_ARROW):
+        bitmap: bytes = _BITMAP(list(deleted)).__reduce__()[1][0]
+        return bitmap
+    rows = pa.table({"row_id": deleted}, schema=pa.schema([pa.field("row_id", pa.uint32(), nullable=False)]))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, rows.schema) as file:
+        file.write_table(rows)
+    return sink.getvalue().to_pybytes()
 
 
 def open_fragments(dataset: LanceDataset, fragments: Iterable[FragmentMetadata]) -> list[LanceFragment]:

@@ -3,8 +3,8 @@
 What other handles of the process have read before says nothing here. Damage is found where it is, not where it was.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import lance
@@ -13,9 +13,10 @@ from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import FormatError
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.addresses import live_offsets
+from omnigraph.model.schema import ID
+from omnigraph.storage.tables.addresses import live_offsets, open_fragments
 from omnigraph.storage.tables.detached import commit_detached
-from omnigraph.storage.tables.effect import key_of
+from omnigraph.storage.tables.effect import FragmentKey, key_of, keyed
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import index_folder, manifest_file
 from omnigraph.storage.tables.handles import Handle, bytes_of
@@ -107,13 +108,61 @@ class Examined:
             FormatError: it cannot be read, or is not the one the version means.
         """
         with mapped(self._handle.table, self.pin.version):
-            for fragment in self._handle.fragments():
-                file = fragment.deletion_file
-                if file is None or f"{self._handle.table}/{file.path(fragment.id)}" != path:
-                    continue
+            fragment = self._fragment_with(path)
+            if fragment is not None:
                 left = len(live_offsets(self._handle.dataset, fragment))
                 if left != fragment.num_rows:
                     raise FormatError(f"it leaves {left} rows of its fragment, the version says {fragment.num_rows}")
+
+    def files_under(self, path: str) -> FragmentKey | None:
+        """The data files of the fragment that has a deletion vector; None where none has it."""
+        fragment = self._fragment_with(path)
+        return None if fragment is None else key_of(fragment)
+
+    def ids_in(self, files: FragmentKey, damaged: Container[str]) -> set[str] | None:
+        """The ids of the rows that a fragment shows here; None under a damaged vector, none where it is not there.
+
+        Raises:
+            FormatError: something cannot be read.
+        """
+        with mapped(self._handle.table, self.pin.version):
+            fragment = keyed(self._handle.fragments()).get(files)
+            if fragment is None:
+                return set()
+            vector = fragment.deletion_file
+            if vector is not None and f"{self._handle.table}/{vector.path(fragment.id)}" in damaged:
+                return None
+            (opened,) = open_fragments(self._handle.dataset, [fragment])
+            return set(map(str, opened.to_table(columns=[ID]).column(ID).to_pylist()))
+
+    def deleted_rows(self, path: str, live: Container[str]) -> list[int] | None:
+        """What a deletion vector holds that leaves the rows with some ids; None where the version says otherwise.
+
+        Args:
+            path (str): of the vector, under the root; what is there is not read.
+            live (Container[str]): the ids.
+
+        Raises:
+            FormatError: the ids of the rows cannot be read.
+        """
+        fragment = self._fragment_with(path)
+        if fragment is None:
+            return None
+        with mapped(self._handle.table, self.pin.version):
+            operation = LanceOperation.Delete([replace(fragment, deletion_file=None)], [], "without deletions")
+            whole = commit_detached(self._handle.dataset, operation, intermediate=True)
+            (opened,) = open_fragments(whole, [fragment])
+            ids = opened.to_table(columns=[ID]).column(ID).to_pylist()
+        dead = [offset for offset, entity in enumerate(ids) if entity not in live]
+        return dead if len(ids) - len(dead) == fragment.num_rows else None
+
+    def _fragment_with(self, path: str) -> FragmentMetadata | None:
+        with mapped(self._handle.table, self.pin.version):
+            for fragment in self._handle.fragments():
+                file = fragment.deletion_file
+                if file is not None and f"{self._handle.table}/{file.path(fragment.id)}" == path:
+                    return fragment
+        return None
 
     def read_index(self, name: str) -> None:
         """Read an index whole.
