@@ -13,10 +13,10 @@ from itertools import chain, pairwise
 
 from omnigraph import ids, limits
 from omnigraph.clock import backoff_s
-from omnigraph.errors import ConflictError, PreconditionError
+from omnigraph.errors import ConflictError, OutcomeUnknownError, PreconditionError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin, Record, Recovery
-from omnigraph.model.conflict import BasePruned, Conflict, ReadSetChanged
+from omnigraph.model.conflict import BasePruned, Conflict, DeclaredDead, ReadSetChanged
 from omnigraph.model.footprint import Footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction import queues
@@ -125,7 +125,7 @@ def publish(
                     reached(Failpoint.PUBLISH_ENTRY_PUT)
                     return entry
                 case Baseless():
-                    raise base_gone(parts, head)
+                    return _find_finished(parts, draft, head)
                 case Refused():
                     reached(Failpoint.PUBLISH_REFUSED)
             # To wait comes before looking at what is newer: a place taken before a wait would be lost again behind it.
@@ -138,13 +138,11 @@ def publish(
             elif attempt > limits.PUBLISH_ATTEMPTS_EAGER + 1:
                 parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
             newer = parts.log.since(draft.branch, head.number)
-            if newer:
-                check_above_the_floor(head, newer[-1])
-            if not newer or not newer[0].follows(head):
-                raise base_gone(parts, head)
             finished = _finished_by_another(newer, draft)
             if finished is not None:
                 return finished
+            if not newer or not newer[0].follows(head) or not newer[-1].pruned.is_kept(head.number):
+                return _find_finished(parts, draft, head)
             twin = _same_request(newer, draft)
             if twin is not None:
                 raise CarriedOutError(twin)
@@ -338,6 +336,36 @@ def _staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged:
 def _finished_by_another(newer: Sequence[Record], draft: Draft) -> Record | None:
     """The entry by which recovery has finished this very write."""
     return next((entry for entry in newer if draft.intent is not None and entry.intent == draft.intent), None)
+
+
+def _find_finished(parts: Parts, draft: Draft, head: Record) -> Record:
+    """Find the entry by which recovery has finished a write whose base was pruned or is gone.
+
+    While an intent stands, no sweep cuts the log behind its base. So where it stands, what is not found was not put.
+
+    Raises:
+        LostRaceError: nobody has ended the write; run the operation again on a fresh base.
+        ConflictError: it was declared dead.
+        OutcomeUnknownError: its intent was taken away, and the entry that says how it ended may have been cut.
+    """
+    if draft.intent is None:
+        raise base_gone(parts, head)
+    stands = parts.intents.stands(draft.intent)
+    newest = parts.log.head(draft.branch)
+    first = max(parts.log.floors.highest(draft.branch), head.number + 1)
+    for entry in () if newest is None else parts.log.backwards(draft.branch, start=newest.number, first=first):
+        if entry.intent == draft.intent:
+            return entry
+        if draft.intent in entry.aborted:
+            conflict = DeclaredDead(draft.intent, entry.commit)
+            raise ConflictError(told(conflict), conflicts=(conflict,))
+    if stands:
+        raise base_gone(parts, head)
+    raise OutcomeUnknownError(
+        f"another process took the write {draft.intent} for dead, and the log of branch '{draft.branch}' was cut "
+        "since; look whether what it did is there before trying again",
+        branch=draft.branch,
+    )
 
 
 def _same_request(newer: Sequence[Record], draft: Draft) -> Record | None:

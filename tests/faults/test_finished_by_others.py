@@ -1,0 +1,75 @@
+"""A write that stood still so long that another process finished it, and what became of the log since."""
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.branch.sweep.sweep import sweep
+from omnigraph.errors import ConflictError, OutcomeUnknownError
+from omnigraph.failpoints import Failpoint
+from omnigraph.model.commit import MAIN, CommitKind
+from omnigraph.storage.object_stores.local import Durability, LocalStore
+from omnigraph.testing import operations as op
+from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.testing.parked import parked
+from omnigraph.testing.sweeping import AT_ONCE
+from omnigraph.transaction import intent
+from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.recovery import heal
+from omnigraph.transaction.root import open_root
+from omnigraph.transaction.write import write
+
+# Twice in the log it would be twice in the table.
+APPEND = op.noted(op.append(PERSON, {"n": 1}))
+
+
+def end_as_another_process(root: Path, monkeypatch: pytest.MonkeyPatch) -> Parts:
+    """Take the writer of the only intent for dead, and end its work."""
+    other = open_root(LocalStore(root, durability=Durability.PROCESS), settings=AT_ONCE)
+    with monkeypatch.context() as as_elsewhere:
+        as_elsewhere.setattr(intent, "_live", set())
+        assert len(heal(other).ended) == 1
+    return other
+
+
+@pytest.mark.parametrize("cuts", [False, True], ids=["pruned", "pruned and swept"])
+def test_it_is_acknowledged_once_though_its_base_was_pruned(
+    root: Path, parts: Parts, monkeypatch: pytest.MonkeyPatch, *, cuts: bool
+) -> None:
+    with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_INTENT_COMPLETED) as writing:
+        other = end_as_another_process(root, monkeypatch)
+        finished = other.log.live_head(MAIN)
+        prune(other, MAIN, Policy(keep=1, now=True))
+        if cuts:
+            sweep(other, older_than_s=0)
+
+    entry = writing.result().entry
+    assert entry is not None
+    assert (entry.commit, entry.kind) == (finished.commit, CommitKind.RECOVER)
+    assert rows_of(parts, PERSON)["n"] == 1
+
+
+def test_its_outcome_is_unknown_once_the_entry_that_finished_it_was_cut(
+    root: Path, parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_INTENT_COMPLETED) as writing:
+        other = end_as_another_process(root, monkeypatch)
+        write(other, MAIN, op.append(COMPANY, {"n": 1}))
+        prune(other, MAIN, Policy(keep=1, now=True))
+        sweep(other, older_than_s=0)
+
+    with pytest.raises(OutcomeUnknownError, match="took the write"):
+        writing.result()
+    assert rows_of(parts, PERSON)["n"] == 1
+
+
+def test_it_is_refused_where_it_was_undone(root: Path, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_MADE_DURABLE) as writing:
+        other = end_as_another_process(root, monkeypatch)
+        prune(other, MAIN, Policy(keep=1, now=True))
+        sweep(other, older_than_s=0)
+
+    with pytest.raises(ConflictError):
+        writing.result()
+    assert "n" not in rows_of(parts, PERSON)
