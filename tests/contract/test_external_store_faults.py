@@ -299,13 +299,29 @@ class FencedStoreFaults:
         fenced.reader.put_if_absent(PATH, b"second")
         assert fenced.reader.get(PATH) == b"second"
 
-    def test_an_unfinished_object_whose_bytes_are_gone_is_refused_and_not_called_missing(self, fenced: Fenced) -> None:
+    def test_an_unfinished_object_whose_bytes_are_gone_blocks_nobody(self, fenced: Fenced) -> None:
         fenced.faults.arm(Fault.CRASH_BEFORE, at=FINALISE)
         with pytest.raises(Crash):
             fenced.doomed.put_if_absent(PATH, b"the body")
         fenced.objects.delete_prefix(STAGED_FOLDER)
-        with pytest.raises(StoreRefused, match="there is nothing"):
+        assert list(fenced.reader.list("")) == []
+        with pytest.raises(ObjectNotFound):
             fenced.reader.get(PATH)
+        fenced.reader.put_if_absent(PATH, b"another body")
+        assert fenced.reader.get(PATH) == b"another body"
+
+    def test_a_put_whose_bytes_were_swept_before_it_was_decided_has_created_nothing(self, fenced: Fenced) -> None:
+        stalled = fenced.faults.arm(Fault.STALL, at=DECIDE)
+        with ThreadPoolExecutor(1) as threads:
+            late = threads.submit(fenced.doomed.put_if_absent, PATH, b"late")
+            assert stalled.hit.wait(60)
+            fenced.objects.delete_prefix(STAGED_FOLDER)
+            stalled.released.set()
+            with pytest.raises(OutcomeUnknown, match="taken away"):
+                late.result()
+        with pytest.raises(ObjectNotFound):
+            fenced.reader.get(PATH)
+        assert list(fenced.reader.list("")) == []
 
     def test_a_plain_put_over_an_unfinished_object_wins(self, fenced: Fenced) -> None:
         fenced.faults.arm(Fault.CRASH_BEFORE, at=FINALISE)

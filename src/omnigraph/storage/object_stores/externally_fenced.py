@@ -143,8 +143,11 @@ class ExternallyFencedStore:
         self._decide(path, staged)
         # The object exists from here on. What is not finished now, the next reader finishes.
         self._noticed(path, body)
+        is_there = True
         with contextlib.suppress(StoreError):
-            self._synchronise(ExternalEntry(path, staged))
+            is_there = self._synchronise(ExternalEntry(path, staged)) or self._holds(path, body)
+        if not is_there:
+            raise OutcomeUnknown(f"what was staged for {path!r} in {self.uri} was taken away meanwhile", path=path)
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object, replacing the target."""
@@ -304,22 +307,27 @@ class ExternallyFencedStore:
                 else:
                     self._repoint(entry)
 
-    def _synchronise(self, entry: ExternalEntry) -> None:
-        """Steps 3 and 4 for an object that is not at its path; whoever does them, and however often."""
+    def _synchronise(self, entry: ExternalEntry) -> bool:
+        """Steps 3 and 4 for an object that is not at its path; whoever does them, and however often.
+
+        Bytes are staged before step 2 and go after step 4, so an entry without them came too late: from a request that
+        was long on its way, or after a sweep that had seen the path taken. It can come to nothing, and is removed.
+
+        Returns:
+            Whether the bytes were there.
+        """
         try:
             self._inner.copy(entry.location, entry.path)
         except ObjectNotFound:
-            newer = self._external.get(self._root_of(entry.path), entry.path)
-            if newer == entry:
-                raise StoreRefused(
-                    f"cannot read {entry.path!r} in {self.uri}: the external store says its bytes are at "
-                    f"{entry.location!r}, and there is nothing",
-                    path=entry.path,
-                ) from None
-            if newer is not None and not newer.is_final:
+            root = self._root_of(entry.path)
+            newer = self._external.get(root, entry.path)
+            if newer is not None and newer != entry and not newer.is_final:
                 self._synchronise(newer)
-            return  # deleted since, or somebody else was faster
+            elif newer == entry and not self._is_there(entry.path):
+                self._external.delete(root, entry.path, expected=entry.location)
+            return False  # deleted since, or somebody else was faster
         self._repoint(entry)
+        return True
 
     def _repoint(self, entry: ExternalEntry) -> None:
         try:
@@ -330,11 +338,15 @@ class ExternallyFencedStore:
         self._discard(entry.location)
 
     def _is_there(self, path: str) -> bool:
+        return self._holds(path, None)
+
+    def _holds(self, path: str, body: bytes | None) -> bool:
+        """True if there is an object at a path, with these bytes where some are given."""
         try:
-            self._inner.get(path)
+            found = self._inner.get(path)
         except ObjectNotFound:
             return False
-        return True
+        return body is None or found == body
 
     def _discard(self, staged: str) -> None:
         # Left behind it harms nobody, and `sweep_staged` finds it.
