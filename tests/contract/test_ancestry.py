@@ -271,6 +271,7 @@ def test_a_branch_keeps_its_head_commit_when_its_source_is_pruned(graph: Graph) 
         put(graph, "main", a=number)
     clean(graph, keep=1)
     assert graph.snapshot(commit=head).commit == head
+    assert (graph.commits.show(head).id, graph.commits.show(head).record.kind) == (head, "load")
     graph.tags.create("there", commit=head)
     graph.branches.create("from there", commit=head)
     assert ages(graph, "from there") == {"a": 0, "b": 0, "c": 0}

@@ -11,7 +11,7 @@ from omnigraph.branch.cursor import Carried, decode, encode
 from omnigraph.branch.entity_change import ChangeFilter
 from omnigraph.branch.history import CommitFilter, commits
 from omnigraph.branch.point import Point, instant_us
-from omnigraph.branch.points import entry_at, of_commit
+from omnigraph.branch.points import entry_at, own_entry
 from omnigraph.branch.told import CommitChangesPage
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import COMMIT_KINDS, CommitKind, Record
@@ -46,11 +46,11 @@ class Commits(Past):
         return Page(shown, encode(Carried.COMMITS_PAGE, {"asked": asked, "at": [following.branch, following.number]}))
 
     def _show(self, commit: str) -> Commit:
-        return Commit(of_commit(self._parts, commit))
+        return Commit(own_entry(self._parts, commit))
 
     def _changes(self, commit: str, wanted: ChangeFilter, page: PageWanted) -> CommitChangesPage:
         bounds = page_bounds(page.changes, page.bytes, None)
-        return commit_page(self._parts, of_commit(self._parts, commit), wanted, page_token=page.token, bounds=bounds)
+        return commit_page(self._parts, own_entry(self._parts, commit), wanted, page_token=page.token, bounds=bounds)
 
     def _start(self, asked: object, page_token: str) -> Record:
         place = decode(Carried.COMMITS_PAGE, page_token, refuse=refused_token)

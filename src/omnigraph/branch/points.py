@@ -13,7 +13,7 @@ from omnigraph.branch.marks import live_branches
 from omnigraph.branch.point import Instant, Point, check_point, instant_us
 from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.ids import is_ulid
-from omnigraph.model.commit import MAIN, Record
+from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_listed, reclaimed
@@ -115,6 +115,25 @@ def _in_any_log(parts: Parts, commit: str, near: str) -> Record | None:
                 if each is not None:
                     return each
     return None
+
+
+def own_entry(parts: Parts, commit: str) -> Record:
+    """The entry that a commit itself was written as, for those who tell of it rather than read its state.
+
+    Raises:
+        NotFoundError: no log has it.
+        ReclaimedError: it was pruned.
+    """
+    shown = entry = of_commit(parts, commit)
+    while entry.commit != commit:
+        if entry.kind is CommitKind.FORK and entry.fork_of is not None and entry.fork_number is not None:
+            earlier = parts.log.read(entry.fork_of, entry.fork_number)
+        else:
+            earlier = parts.log.read(entry.branch, entry.number_before)
+        if earlier is None or earlier.head_commit != commit:
+            return shown
+        entry = earlier
+    return entry
 
 
 def _inherited(parts: Parts, commit: str, *, heads_only: bool = False) -> Record | None:
