@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.shared_walk import OPTIONS, SCHEMA, VALUES, Order, sweep, walk
+from tests.support.whole_system.base import left_by_a_sweep
 
 import omnigraph
 from omnigraph.testing.fast_folder import fast_folder
@@ -37,7 +38,7 @@ def run_walks(folder: Path, seed: int, steps: int) -> None:
                 wrong = {row: (found.get(row), value) for row, value in newest.items() if found.get(row) != value}
                 assert newest and not wrong, f"seed {seed}, {order.name}: {wrong}"
             graph.sweep(older_than=0)
-            assert graph.sweep(older_than=0).deleted_files == 0
+            assert left_by_a_sweep(graph) == {}
 
 
 @pytest.mark.parametrize("seed", [1])

@@ -11,7 +11,7 @@ from tests.support import graph_model as model
 from tests.support.graph_model import Commit, History, Property, Row, Schema, State, Type
 
 import omnigraph
-from omnigraph import OpenOptions
+from omnigraph import Graph, OpenOptions
 from omnigraph.testing.fast_folder import new_fast_folder
 
 P, T, KNOWS, OWNS, RATES, LIKES = "P", "T", "Knows", "Owns", "Rates", "Likes"
@@ -170,6 +170,12 @@ class WalkBase:
         """Pick a node type, with its key."""
         kind = self.chance.choice([kind for kind in state.schema.types if not kind.is_edge])
         return kind, next(prop for prop in kind.properties if prop.key)
+
+
+def left_by_a_sweep(graph: Graph) -> dict[str, int]:
+    """Return what a sweep deletes right after another, by kind; log entries aside, which go once a minute old."""
+    found = graph.sweep(older_than=0).files_by_kind
+    return {kind: count for kind, count in found.items() if kind != "record"}
 
 
 def key_of_ends(src: str, dst: str) -> str:

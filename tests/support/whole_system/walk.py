@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
+from tests.support.whole_system.damage import Damage
 from tests.support.whole_system.lines import Lines
-from tests.support.whole_system.looks import Looks
 from tests.support.whole_system.upkeep import Upkeep
 from tests.support.whole_system.writes import Writes
 
 STEPS = 200
 
 
-class Walk(Writes, Lines, Upkeep, Looks):
+class Walk(Writes, Lines, Upkeep, Damage):
     """One graph, a handle that lives as long as the walk, and the model."""
 
     def run(self, steps: int = STEPS) -> None:
@@ -23,6 +23,8 @@ class Walk(Writes, Lines, Upkeep, Looks):
             for _ in range(steps):
                 self.step()
             self.look_at_everything()
+            if self.chance.random() < 0.3:
+                self.damage_and_quarantine()
         except BaseException as fault:
             fault.add_note(f"seed {self.seed}, after:\n" + "\n".join(self.trace[-60:]))
             raise
