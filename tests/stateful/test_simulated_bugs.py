@@ -20,7 +20,7 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectExists, OutcomeUnknown
 from omnigraph.storage.object_stores.externally_fenced import ExternallyFencedStore
-from omnigraph.transaction import intent, liveness, publish, recovery, root
+from omnigraph.transaction import intent, liveness, publish, root
 from omnigraph.transaction.log import Log
 
 UNIVERSES_MAX = 4_000
@@ -99,7 +99,6 @@ BUGS = (
         "has_ended",
         lambda writer, here: writer.host == here.host and liveness._process_started(writer.pid) != writer.started,
     ),
-    Bug("an undo declares nobody dead", recovery, "_audited", lambda *_, ended_at: True),
     Bug("a sweep does not look for intents", roots, "held", lambda _parts, now_us: roots.Held((), ())),
     Bug("what a tag or a fork names is not looked at again", adoption, "check_named", lambda *_: None),
     Bug("a lost answer is taken for a success", Log, "_put_or_find", _put_without_reading_back),
