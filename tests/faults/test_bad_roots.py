@@ -18,6 +18,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreRefused
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.read_only import ReadOnlyStore
+from omnigraph.storage.records.read import FORMAT
 from omnigraph.testing import operations as op
 from omnigraph.testing.invariants import check_graph, observed
 from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
@@ -91,11 +92,13 @@ def test_a_graph_with_an_unreadable_stamp_is_refused_by_name_and_left_as_it_is(
 
 @MODES
 def test_a_graph_of_a_newer_release_is_refused_before_anything_else_is_read(root: Path, read_only: bool) -> None:
-    (root / paths.STAMP).write_text(json.dumps({"format": 2, "graph": "01G", "later": True}))
+    (root / paths.STAMP).write_text(json.dumps({"format": FORMAT + 1, "graph": "01G", "later": True}))
     for entry in (root / paths.LOGS).rglob("*.json"):
         entry.write_text("in a later form")
     before = everything_in(root)
-    with pytest.raises(FormatError, match=r"format 2, newer than the maximum 1 .*upgrade omnigraph first"):
+    with pytest.raises(
+        FormatError, match=rf"format {FORMAT + 1}, newer than the maximum {FORMAT} .*upgrade omnigraph first"
+    ):
         open_root(str(root), read_only=read_only, settings=SETTINGS)
     with pytest.raises(FormatError, match="upgrade omnigraph first"):
         op.new_graph(str(root), settings=SETTINGS)

@@ -81,16 +81,17 @@ def while_a_worker_reads(file: Path, action: Callable[[int], None]) -> Iterator[
     """Do something, once, as soon as a worker has the file open."""
     over = threading.Event()
 
+    def reads(pid: str) -> bool:
+        try:
+            return any(found.readlink() == file for found in Path("/proc", pid, "fd").iterdir())
+        except OSError:  # the process, or the descriptor, is gone by now
+            return False
+
     def look() -> None:
         while not over.is_set():
-            for found in Path("/proc").glob("[0-9]*/fd/*"):
-                try:
-                    reads = found.readlink() == file
-                except OSError:
-                    continue
-                pid = int(found.parts[2])
-                if reads and pid != os.getpid():
-                    action(pid)
+            for pid in (folder.name for folder in Path("/proc").iterdir() if folder.name.isdigit()):
+                if int(pid) != os.getpid() and reads(pid):
+                    action(int(pid))
                     return
 
     looking = threading.Thread(target=look)

@@ -114,7 +114,7 @@ def test_an_agent_reads_everything_and_can_write_nothing(place: Path) -> None:
         found = document(await client.call_tool("search", {"text": "bug first"}))
         assert [each["id"] for each in found["matches"]] == ["Grace", "Ada"]
         assert found["matches"][0]["property"] == "about"
-        [misspelled] = document(await client.call_tool("search", {"text": "harmfull", "misspelled": True}))["matches"]
+        [misspelled] = document(await client.call_tool("search", {"text": "hermful", "misspelled": True}))["matches"]
         assert misspelled["id"] == "Edsger"
 
         assert document(await client.call_tool("branch"))["branches"] == ["main"]

@@ -14,6 +14,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreRefused
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.records.read import FORMAT
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.cuts import FOR_EVER
 from omnigraph.testing.faults import Fault
@@ -189,7 +190,7 @@ def test_an_entry_of_a_newer_release_is_refused_with_both_numbers(store: MemoryS
     filled(store, 2)
     path = paths.entry(BRANCH, 2)
     store.put(path, json.dumps({**json.loads(store.get(path)), "format": 7}).encode())
-    with pytest.raises(FormatError, match=r"format=7, newer than the maximum 2 .*upgrade") as refused:
+    with pytest.raises(FormatError, match=rf"format=7, newer than the maximum {FORMAT} .*upgrade") as refused:
         Log(store, clock=CLOCK).head(BRANCH)
     assert refused.value.code == "format_newer"
 
