@@ -1,1 +1,1 @@
-"""People talk to us."""
+"""The command line, `omnigraph`."""

@@ -1,7 +1,6 @@
 """The program `omnigraph`.
 
-Exit codes: 0 done; 1 it went wrong; 2 the words make no command; 4 the head was not the commit of `--if-commit`; 130
-interrupted.
+Exit codes: 0 success; 1 error; 2 invalid arguments; 4 the head was not the commit of `--if-commit`; 130 interrupted.
 """
 
 import os
@@ -10,90 +9,88 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from omnigraph.cli.words import HelpAsked, UsageError, understood
+from omnigraph.cli.parsing import HelpRequested, ParsedCommand, UsageError, parse_command
 
 USAGE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
 
 def main(words: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Carry out one command.
+    """Run one command.
 
     Args:
-        words: what was typed after the program's name.
-        out: where answers go.
-        err: where everything else goes.
+        words: the words after the program's name; those of the process by default.
+        out: stream of results; stdout by default.
+        err: stream of everything else; stderr by default.
 
     Returns:
         The exit code.
     """
     words = sys.argv[1:] if words is None else words
-    # A process that was started with its streams closed has none.
-    out, err = out or sys.stdout or _nowhere(), err or sys.stderr or _nowhere()
+    # A process started with closed streams has None for them.
+    out, err = out or sys.stdout or _null_stream(), err or sys.stderr or _null_stream()
     try:
-        return _run(words, out, err)
+        return _parse_and_run(words, out, err)
     except KeyboardInterrupt:
-        err.write("\ninterrupted: what was not acknowledged is there whole, or not at all\n")
+        err.write("\ninterrupted: a write that was not acknowledged happened as a whole, or not at all\n")
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the answer has seen enough. What is left in the buffer must not fail at exit a second time.
+        # The reader of the output has closed it. The rest of the buffer must not fail a second time at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
 
 
-def _nowhere() -> TextIO:
+def _null_stream() -> TextIO:
     return Path(os.devnull).open("w", encoding="utf-8")
 
 
-def _run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
+def _parse_and_run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
     try:
-        typed = understood(words)
-    except HelpAsked as asked:
-        out.write(f"{asked}\n" if not str(asked).endswith("\n") else str(asked))
+        parsed = parse_command(words)
+        for warning in parsed.warnings:
+            err.write(f"{warning}\n")
+        return _run(parsed, out, err)
+    except HelpRequested as help_text:
+        out.write(f"{str(help_text).removesuffix(chr(10))}\n")
         return 0
-    except UsageError as wrong:
-        err.write(f"{wrong.usage}error: {wrong}\n")
+    except UsageError as error:
+        err.write(f"{error.usage}error: {error}\n")
         return USAGE
-    for warning in typed.warnings:
-        err.write(f"{warning}\n")
-    from omnigraph.cli.call import Call  # noqa: PLC0415  (help and version do without)
-    from omnigraph.errors import GraphError  # noqa: PLC0415  (help and version do without)
 
-    call: Call | None = None
+
+def _run(parsed: ParsedCommand, out: TextIO, err: TextIO) -> int:
+    from omnigraph.cli.context import CommandContext  # noqa: PLC0415  (not for help and the version)
+    from omnigraph.errors import GraphError  # noqa: PLC0415  (not for help and the version)
+
+    context: CommandContext | None = None
     try:
-        call = Call(typed.entry, typed.arguments, out=out, err=err)
-        code = typed.command.run(call)
+        context = CommandContext(parsed.spec, parsed.arguments, out=out, err=err)
+        code = parsed.command.run(context)
         out.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, UsageError):
         raise
-    except UsageError as wrong:
-        err.write(f"{wrong.usage}error: {wrong}\n")
-        return USAGE
     except (GraphError, OSError) as error:
-        if typed.arguments.debug:
+        if parsed.arguments.global_debug:
             raise
-        from omnigraph.cli.report import report  # noqa: PLC0415  (only when it went wrong)
+        from omnigraph.cli.report import report  # noqa: PLC0415  (only for an error)
 
-        err.write(f"{report(error, where=_where(call), command=typed.entry.name)}\n")
+        # Only an address that was resolved: resolving it may be what failed.
+        scope = None if context is None else context.__dict__.get("scope")
+        shown = None if scope is None else str(scope.shown)
+        err.write(f"{report(error, where=shown, command=parsed.spec.name)}\n")
         return 1
-    except Exception as fault:  # people never see a traceback they did not ask for
-        if typed.arguments.debug:
+    except Exception as fault:  # no traceback without --debug
+        if parsed.arguments.global_debug:
             raise
         err.write(
             f"error: internal error: {type(fault).__name__}: {fault}\n"
-            "  try: this is a fault of omnigraph: run it again with --debug and report what it prints\n"
+            "  try: this is a bug in omnigraph: run it again with --debug and report the output\n"
         )
         return 1
     return code
 
 
-def _where(call: "object") -> str | None:
-    """The graph an error is about, if one was addressed."""
-    scope = getattr(call, "__dict__", {}).get("scope")
-    return None if scope is None else str(scope.shown)
-
-
 def run() -> None:
-    """The entry point of the program."""
+    """Run the program; the entry point of the package."""
     sys.exit(main())
 
 

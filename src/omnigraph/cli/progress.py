@@ -1,12 +1,12 @@
-"""How far long work is: a bar on a terminal, a line now and then elsewhere."""
+"""Report progress on stderr: a bar on a terminal, a line now and then elsewhere."""
 
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TextIO
 
-from omnigraph.cli.call import Call
+from omnigraph.cli.context import CommandContext
 
 _EVERY_S = 0.1
 _LINES_EVERY_S = 5.0
@@ -14,49 +14,42 @@ _BAR = 24
 
 
 class Progress(Protocol):
-    """How far a load is, as the pipeline tells; named here by its shape, for the pipeline is heavy to import."""
+    """The part of `LoadProgress` used here; importing that one imports the pipeline."""
 
     @property
     def stage(self) -> str:
-        """What is being done."""
+        """The current stage."""
 
     @property
     def rows(self) -> int:
-        """How many rows were done."""
+        """The number of rows processed."""
 
     @property
     def bytes(self) -> int:
-        """How many bytes were read."""
+        """The number of bytes read."""
 
     @property
     def bytes_total(self) -> int | None:
-        """How many there are to read."""
+        """The number of bytes to read."""
 
 
 @contextmanager
-def reporting(call: Call) -> Iterator[Callable[[Progress], None] | None]:
-    """Something to tell how far the work is; None where nobody wants to know.
-
-    Args:
-        call: whose stderr is used.
-
-    Yields:
-        To be called with a progress whenever there is one.
-    """
-    if call.args.global_quiet:
+def report_progress(context: CommandContext) -> Iterator[Callable[[Progress], None] | None]:
+    """Yield a progress callback that writes to stderr; None with `--quiet`."""
+    if context.args.global_quiet:
         yield None
         return
-    report = _Report(call, live=call.errors_to.isatty())
+    bar = _ProgressBar(context.stderr)
     try:
-        yield report
+        yield bar
     finally:
-        report.close()
+        bar.close()
 
 
-class _Report:
-    def __init__(self, call: Call, *, live: bool) -> None:
-        self._err = call.errors_to
-        self._live = live
+class _ProgressBar:
+    def __init__(self, stream: TextIO) -> None:
+        self._err = stream
+        self._live = stream.isatty()
         self._began = time.monotonic()
         self._shown_at = 0.0
         self._stage = ""
@@ -78,16 +71,16 @@ class _Report:
     def _show(self, progress: Progress, now: float) -> None:
         seconds = max(now - self._began, 1e-3)
         rows = progress.rows
-        said = f"{progress.stage}: {rows:,} rows, {rows / seconds:,.0f}/s, {seconds:.0f} s"
+        text = f"{progress.stage}: {rows:,} rows, {rows / seconds:,.0f}/s, {seconds:.0f} s"
         if not rows and not progress.bytes_total:
-            said = f"{progress.stage} …"  # work of which nobody knows how much it is
+            text = f"{progress.stage} …"  # of unknown size
         elif progress.bytes_total:
             share = min(progress.bytes / progress.bytes_total, 1.0)
             full = round(share * _BAR)
-            said = f"[{'█' * full}{'·' * (_BAR - full)}] {share:4.0%} {said}" if self._live else f"{share:.0%} {said}"
+            text = f"[{'█' * full}{'·' * (_BAR - full)}] {share:4.0%} {text}" if self._live else f"{share:.0%} {text}"
         if self._live:
             width = shutil.get_terminal_size().columns
-            self._err.write(f"\r\033[K{said[: width - 1]}")
+            self._err.write(f"\r\033[K{text[: width - 1]}")
         else:
-            self._err.write(f"{said}\n")
+            self._err.write(f"{text}\n")
         self._err.flush()

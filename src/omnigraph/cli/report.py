@@ -1,30 +1,30 @@
-"""An error for people: what went wrong, where, and what to do."""
+"""Describe an error to a person: what went wrong, where, and what to do about it."""
 
 from omnigraph import errors
 from omnigraph.storage.object_store import StoreRefused
 
 _ADVICE = {
-    "branch_not_found": "see the branches there are: omnigraph branch list",
+    "branch_not_found": "list the branches: omnigraph branch list",
     "branch_exists": "choose another name, or delete that branch first",
-    "already_initialized": "choose another place, or use the graph that is there",
-    "tag_not_found": "see the tags there are: omnigraph tag list",
+    "already_initialized": "choose another location, or use the existing graph",
+    "tag_not_found": "list the tags: omnigraph tag list",
     "tag_exists": "choose another name, or delete that tag first",
-    "point_not_found": "see what there is: omnigraph branch list, omnigraph tag list, omnigraph commit list",
-    "entity_not_found": "look for a misspelled id, or for another branch",
-    "blob_is_null": "choose an entity that has one, or another branch",
-    "blob_range": "see how large it is: omnigraph blob stat",
-    "data_not_found": "look for a misspelled path, or put a pattern in quotes",
-    "too_many_rejects": "correct the records that were put aside, or allow more with --max-rejects N",
-    "no_answer": "see that the server runs and its address is right, then run it again",
-    "bad_configuration": "correct that file",
+    "point_not_found": "see what exists: omnigraph branch list, omnigraph tag list, omnigraph commit list",
+    "entity_not_found": "check the spelling of the id, or try another branch",
+    "blob_is_null": "choose an entity with a blob, or another branch",
+    "blob_range": "see its size: omnigraph blob stat",
+    "data_not_found": "check the path, or put a pattern in quotes",
+    "too_many_rejects": "correct the rejected records, or allow more with --max-rejects N",
+    "no_answer": "check that the server is running and its address is right, then try again",
+    "bad_configuration": "correct the file",
     "output_unwritable": "name another file with --out",
-    "type_not_found": "see the types there are: omnigraph schema show",
-    # These messages say it themselves.
+    "type_not_found": "see the types: omnigraph schema show",
+    # The messages of these contain the advice.
     "disk_full": "",
     "no_java": "",
     "spark_job_failed": "",
     "spark_memory": "",
-    "spark_not_started": "see that the master is right and its address can be reached",
+    "spark_not_started": "check that the master is right and its address can be reached",
     "spark_session_differs": "",
     "rejects_folder": "",
     "no_address": "",
@@ -34,50 +34,50 @@ _ADVICE = {
     "format_newer": "",
     "init_unfinished": "",
     "fence_mismatch": "",
-    "clock_ahead": "compare both times with a clock that is right",
+    "clock_ahead": "compare both times with a correct clock",
     "cluster_state_missing": "",
-    "commit_not_found": "see the commits there are: omnigraph commit list",
-    "merge_conflicts": "see them with --preview, then decide: --prefer source|target, --by property or --resolve FILE",
-    "too_busy": "others write the same things; run it again",
-    "read_set_conflict": "look at what changed, then run it again",
-    "key_conflict": "use --mode merge to replace what is there",
-    "precondition_failed": "read the branch again, decide anew, and give its head commit",
+    "commit_not_found": "list the commits: omnigraph commit list",
+    "merge_conflicts": "see them with --preview, then choose: --prefer source|target, --by property or --resolve FILE",
+    "too_busy": "other writers change the same data; try again",
+    "read_set_conflict": "check what changed, then try again",
+    "key_conflict": "use --mode merge to replace existing entities",
+    "precondition_failed": "read the branch again and give its head commit",
     "read_only": "open the graph for writing",
-    "version_reclaimed": "that state was pruned; read a newer commit",
+    "version_reclaimed": "the state was pruned; read a newer commit",
 }
 _BY_CLASS: tuple[tuple[type[errors.GraphError], str], ...] = (
     (errors.ParseError, "correct the text"),
     (errors.ConstraintError, "correct the rows, or the schema"),
-    (errors.OutcomeUnknownError, "look at the newest commits before running it again: omnigraph commit list"),
-    (StoreRefused, "look for a misspelled address, or see what you may do there"),
-    (errors.UnavailableError, "see that the storage can be reached, then run it again"),
-    (errors.ConflictError, "run it again on the newest state"),
-    (errors.LimitError, "ask for less at once"),
+    (errors.OutcomeUnknownError, "check the newest commits before trying again: omnigraph commit list"),
+    (StoreRefused, "check the address and your permissions there"),
+    (errors.UnavailableError, "check that the storage can be reached, then try again"),
+    (errors.ConflictError, "try again on the newest state"),
+    (errors.LimitError, "request less at once"),
     (errors.AlreadyExistsError, "choose another name"),
-    (errors.NotFoundError, "look for a misspelled name: omnigraph stats tells what there is"),
-    (errors.FormatError, "see what else is damaged, and what can be done about it: omnigraph verify"),
-    (errors.PermissionDeniedError, "ask whoever runs the server, or log in as somebody else: omnigraph login"),
-    (errors.InternalError, "this is a fault of omnigraph: run it again with --debug and report what it prints"),
+    (errors.NotFoundError, "check the name: omnigraph stats shows what exists"),
+    (errors.FormatError, "see what is damaged and what can be done: omnigraph verify"),
+    (errors.PermissionDeniedError, "ask the administrator of the server, or use another token: omnigraph login"),
+    (errors.InternalError, "this is a bug in omnigraph: run it again with --debug and report the output"),
 )
-# Where nothing better is known: what each command is asked for most.
+# The most likely advice for a command, where nothing more specific is known.
 _BY_COMMAND = {
-    "load": "correct the file, or put bad records aside with --rejects DIR",
-    "schema apply": "see what it would do, step by step: omnigraph schema plan",
-    "viz query": "draw a query that only reads",
+    "load": "correct the file, or skip bad records with --rejects DIR",
+    "schema apply": "see its steps first: omnigraph schema plan",
+    "viz query": "use a query that only reads",
 }
-# What is wrong with the words themselves, whatever the command is asked for most.
-_ABOUT_THE_WORDS = frozenset({"load_option"})
+# Errors in the arguments, for which only the help of the command is advice.
+_ARGUMENT_ERRORS = frozenset({"load_option"})
 
 
 def report(error: Exception, *, where: str | None, command: str | None = None) -> str:
-    """The lines that tell of an error.
+    """Return the lines that describe an error.
 
     Args:
-        error: what went wrong.
-        where: the graph it is about.
-        command: what was being done.
+        error: the error.
+        where: the address of the graph it occurred on.
+        command: the name of the command.
     """
-    lines = [f"error: {_said(error)}"]
+    lines = [f"error: {_message(error)}"]
     if where is not None:
         lines.append(f"   at: {where}")
     advice = _advice(error, command)
@@ -87,7 +87,7 @@ def report(error: Exception, *, where: str | None, command: str | None = None) -
     return "\n".join(lines)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
@@ -95,16 +95,16 @@ def _said(error: Exception) -> str:
 
 def _advice(error: Exception, command: str | None) -> str:
     if not isinstance(error, errors.GraphError):
-        return "see that this machine lets you read and write there, then run it again"
+        return "check the permissions of the file or folder, then try again"
     if isinstance(error, errors.ParseError) and error.hint:
-        return ""  # its report ends with it
-    found = _ADVICE.get(error.code)
-    if found is not None:
-        return found
-    for kind, advice in _BY_CLASS:
-        if isinstance(error, kind):
-            return advice
+        return ""  # the message ends with it
+    advice = _ADVICE.get(error.code)
+    if advice is not None:
+        return advice
+    for error_class, general_advice in _BY_CLASS:
+        if isinstance(error, error_class):
+            return general_advice
     if command is None:
         return ""
-    usual = f"see what it takes: omnigraph {command} --help"
-    return usual if error.code in _ABOUT_THE_WORDS else _BY_COMMAND.get(command, usual)
+    usage = f"see the arguments: omnigraph {command} --help"
+    return usage if error.code in _ARGUMENT_ERRORS else _BY_COMMAND.get(command, usage)

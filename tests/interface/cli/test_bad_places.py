@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.table import COMMANDS
+from omnigraph.cli.specs import COMMANDS
 from omnigraph.storage import paths
 from omnigraph.testing.command_line import Run
 
@@ -66,7 +66,7 @@ EXAMINERS = ("verify", "repair")
 
 
 def test_every_command_that_addresses_storage_has_its_line() -> None:
-    spoken = {entry.name for entry in COMMANDS if "store" in entry.takes}
+    spoken = {spec.name for spec in COMMANDS if "store" in spec.takes}
     assert spoken == {name for line in LINES for name in (line[0], " ".join(line[:2])) if name in spoken}
     assert len(LINES) == len(spoken)
 
@@ -147,14 +147,12 @@ def test_a_graph_whose_log_is_no_text_is_told_as_damaged_by_every_command(run: R
 def test_advice_about_damage_is_to_look_for_more_of_it(run: Run, here: Path, library: str) -> None:
     [entry] = Path(library, paths.LOGS).rglob("*.json")
     entry.write_bytes(b"")
-    assert (
-        "  try: see what else is damaged, and what can be done about it: omnigraph verify" in run("stats", library).err
-    )
+    assert "  try: see what is damaged and what can be done: omnigraph verify" in run("stats", library).err
 
 
 @pytest.mark.parametrize("way", ["--store", "--cluster", "a positional URI"])
 def test_an_empty_address_is_no_address(run: Run, here: Path, way: str) -> None:
     ended = run("optimize", *([""] if way == "a positional URI" else [way, " "]))
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == f"error: {way} is empty: is it a variable that is not set?\n"
+    assert ended.err == f"error: {way} is empty: is a variable not set?\n"
     assert run("init", "", "--schema", "library.pg").code == 1

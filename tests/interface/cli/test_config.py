@@ -129,7 +129,7 @@ def test_an_empty_token_is_refused(run: Run, operator_home: Path) -> None:
 def test_a_name_that_cannot_head_its_token_in_the_file_is_refused(run: Run, operator_home: Path, name: str) -> None:
     ended = run("login", name, "--token", "secret")
     assert ended.code == 1
-    assert "is no name of a server" in ended.err
+    assert "is not a server name" in ended.err
     assert run("login", "prod", "--token", "secret").code == 0
     assert config.tokens() == {"prod": "secret"}
 

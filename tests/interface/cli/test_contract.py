@@ -1,13 +1,12 @@
 """The commands, flags and exit codes that scripts rely on, written down as a table and checked against the program."""
 
 import argparse
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.table import ALIASES, BY_PATH, COMMANDS, DEPRECATED
-from omnigraph.cli.words import parser_of
+from omnigraph.cli.parsing import command_parser
+from omnigraph.cli.specs import ALIASES, BY_NAME, COMMANDS, DEPRECATED
 from omnigraph.testing.command_line import Run
 
 # One line per command: its words; its arguments, `[X]` where one may be left out; its flags, `!` after one that is
@@ -122,9 +121,7 @@ ADDRESSING = ("server", "cluster", "graph", "store", "as", "profile")
 
 def parser_for(words: str) -> argparse.ArgumentParser:
     """The parser of a command."""
-    entry = BY_PATH[tuple(words.split())]
-    module = import_module(f"omnigraph.cli.commands.{entry.module}")
-    return parser_of(entry, module.COMMANDS[" ".join(entry.path[1:])])
+    return command_parser(BY_NAME[words])
 
 
 def flag_of(parser: argparse.ArgumentParser, name: str) -> argparse.Action:
@@ -150,7 +147,7 @@ def needed_words(words: str) -> list[str]:
 def test_a_command_takes_the_arguments_and_flags_that_scripts_give_it(words: str, arguments: str, flags: str) -> None:
     parser = parser_for(words)
     positional = [action for action in parser._actions if not action.option_strings]
-    spelled = [SPELLED.get(str(each.nargs), "{}").format(each.metavar) for each in positional]
+    spelled = [SPELLED.get(str(action.nargs), "{}").format(action.metavar) for action in positional]
     assert spelled == arguments.split()
     named = [flag for group in flags.split() for flag in group.split("^")]
     for written in named:
@@ -159,7 +156,7 @@ def test_a_command_takes_the_arguments_and_flags_that_scripts_give_it(words: str
         if written.endswith("*"):
             assert isinstance(flag, argparse._AppendAction), written
     required = {action.option_strings[0] for action in parser._actions if action.option_strings and action.required}
-    assert required == {each.rstrip("!") for each in named if each.endswith("!")}
+    assert required == {name.rstrip("!") for name in named if name.endswith("!")}
 
 
 @pytest.mark.parametrize(
@@ -196,7 +193,7 @@ def test_a_missing_required_flag_ends_with_code_2(run: Run, words: str) -> None:
     ],
 )
 def test_a_flag_of_another_kind_of_command_is_refused_by_name(run: Run, words: str, flag: str, takes: bool) -> None:
-    assert (flag in BY_PATH[tuple(words.split())].takes) == takes
+    assert (flag in BY_NAME[words].takes) == takes
     if not takes:
         ended = run(*needed_words(words), f"--{flag}", "x")
         assert ended.code == 1
@@ -221,15 +218,15 @@ NO_DOCUMENT = {
 }
 
 
-@pytest.mark.parametrize("words", [entry.name for entry in COMMANDS])
+@pytest.mark.parametrize("words", [spec.name for spec in COMMANDS])
 def test_every_command_whose_answer_is_a_document_gives_it_as_json(words: str) -> None:
     offered = {spelled for action in parser_for(words)._actions for spelled in action.option_strings}
     assert ("--json" in offered) is (words not in NO_DOCUMENT)
 
 
 def test_old_spellings_lead_to_the_commands_of_today() -> None:
-    assert ALIASES["schema", "get"] == ("schema", "show")
-    assert {" ".join(old): " ".join(new) for old, new in DEPRECATED.items()} == {
+    assert ALIASES == {"schema get": "schema show"}
+    assert DEPRECATED == {
         "read": "query",
         "change": "mutate",
         "check": "lint",

@@ -3,13 +3,12 @@
 import re
 import shlex
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.table import COMMANDS, Entry
-from omnigraph.cli.words import understood
+from omnigraph.cli.parsing import load_command, parse_command
+from omnigraph.cli.specs import COMMANDS, CommandSpec
 from omnigraph.server.main import parser as server_parser
 
 ROOT = Path(__file__).parents[3]
@@ -36,17 +35,16 @@ def check(words: list[str]) -> None:
     if words[0] == "omnigraph-server":
         server_parser().parse_args(words[1:])
     else:
-        understood(words[1:])
+        parse_command(words[1:])
 
 
-@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
-def test_the_examples_in_the_help_of_a_command_call_that_command(entry: Entry) -> None:
-    command = import_module(f"omnigraph.cli.commands.{entry.module}").COMMANDS[" ".join(entry.path[1:])]
-    lines = [line.strip() for line in command.examples.splitlines()]
+@pytest.mark.parametrize("spec", COMMANDS, ids=lambda spec: spec.name)
+def test_the_examples_in_the_help_of_a_command_call_that_command(spec: CommandSpec) -> None:
+    lines = [line.strip() for line in load_command(spec).examples.splitlines()]
     assert lines
     for line in lines:
-        assert line.startswith(f"omnigraph {entry.name}"), line
-        assert understood(shlex.split(_FOR_THE_SHELL.sub("", line))[1:]).entry is entry
+        assert line.startswith(f"omnigraph {spec.name}"), line
+        assert parse_command(shlex.split(_FOR_THE_SHELL.sub("", line))[1:]).spec is spec
 
 
 def test_every_command_that_a_page_shows_can_be_typed() -> None:

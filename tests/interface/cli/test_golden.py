@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.completion import flags_of
-from omnigraph.cli.table import COMMANDS, Entry
+from omnigraph.cli.commands.completion import command_flags
+from omnigraph.cli.specs import COMMANDS, CommandSpec
 from omnigraph.testing.command_line import Run
 from omnigraph.testing.sessions import Session
 
@@ -30,8 +30,8 @@ def test_a_session_prints_what_it_printed(
     if "spark" in path.stem:
         request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
-    for each in FILES.iterdir():
-        (tmp_path / each.name).write_bytes(each.read_bytes())
+    for file in FILES.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
     expected = path.read_text()
     found = Session(run, tmp_path, monkeypatch).played(expected)
     if os.environ.get("OMNIGRAPH_GOLDEN") == "accept":
@@ -58,10 +58,10 @@ def typed_lines() -> list[tuple[list[str], int]]:
     return found
 
 
-@pytest.mark.parametrize("entry", [entry for entry in COMMANDS if entry.path[0] not in ELSEWHERE], ids=lambda e: e.name)
-def test_every_command_is_seen_to_answer_people_and_where_it_can_programs(entry: Entry) -> None:
-    answered = [words for words, code in TYPED if tuple(words[: len(entry.path)]) == entry.path and code == 0]
-    takes_json = any("--json" in flag.names for flag in flags_of(entry))
+@pytest.mark.parametrize("spec", [spec for spec in COMMANDS if spec.path[0] not in ELSEWHERE], ids=lambda s: s.name)
+def test_every_command_is_seen_to_answer_people_and_where_it_can_programs(spec: CommandSpec) -> None:
+    answered = [words for words, code in TYPED if tuple(words[: len(spec.path)]) == spec.path and code == 0]
+    takes_json = any("--json" in flag.names for flag in command_flags(spec))
     assert [words for words in answered if "--json" not in words], "for people"
     assert not takes_json or [words for words in answered if "--json" in words], "for programs"
 

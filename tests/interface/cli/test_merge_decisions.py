@@ -45,13 +45,13 @@ def test_conflicts_show_what_each_side_has(run: Run, graph: str) -> None:
         1,
         [
             'conflict: divergent insert for id \'["a","b"]\' in w (divergent_insert, edge:Pair)',
-            "  not there: base",
+            "  missing on: base",
             "  w: source 1, target 2",
             "conflict: divergent update for id 'a' in role (divergent_update, node:P)",
             '  note: base null, source "kept", target null',
             '  role: base "r", source "side", target "main"',
             "conflict: delete/update conflict for id 'c' (delete_vs_update, node:P)",
-            "  not there: source",
+            "  missing on: source",
             '  note: base null, target "here"',
         ],
     )
@@ -66,7 +66,7 @@ def test_a_file_of_decisions_is_written_edited_and_given_back(
     file = tmp_path / "decisions.json"
     code, _, err = merge(run, graph, "--by", "property", "--write-resolutions", str(file), *words)
     assert code == 1
-    assert f'wrote 3 to {file}: set each "decision", then merge with --resolve {file}' in err
+    assert f'wrote 3 conflicts to {file}: set each "decision", then merge with --resolve {file}' in err
     document = json.loads(file.read_text())
     [pair], [first, second] = document["edge:Pair"], document["node:P"]
     assert (pair["key"], pair["decision"]) == ({"from": "a", "to": "b"}, {"$properties": {"w": "undecided"}})

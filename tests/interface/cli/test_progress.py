@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from omnigraph.cli.call import Call
-from omnigraph.cli.progress import reporting
-from omnigraph.cli.words import understood
+from omnigraph.cli.context import CommandContext
+from omnigraph.cli.parsing import parse_command
+from omnigraph.cli.progress import report_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,15 @@ STEPS = [
 ]
 
 
-def call(err: io.StringIO, *flags: str) -> Call:
-    """A load that was typed."""
-    typed = understood(["load", "g", "--data", "x", "--mode", "append", *flags])
-    return Call(typed.entry, typed.arguments, out=io.StringIO(), err=err)
+def context(err: io.StringIO, *flags: str) -> CommandContext:
+    """The context of a load."""
+    parsed = parse_command(["load", "g", "--data", "x", "--mode", "append", *flags])
+    return CommandContext(parsed.spec, parsed.arguments, out=io.StringIO(), err=err)
 
 
-def told(err: io.StringIO, *flags: str) -> str:
-    """What is written about the steps."""
-    with reporting(call(err, *flags)) as report:
+def output(err: io.StringIO, *flags: str) -> str:
+    """Return the reported progress."""
+    with report_progress(context(err, *flags)) as report:
         if report is not None:
             for step in STEPS:
                 report(step)
@@ -59,29 +59,29 @@ def _wide_and_slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_person_sees_a_bar_that_is_gone_afterwards() -> None:
-    seen = told(Window())
+    seen = output(Window())
     assert "\r\033[K[████████████············]  50% reading: 10 rows" in seen
     assert "\n" not in seen
     assert seen.endswith("\r\033[K")
 
 
 def test_a_file_gets_one_line_for_each_stage_without_any_bar() -> None:
-    lines = told(io.StringIO()).splitlines()
+    lines = output(io.StringIO()).splitlines()
     assert [line.split(":")[0] for line in lines] == ["50% reading", "100% judging", "ending"]
     assert not any(sign in line for line in lines for sign in "█·\r\033")
 
 
 def test_what_has_no_measure_is_named_alone() -> None:
     for window in (Window(), io.StringIO()):
-        with reporting(call(window)) as report:
+        with report_progress(context(window)) as report:
             assert report is not None
             report(Far("starting Spark", 0, 0, 0))
             assert window.getvalue().strip("\r\033[K\n") == "starting Spark …"
 
 
 def test_quiet_means_nothing_at_all() -> None:
-    assert told(io.StringIO(), "--quiet") == ""
-    assert told(Window(), "--quiet") == ""
+    assert output(io.StringIO(), "--quiet") == ""
+    assert output(Window(), "--quiet") == ""
 
 
 @pytest.mark.parametrize(("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
@@ -92,6 +92,6 @@ def test_colours_are_for_people_who_did_not_refuse_them(
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    typed = understood(["version"])
-    assert Call(typed.entry, typed.arguments, out=Window(), err=Window()).colours is coloured
-    assert Call(typed.entry, typed.arguments, out=io.StringIO(), err=Window()).colours is False
+    parsed = parse_command(["version"])
+    assert CommandContext(parsed.spec, parsed.arguments, out=Window(), err=Window()).has_colours is coloured
+    assert CommandContext(parsed.spec, parsed.arguments, out=io.StringIO(), err=Window()).has_colours is False

@@ -33,10 +33,13 @@ def test_a_message_that_says_what_to_do_is_followed_by_no_other_advice() -> None
 @pytest.mark.parametrize(
     ("error", "then"),
     [
-        (errors.NotFoundError("no file to load at x.jsonl", code="data_not_found"), "look for a misspelled path"),
-        (errors.UnavailableError("there is no answer at http://h", code="no_answer"), "see that the server runs"),
-        (StoreRefused("no store is known for ftp:// addresses", path="ftp://x"), "look for a misspelled address"),
-        (errors.InvalidRequestError("it is no YAML", code="bad_configuration"), "correct that file"),
+        (errors.NotFoundError("no file to load at x.jsonl", code="data_not_found"), "check the path"),
+        (
+            errors.UnavailableError("there is no answer at http://h", code="no_answer"),
+            "check that the server is running",
+        ),
+        (StoreRefused("no store is known for ftp:// addresses", path="ftp://x"), "check the address"),
+        (errors.InvalidRequestError("it is no YAML", code="bad_configuration"), "correct the file"),
         (errors.InvalidRequestError("it cannot be written", code="output_unwritable"), "name another file with --out"),
     ],
     ids=lambda each: each.code if isinstance(each, errors.GraphError) else "",
@@ -47,9 +50,9 @@ def test_the_advice_is_about_what_went_wrong(error: errors.GraphError, then: str
 
 def test_words_of_a_load_that_are_wrong_are_no_matter_of_its_records() -> None:
     wrong = errors.InvalidRequestError("people.csv holds rows of one type: name a node type", code="load_option")
-    assert report(wrong, where="./library", command="load").endswith("  try: see what it takes: omnigraph load --help")
+    assert report(wrong, where="./library", command="load").endswith("  try: see the arguments: omnigraph load --help")
     record = errors.InvalidRequestError("line 2: strict property 'age' expects Int32")
-    assert report(record, where="./library", command="load").endswith("put bad records aside with --rejects DIR")
+    assert report(record, where="./library", command="load").endswith("skip bad records with --rejects DIR")
 
 
 def test_an_error_of_the_machine_tells_where_and_what_to_do_too() -> None:

@@ -14,7 +14,7 @@ from prompt_toolkit.output import DummyOutput
 import omnigraph
 from omnigraph.cli.shell.prompt import Terminal, _Colours, _SchemaCompleter
 from omnigraph.cli.shell.session import COMMANDS, Session
-from omnigraph.cli.shell.statement import as_query, is_whole
+from omnigraph.cli.shell.statement import as_query, is_complete
 from omnigraph.clock import SystemClock
 from omnigraph.ids import UlidSource
 from omnigraph.language.query.completing import suggestions
@@ -56,7 +56,7 @@ def type_in(run: Run, library: str, monkeypatch: pytest.MonkeyPatch) -> Type:
     ],
 )
 def test_a_statement_with_all_its_parts_is_over(text: str) -> None:
-    assert is_whole(text)
+    assert is_complete(text)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_statement_with_all_its_parts_is_over(text: str) -> None:
     ],
 )
 def test_a_statement_that_misses_something_goes_on_in_the_next_line(text: str) -> None:
-    assert not is_whole(text)
+    assert not is_complete(text)
 
 
 def test_what_is_typed_without_a_name_gets_one() -> None:
@@ -117,7 +117,7 @@ def test_what_could_come_next_is_known_from_the_schema(text: str, expected: list
 def test_the_terminal_completes_commands_branches_and_statements(library: str) -> None:
     with omnigraph.open(library) as graph:
         graph.branches.create("review")
-        completer = _SchemaCompleter(Session(graph, branch="main", actor=None, say=print, width=lambda: 80))
+        completer = _SchemaCompleter(Session(graph, branch="main", actor=None, print_line=print, width=lambda: 80))
 
         def offered(text: str) -> list[str]:
             return [each.text for each in completer.get_completions(Document(text), CompleteEvent())]
@@ -178,7 +178,10 @@ def test_the_prompt_goes_to_branches_and_to_earlier_states(run: Run, library: st
 def test_the_past_cannot_be_written(run: Run, library: str, type_in: Type) -> None:
     run("tag", "create", "empty", "--store", library)
     ended = type_in('\\at empty\ninsert Author { name: "Butler" }\n')
-    assert (ended.code, ended.err) == (1, "error: what was cannot be changed; go back with \\at head\n")
+    assert (ended.code, ended.err) == (
+        1,
+        "error: an earlier state cannot be changed; return to the head with \\at head\n",
+    )
 
 
 def test_plans_types_times_and_formats_are_a_word_away(type_in: Type, schema_text: str) -> None:
@@ -189,20 +192,20 @@ def test_plans_types_times_and_formats_are_a_word_away(type_in: Type, schema_tex
     assert ended.code == 0
     assert "scan $a: Author" in ended.out
     assert "edge | Wrote  | 0\n" in ended.out
-    assert "rows are shown as csv\na.name\ntiming is on\n" in ended.out
+    assert "rows are printed as csv\na.name\ntiming is on\n" in ended.out
     assert "timing is off\n" in ended.out
     assert schema_text in ended.out
-    assert all(each.usage in ended.out for each in COMMANDS.values())
+    assert all(command.usage in ended.out for command in COMMANDS.values())
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("\\nonsense", "there is no command \\nonsense; see \\help"),
+        ("\\nonsense", "unknown command \\nonsense; see \\help"),
         ("\\branch nowhere", "branch 'nowhere' not found"),
-        ("\\at nothing", "there is no commit or tag 'nothing'"),
-        ("\\format xml", "'xml' is no output format"),
-        ("\\explain", "explain what?"),
+        ("\\at nothing", "'nothing' is not a commit, a tag, or a time"),
+        ("\\format xml", "unknown output format 'xml'"),
+        ("\\explain", "\\explain needs a query"),
         ("match { $a: Nobody } return { $a.name }", "unknown node type `Nobody`"),
         ("match {", "parse error"),
     ],
@@ -231,8 +234,10 @@ def test_a_table_fits_the_window_and_becomes_lines_where_it_cannot(library: str)
         graph.mutate('query q() { insert Book { isbn: "1", title: "' + "long " * 30 + '", genre: "fiction" } }')
         for window, heading in ((60, "isbn"), (20, "row 1")):
             said: list[str] = []
-            session = Session(graph, branch="main", actor=None, say=said.append, width=partial(int, window))
-            assert session.take("match { $b: Book } return { $b.isbn as isbn, $b.title as title, $b.genre as genre }")
+            session = Session(graph, branch="main", actor=None, print_line=said.append, width=partial(int, window))
+            assert session.execute(
+                "match { $b: Book } return { $b.isbn as isbn, $b.title as title, $b.genre as genre }"
+            )
             assert said[1].startswith(heading)
             if window == 60:
                 assert max(len(line) for line in said) <= window
@@ -245,7 +250,7 @@ def test_a_table_fits_the_window_and_becomes_lines_where_it_cannot(library: str)
 def test_keys_edit_lines_complete_words_and_leave(library: str, tmp_path: Path) -> None:
     said: list[str] = []
     with omnigraph.open(library) as graph, create_pipe_input() as keyboard:
-        session = Session(graph, branch="main", actor=None, say=said.append, width=lambda: 80)
+        session = Session(graph, branch="main", actor=None, print_line=said.append, width=lambda: 80)
         history = tmp_path / "deep" / "history"
         terminal = Terminal(session, history=history, colours=True, source=keyboard, output=DummyOutput())
         # Enter inside brackets begins a new line; Ctrl-C drops what was typed; Ctrl-D leaves.
@@ -263,9 +268,9 @@ def test_keys_edit_lines_complete_words_and_leave(library: str, tmp_path: Path) 
 def test_the_prompt_says_where_it_looks(run: Run, library: str) -> None:
     run("tag", "create", "empty", "--store", library)
     with omnigraph.open(library) as graph:
-        session = Session(graph, branch="main", actor=None, say=print, width=lambda: 80)
+        session = Session(graph, branch="main", actor=None, print_line=print, width=lambda: 80)
         assert session.prompt == "main> "
-        session.take("\\at empty")
+        session.execute("\\at empty")
         assert session.prompt == "main@empty> "
 
 

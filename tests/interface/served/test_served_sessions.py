@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.table import BY_PATH, Capability, Entry
+from omnigraph.cli.specs import BY_NAME, Capability, CommandSpec
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.tokens import tokens_of
 from omnigraph.testing import command_line
@@ -70,10 +70,10 @@ class ServedRun:
 
     def __call__(self, *words: str) -> Ended:
         """Run it."""
-        entry = _entry(words)
+        spec = _spec(words)
         graph = next((each for each in words if each in self._urls), None)
         as_typed = f"{' '.join(words)}\n"
-        if entry.name == "init":
+        if spec.name == "init":
             ended = command_line.run(*words)
             if ended.code == 0:
                 (self._folder / "policy.yaml").write_text(POLICY)
@@ -84,20 +84,20 @@ class ServedRun:
                 )
                 self._urls[words[1]] = self._serve(settings)
             return ended
-        if graph is None or entry.capability is not Capability.ANY or as_typed.startswith(AT_THE_STORAGE):
+        if graph is None or spec.capability is not Capability.ANY or as_typed.startswith(AT_THE_STORAGE):
             return command_line.run(*words)
-        self.served.add(entry.name)
+        self.served.add(spec.name)
         url = self._urls[graph]
         actor = words[words.index("--as") + 1] if "--as" in words else SOMEBODY
         self._patch.setenv("OMNIGRAPH_BEARER_TOKEN", TOKENS[actor])
-        return _as_stored(command_line.run(*_to_server(words, entry, graph, url)), graph, url, self._folder)
+        return _as_stored(command_line.run(*_to_server(words, spec, graph, url)), graph, url, self._folder)
 
 
-def _entry(words: tuple[str, ...]) -> Entry:
-    return BY_PATH[words[:2]] if words[:2] in BY_PATH else BY_PATH[words[:1]]
+def _spec(words: tuple[str, ...]) -> CommandSpec:
+    return BY_NAME.get(" ".join(words[:2])) or BY_NAME[words[0]]
 
 
-def _to_server(words: tuple[str, ...], entry: Entry, graph: str, url: str) -> list[str]:
+def _to_server(words: tuple[str, ...], spec: CommandSpec, graph: str, url: str) -> list[str]:
     """The same words about the same graph, addressed on its server."""
     kept: list[str] = []
     for word in words:
@@ -108,7 +108,7 @@ def _to_server(words: tuple[str, ...], entry: Entry, graph: str, url: str) -> li
             kept.pop()  # told by the token
         else:
             kept.append(word)
-    consent = ["--yes"] if entry.name == "branch delete" else []
+    consent = ["--yes"] if spec.name == "branch delete" else []
     return [*kept, "--server", url, "--graph", graph, *consent]
 
 
@@ -151,8 +151,8 @@ def test_a_session_goes_the_same_on_a_server(
 def test_every_command_that_takes_a_server_is_in_some_session() -> None:
     typed = "\n".join((GOLDEN / f"{name}.txt").read_text() for name in SESSIONS)
     missing = [
-        entry.name
-        for entry in BY_PATH.values()
-        if entry.capability is Capability.ANY and f"$ omnigraph {entry.name} " not in typed and entry.name != "mcp"
+        spec.name
+        for spec in BY_NAME.values()
+        if spec.capability is Capability.ANY and f"$ omnigraph {spec.name} " not in typed and spec.name != "mcp"
     ]
     assert missing == []

@@ -1,1 +1,1 @@
-"""One module per command or group of commands; imported when it is run."""
+"""The commands, each module imported when one of its commands runs."""

@@ -1,7 +1,6 @@
-"""The interactive prompt.
+"""The interactive shell.
 
-statement   where a statement that is typed over several lines ends
-completing  what could come next, from the schema
-session     what statements and commands do
-prompt      the terminal
+statement   splits the input into statements, which may span lines
+session     executes statements and commands
+prompt      the terminal: history, completion, colours
 """

@@ -1,4 +1,4 @@
-"""The terminal of the prompt: history, completion, colours, and lines that belong together."""
+"""The terminal of the shell: history, completion, colours, and statements over several lines."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +15,7 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import ColorDepth, Output
 
 from omnigraph.cli.shell.session import COMMANDS, Session
-from omnigraph.cli.shell.statement import is_command, is_whole
+from omnigraph.cli.shell.statement import is_command, is_complete
 from omnigraph.errors import GraphError
 from omnigraph.language import lexer
 from omnigraph.language.query.completing import suggestions, typed
@@ -32,7 +32,7 @@ _KEYWORDS = {"query", "match", "return", "order", "limit", "insert", "update", "
 
 
 class Terminal:
-    """Reads statements from a keyboard until somebody leaves."""
+    """Reads statements from a terminal and executes them."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class Terminal:
         source: Input | None = None,
         output: Output | None = None,
     ) -> None:
-        """Make a prompt that talks to a session.
+        """Make a terminal for a session.
 
         Args:
-            session (Session): what it talks to.
-            history (Path): the file with what was typed before.
-            colours (bool): whether to use any.
-            source (Input | None): the keyboard, if not that of the process.
-            output (Output | None): the screen, if not that of the process.
+            session: executes the statements.
+            history: file with earlier input.
+            colours: whether to use colours.
+            source: the input; that of the process by default.
+            output: the output; that of the process by default.
         """
         history.parent.mkdir(parents=True, exist_ok=True)
         self._session = session
@@ -68,31 +68,31 @@ class Terminal:
         )
 
     def run(self) -> None:
-        """Talk until it is over."""
+        """Read and execute statements until the user quits."""
         while not self._session.is_over:
             try:
                 text = self._prompt.prompt(self._session.prompt)
             except KeyboardInterrupt:
-                continue  # what was typed is dropped
+                continue  # drops the current input
             except EOFError:
                 return
             try:
-                self._session.take(text)
+                self._session.execute(text)
             except KeyboardInterrupt:
                 self._prompt.output.write("interrupted\n")
 
 
 def _keys() -> KeyBindings:
-    """Enter ends a statement that is whole, and a line of one that is not."""
+    """Bind Enter: it ends a complete statement, and starts a new line in an incomplete one."""
     keys = KeyBindings()
 
     @Condition
-    def whole() -> bool:
+    def is_complete_now() -> bool:
         from prompt_toolkit.application import get_app  # noqa: PLC0415  (only exists while a prompt runs)
 
-        return is_whole(get_app().current_buffer.document.text)
+        return is_complete(get_app().current_buffer.document.text)
 
-    @keys.add("enter", filter=whole)
+    @keys.add("enter", filter=is_complete_now)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 
@@ -100,13 +100,13 @@ def _keys() -> KeyBindings:
 
 
 class _SchemaCompleter(Completer):
-    """Completes from the schema where the session looks."""
+    """Completes commands, and statements from the current schema."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002  (as the prompt calls it)
-        """What could come at the cursor."""
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002  (the signature of prompt_toolkit)
+        """Return the completions at the cursor."""
         text = document.text_before_cursor
         if is_command(text) and not text.lstrip().startswith("\\explain "):
             yield from self._command_words(text.lstrip())
@@ -115,28 +115,29 @@ class _SchemaCompleter(Completer):
         try:
             found = suggestions(text, self._session.schema)
         except GraphError:
-            return  # the branch is gone, say; the next statement tells
-        begun = len(typed(text).partial)
-        for each in found:
-            yield Completion(each.text, start_position=-begun, display_meta=each.about)
+            return  # for example a deleted branch, which the next statement reports
+        typed_length = len(typed(text).partial)
+        for suggestion in found:
+            yield Completion(suggestion.text, start_position=-typed_length, display_meta=suggestion.about)
 
     def _command_words(self, text: str) -> Iterable[Completion]:
-        command, space, begun = text.partition(" ")
-        words = self._session.names(command) if space else list(COMMANDS)
-        for each in words:
-            if each.startswith(begun if space else command):
-                yield Completion(each, start_position=-len(begun if space else command))
+        command, space, argument = text.partition(" ")
+        words = self._session.argument_names(command) if space else list(COMMANDS)
+        prefix = argument if space else command
+        for word in words:
+            if word.startswith(prefix):
+                yield Completion(word, start_position=-len(prefix))
 
 
 class _Colours(Lexer):
-    """Colours by the language's own tokens."""
+    """Colours the tokens of the query language."""
 
-    def lex_document(self, document: Document) -> "_Lines":
-        """A function that gives a line in colours."""
-        return _Lines(document.lines)
+    def lex_document(self, document: Document) -> "_ColouredLines":
+        """Return a function from a line number to its coloured parts."""
+        return _ColouredLines(document.lines)
 
 
-class _Lines:
+class _ColouredLines:
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
 
@@ -148,10 +149,10 @@ class _Lines:
             return [("bold", line)]
         tokens = lexer.tokenize(Source(line))
         parts: StyleAndTextTuples = []
-        at = 0
+        position = 0
         for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
             word = line[start:end]
-            parts.append(("", line[at:start]))
+            parts.append(("", line[position:start]))
             parts.append(("bold ansiblue" if word in _KEYWORDS else _STYLES.get(kind, ""), word))
-            at = end
-        return [*parts, ("", line[at:])]
+            position = end
+        return [*parts, ("", line[position:])]

@@ -44,11 +44,11 @@ def test_a_cut_file_is_named_with_its_rows_what_is_lost_and_what_is_whole(run: R
     lines = [re.sub(r"\(01\w+\)", "(id)", line) for line in told.out.splitlines()]
     assert lines[0].startswith(f"data file {file.relative_to(written)} (1 rows): it has 50 bytes, and had ")
     assert lines[1:-1] == [
-        "  lost on main #3 (id): node:Author",
-        "  lost on main #4 (id): node:Author",
-        "  lost on side #1 (id): node:Author",
-        "whole on main: #1 to #2",
-        "whole on side: no commit",
+        "  data lost on main #3 (id): node:Author",
+        "  data lost on main #4 (id): node:Author",
+        "  data lost on side #1 (id): node:Author",
+        "readable on main: #1 to #2",
+        "readable on side: no commit",
     ]
     document = json.loads(run("verify", str(written), "--json").out)
     assert document["readable"] == [{"branch": "main", "numbers": [[1, 2]]}, {"branch": "side", "numbers": []}]
@@ -62,7 +62,7 @@ def test_repair_leaves_what_can_be_read_and_then_every_head_is_whole(run: Run, w
 
     assert mended.code == 0
     assert "node:Author: suspicious, healed (it is missing)" in mended.out
-    assert "whole on main: #1 to #2, #5" in run("verify", str(written)).out.splitlines()
+    assert "readable on main: #1 to #2, #5" in run("verify", str(written)).out.splitlines()
 
 
 def test_a_log_with_times_ahead_of_the_clock_is_told_refused_and_mended(run: Run, written: Path) -> None:
@@ -89,9 +89,9 @@ def test_what_loses_nothing_is_not_said_to_lose_anything(run: Run, written: Path
     told = run("verify", str(written))
 
     assert told.code == 1
-    assert "  seen on main #5" in told.out
+    assert "  found on main #5" in told.out
     assert "lost" not in told.out
-    assert "whole on" not in told.out
+    assert "readable on" not in told.out
 
 
 def test_a_log_entry_in_which_a_bit_flipped_is_named(run: Run, written: Path) -> None:
@@ -101,8 +101,8 @@ def test_a_log_entry_in_which_a_bit_flipped_is_named(run: Run, written: Path) ->
     told = run("verify", str(written))
 
     assert told.code == 1
-    assert "is not what was written: its checksum differs\n  lost on main #3\n" in told.out
-    assert "whole on main: #1 to #2, #4" in told.out.splitlines()
+    assert "is not what was written: its checksum differs\n  data lost on main #3\n" in told.out
+    assert "readable on main: #1 to #2, #4" in told.out.splitlines()
 
 
 def test_upkeep_that_meets_a_damaged_file_says_so_without_the_calls_on_the_way(run: Run, written: Path) -> None:

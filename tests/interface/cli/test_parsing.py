@@ -1,12 +1,12 @@
-"""What is typed, and how it is understood."""
+"""The parser: commands, global flags, deprecated spellings, help and usage errors."""
 
 import subprocess
 import sys
 
 import pytest
 
-from omnigraph.cli.table import COMMANDS, Entry
-from omnigraph.cli.words import GLOBALS
+from omnigraph.cli.parsing import GLOBAL_FLAGS
+from omnigraph.cli.specs import COMMANDS, CommandSpec
 from omnigraph.testing.command_line import Run
 
 QUERY = "query names() { match { $a: Author } return { $a.name } }"
@@ -16,17 +16,19 @@ def test_no_words_and_help_show_every_command_that_is_not_hidden(run: Run) -> No
     shown = run()
     assert shown.code == 0
     assert shown == run("--help") == run("-h")
-    for entry in COMMANDS:
-        assert (f" {entry.name} " in shown.out) is not entry.hidden
+    for spec in COMMANDS:
+        assert (f" {spec.name} " in shown.out) is not spec.hidden
 
 
-@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
-def test_every_command_has_help_with_an_example(run: Run, entry: Entry) -> None:
-    shown = run(*entry.path, "--help")
+@pytest.mark.parametrize("spec", COMMANDS, ids=lambda spec: spec.name)
+def test_every_command_has_help_with_an_example_and_only_flags_that_apply(run: Run, spec: CommandSpec) -> None:
+    shown = run(*spec.path, "--help")
     assert shown.code == 0
-    assert f"usage: omnigraph {entry.name}" in shown.out
+    assert f"usage: omnigraph {spec.name}" in shown.out
     assert "examples:" in shown.out
-    assert f"omnigraph {entry.path[0]}" in shown.out.split("examples:")[1]
+    assert f"omnigraph {spec.path[0]}" in shown.out.split("examples:")[1]
+    listed = {flag for flag in GLOBAL_FLAGS if f"\n  --{flag} " in shown.out.split("global flags:")[1]}
+    assert listed == spec.takes | {"debug"}
 
 
 def test_a_global_flag_may_stand_before_or_after_the_command(run: Run, library: str) -> None:
@@ -54,7 +56,7 @@ def test_a_group_without_its_command_is_a_usage_error_that_shows_the_group(run: 
 
 def test_the_overview_names_every_global_flag(run: Run) -> None:
     shown = run("--help").out
-    for flag in (*(f"--{name}" for name in GLOBALS), "--debug", "--version", "--help"):
+    for flag in (*(f"--{name}" for name in GLOBAL_FLAGS), "--version", "--help"):
         assert f"{flag} " in shown
 
 
@@ -102,14 +104,14 @@ def test_words_that_are_no_text_are_a_usage_error_that_shows_them(run: Run) -> N
 def test_an_amount_that_counts_nothing_is_a_usage_error(run: Run, given: str) -> None:
     ended = run("log", "Author", "a", "--store", "nowhere", f"--limit={given}")
     assert ended.code == 2
-    assert ended.err.endswith(f"error: argument --limit: '{given}' is no whole number of at most 18 digits\n")
+    assert ended.err.endswith(f"error: argument --limit: '{given}' is not a whole number of at most 18 digits\n")
 
 
 @pytest.mark.parametrize("out", ["", "/", "."])
 def test_a_file_to_write_that_is_no_file_is_refused_by_name(run: Run, library: str, out: str) -> None:
     ended = run("viz", "schema", library, f"--out={out}")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith(f"error: the page cannot be written to {out or '.'}: that names no file\n")
+    assert ended.err.startswith(f"error: the page cannot be written to {out or '.'}: not a file name\n")
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
