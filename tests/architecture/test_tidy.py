@@ -15,7 +15,6 @@ PENDING: tuple[str, ...] = (
     "limits.py",
     "api",
     "branch",
-    "cli",
     "client",
     "cluster",
     "drawing",

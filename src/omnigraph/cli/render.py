@@ -29,11 +29,7 @@ def render_result(
 ) -> Iterator[str]:
     """Render the JSON document of a query result in one of `FORMATS`, line by line.
 
-    Args:
-        document: the result.
-        output_format: its format.
-        width: the largest width of a cell, in the format `table`.
-        wrap: continue longer cells on further lines, instead of truncating them.
+    In the format `table`, a cell longer than `width` is truncated, or continued on further lines with `wrap`.
     """
     columns: Sequence[str] = document.get("columns", ())
     rows: Sequence[Mapping[str, Any]] = document["rows"]

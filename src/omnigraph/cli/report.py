@@ -73,7 +73,7 @@ def report(error: Exception, *, where: str | None, command: str | None = None) -
     """Return the lines that describe an error.
 
     Args:
-        error: the error.
+        error: what went wrong; its code and class decide the advice.
         where: the address of the graph it occurred on.
         command: the name of the command.
     """
