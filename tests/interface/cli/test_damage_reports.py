@@ -122,7 +122,7 @@ def test_a_file_that_is_gone_is_damage_and_not_what_was_pruned(run: Run, written
     refused = run("query", "--store", str(written), "-e", "query q() { match { $a: Author } return { $a.name } }")
 
     assert refused.code == 1
-    assert "try: see what else is damaged, and what can be done about it: omnigraph verify" in refused.err
+    assert "try: see what is damaged and what can be done: omnigraph verify" in refused.err
     assert "prune" not in refused.err
 
 

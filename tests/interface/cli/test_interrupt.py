@@ -41,7 +41,7 @@ def test_a_load_that_is_interrupted_leaves_a_clean_graph(library: str, crowd: Pa
             assert graph.count("Author") == PEOPLE
         return
     assert process.returncode == 130, said
-    assert "interrupted: what was not acknowledged is there whole, or not at all" in said[-1]
+    assert "interrupted: a write that was not acknowledged happened as a whole, or not at all" in said[-1]
     assert "Traceback" not in "".join(said)
     with omnigraph.open(library) as graph:
         assert graph.count("Author") == 0
@@ -140,7 +140,7 @@ def test_ctrl_c_in_any_long_command_ends_it_with_code_130_and_a_clean_graph(
     told = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [(place, word, code) for place, word, code, _ in told] == [(place, words[0], 130) for place, words in cases]
     for _, _, _, said in told:
-        assert said.endswith("\ninterrupted: what was not acknowledged is there whole, or not at all\n")
+        assert said.endswith("\ninterrupted: a write that was not acknowledged happened as a whole, or not at all\n")
         assert "Traceback" not in said
     for name in ("state.jsonl", "all.jsonl", "history.html"):
         assert not (tmp_path / name).exists()
