@@ -569,6 +569,7 @@ complete -c omnigraph -n '__fish_seen_subcommand_from spark-sql' -l debug -d 'sh
 complete -c omnigraph -n '__fish_seen_subcommand_from spark-sql' -s v -l version -d 'show the version'
 complete -c omnigraph -n '__fish_seen_subcommand_from spark-sql' -s h -l help -d 'show this help'
 complete -c omnigraph -n '__fish_seen_subcommand_from optimize' -l branch -r -d 'branch; main by default'
+complete -c omnigraph -n '__fish_seen_subcommand_from optimize' -l purge -d 'rewrite every file that holds a deleted row'
 complete -c omnigraph -n '__fish_seen_subcommand_from optimize' -l json -d 'print one JSON document'
 complete -c omnigraph -n '__fish_seen_subcommand_from optimize' -l store -r -d 'storage of a graph: a path, file:// or s3://'
 complete -c omnigraph -n '__fish_seen_subcommand_from optimize' -l cluster -r -d 'root of a cluster'
