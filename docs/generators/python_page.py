@@ -5,13 +5,22 @@ import enum
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import get_args, get_origin
+from typing import Unpack, get_args, get_origin
 
 from docs.generators.docstrings import markdown
 
 import omnigraph
+from omnigraph.api.load_options import LoadKeywords
+from omnigraph.branch.point import PointKeywords
+from omnigraph.transaction.options import WriteKeywords
 
 _FIRST = ("init", "open", "verify", "Graph", "Snapshot", "Result", "ResultStream", "PreparedQuery", "OpenOptions")
+# Keywords that several calls share, and what each kind is about.
+_SHARED: dict[type, str] = {
+    PointKeywords: "which state is read",
+    WriteKeywords: "options of the write",
+    LoadKeywords: "options of the load",
+}
 
 
 def page() -> str:
@@ -29,6 +38,7 @@ def page() -> str:
         "[the guide](../guides/python.md). Names that are not here are not public.",
         *(_entry(name, public[name]) for name in (*_FIRST, *others)),
         *_parts_of_a_graph(public["Graph"], set(map(id, public.values()))),
+        *(_keywords(kind) for kind in _SHARED),
         "## Errors",
         "They have [a page of their own](errors.md): " + ", ".join(f"`{name}`" for name in sorted(errors)) + ".",
     ]
@@ -48,11 +58,11 @@ def _entry(name: str, value: Callable[..., object]) -> str:
             continue
         function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
         if isinstance(found, property):
-            parts.append(f"### {name}.{member} {{ #{name}.{member} }}\n\n{markdown(found.__doc__)}")
+            parts.append(f"### {name}.{member} {{ #{name}.{member} }}\n\n{markdown(inspect.getdoc(found))}")
         elif inspect.isfunction(function):
             title = f"### {name}.{member}() {{ #{name}.{member} }}"
             written = _signature(function, member, _meant(value))
-            parts.append(f"{title}\n\n{written}\n\n{markdown(function.__doc__)}")
+            parts.append(f"{title}\n\n{written}\n\n{_with_keywords(function)}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -64,6 +74,35 @@ def _parts_of_a_graph(graph: type, known: set[int]) -> list[str]:
         if not member.startswith("_") and inspect.isclass(kind) and id(kind) not in known and _is_ours(kind):
             found.append(_entry(f"graph.{member}", kind))
     return found
+
+
+def _keywords(kind: type) -> str:
+    """Describe keywords that several calls share."""
+    return f"## Keywords: {_SHARED[kind]} {{ #{kind.__name__} }}\n\n{markdown(kind.__doc__)}"
+
+
+def _with_keywords(function: Callable[..., object]) -> str:
+    """Describe a method, with a link to the keywords that it shares with others."""
+    described = markdown(inspect.getdoc(function))
+    kind = _shared_by(function)
+    if kind is None:
+        return described
+    return f"{described}\n\nKeywords: {_SHARED[kind]}; see [Keywords](#{kind.__name__})."
+
+
+def _shared_by(function: Callable[..., object]) -> type | None:
+    """Find the keywords that a method takes as `**name: Unpack[Keywords]`."""
+    annotations = inspect.unwrap(function).__annotations__.values()
+    return next((get_args(each)[0] for each in annotations if get_origin(each) is Unpack), None)
+
+
+def _declared(kind: type) -> list[ast.AnnAssign]:
+    """List the keywords of a kind, its bases first, as they are written in the code."""
+    bases = [base for base in _SHARED if base.__annotations__.keys() < kind.__annotations__.keys()]
+    [parsed] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(parsed, ast.ClassDef)
+    own = [each for each in parsed.body if isinstance(each, ast.AnnAssign)]
+    return [each for base in bases for each in _declared(base)] + own
 
 
 def _is_ours(kind: type) -> bool:
@@ -99,6 +138,11 @@ def _signature(function: Callable[..., object], name: str, meant: Mapping[str, s
     arguments = written.args
     arguments.args = [each for each in arguments.args if each.arg not in ("self", "cls")]
     returns = f" -> {ast.unparse(written.returns)}" if written.returns else ""
+    shared = _shared_by(function)
+    for keyword in [] if shared is None else _declared(shared):
+        arguments.kwarg = None
+        arguments.kwonlyargs.append(ast.arg(ast.unparse(keyword.target), keyword.annotation))
+        arguments.kw_defaults.append(ast.Constant(...))
     for each in (*arguments.args, *arguments.kwonlyargs):
         if isinstance(each.annotation, ast.Constant):  # quoted because of the order of imports; of no interest here
             each.annotation = ast.Name(str(each.annotation.value))

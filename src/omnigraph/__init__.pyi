@@ -1,25 +1,25 @@
 from omnigraph.api.blob import Blob as Blob
-from omnigraph.api.branches import Branches as Branches
 from omnigraph.api.commit import Commit as Commit
 from omnigraph.api.graph import Graph as Graph
-from omnigraph.api.maintaining import Maintenance as Maintenance
-from omnigraph.api.maintaining import MaintenanceReport as MaintenanceReport
-from omnigraph.api.near import Neighbourhood as Neighbourhood
+from omnigraph.api.history import Branches as Branches
+from omnigraph.api.maintenance import Maintenance as Maintenance
+from omnigraph.api.maintenance import MaintenanceReport as MaintenanceReport
+from omnigraph.api.neighbourhood import Neighbourhood as Neighbourhood
 from omnigraph.api.open import init as init
 from omnigraph.api.open import open as open
 from omnigraph.api.open import verify as verify
+from omnigraph.api.optimize import OptimizeReport as OptimizeReport
 from omnigraph.api.options import OpenOptions as OpenOptions
 from omnigraph.api.prepared import PreparedQuery as PreparedQuery
-from omnigraph.api.receipts import LoadResult as LoadResult
-from omnigraph.api.receipts import MergeResult as MergeResult
-from omnigraph.api.receipts import MutationResult as MutationResult
-from omnigraph.api.receipts import RevertResult as RevertResult
-from omnigraph.api.receipts import WriteResult as WriteResult
-from omnigraph.api.result import Result as Result
-from omnigraph.api.result import ResultStream as ResultStream
+from omnigraph.api.query_result import Result as Result
+from omnigraph.api.query_result import ResultStream as ResultStream
+from omnigraph.api.results import LoadResult as LoadResult
+from omnigraph.api.results import MergeResult as MergeResult
+from omnigraph.api.results import MutationResult as MutationResult
+from omnigraph.api.results import RevertResult as RevertResult
+from omnigraph.api.results import WriteResult as WriteResult
 from omnigraph.api.snapshot import Snapshot as Snapshot
-from omnigraph.api.upkeep import OptimizeReport as OptimizeReport
-from omnigraph.api.verifying import VerifyReport as VerifyReport
+from omnigraph.api.verify import VerifyReport as VerifyReport
 from omnigraph.branch.diff import Diff as Diff
 from omnigraph.branch.entity_change import EntityChange as EntityChange
 from omnigraph.branch.point import Point as Point
@@ -33,6 +33,7 @@ from omnigraph.errors import AlreadyExistsError as AlreadyExistsError
 from omnigraph.errors import BlobSourceError as BlobSourceError
 from omnigraph.errors import ChangeGapError as ChangeGapError
 from omnigraph.errors import ChangeRefusedError as ChangeRefusedError
+from omnigraph.errors import ClockError as ClockError
 from omnigraph.errors import ConflictError as ConflictError
 from omnigraph.errors import ConstraintError as ConstraintError
 from omnigraph.errors import FormatError as FormatError
@@ -58,5 +59,6 @@ from omnigraph.storage.external_blobs import AllowedBase as AllowedBase
 from omnigraph.storage.external_blobs import BlobScope as BlobScope
 from omnigraph.storage.external_blobs import ExternalBlobPolicy as ExternalBlobPolicy
 from omnigraph.transaction.mode import Mode as Mode
+from omnigraph.transaction.options import WriteOptions as WriteOptions
 
 __all__: list[str]

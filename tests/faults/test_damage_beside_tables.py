@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
-from omnigraph.api.verifying import FindingKind, Loss
+from omnigraph.api.verify import FindingKind, Loss
 from omnigraph.errors import FormatError, GraphError
 from omnigraph.storage import derived, paths
 from omnigraph.storage.records.change_file import read_change_file

@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, PermissionDeniedError, limits
-from omnigraph.api.verifying import FindingKind, Loss
+from omnigraph.api.verify import FindingKind, Loss
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import FormatError, GraphError, NotFoundError
 from omnigraph.model.commit import CommitKind

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph.api.graph import Graph
-from omnigraph.api.snapshot import Reading, Snapshot
+from omnigraph.api.snapshot import GraphReader, Snapshot
 from omnigraph.clock import SystemClock
 from omnigraph.testing.sweeping import kept_entries, needless_files
 from omnigraph.testing.upheaval import SCHEMA, Order, Role, names_in, opened, start_file, stop_file, tallied
@@ -103,7 +103,7 @@ def check(graph: Graph, orders: list[Order]) -> None:
     graph.sweep(older_than=0)
     assert graph.sweep(older_than=0).deleted_files == 0
     assert needless_files(parts) == []
-    reading = Reading(parts, graph._schemas, graph._reading.engine)
+    reading = GraphReader(parts, graph._schemas, graph._reader.engine)
     known: dict[str, tuple[int, set[str]]] = {}
     for entry in sorted(kept_entries(parts), key=lambda entry: entry.number):
         # Nobody takes a name back: a later commit of a line holds at least what an earlier one does.

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from prometheus_client import REGISTRY
 
 import omnigraph
-from omnigraph.api.maintaining import MaintenanceReport
+from omnigraph.api.maintenance import MaintenanceReport
 from omnigraph.server import metrics
 from omnigraph.server.upkeep import noted
 from omnigraph.testing.served_here import Answered, InProcess

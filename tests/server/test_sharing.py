@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from pyarrow import ipc
 from starlette.types import Message, Receive, Scope, Send
 
-from omnigraph.api.result import Result
+from omnigraph.api.query_result import Result
 from omnigraph.server.answers import ARROW
 from omnigraph.server.errors import Refusal
 from omnigraph.server.room import Holding, Room

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from omnigraph.api.maintaining import Maintenance
+from omnigraph.api.maintenance import Maintenance
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.app import upkeep_of
 from omnigraph.server.authorize import Authority

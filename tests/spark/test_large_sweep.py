@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import omnigraph
 from omnigraph import Graph, InvalidRequestError, OpenOptions, limits
-from omnigraph.api.pruning import SweepReport
+from omnigraph.api.prune import SweepReport
 from omnigraph.branch.sweep.files import Candidate
 from omnigraph.branch.sweep.reading import Told
 from omnigraph.branch.sweep.worklist import Verdict

@@ -1,52 +1,42 @@
-"""Where whoever follows a branch begins, wherever the graph is: a whole state, and the cursor that goes on after it."""
+"""Where a follower of a branch starts: a whole state, and the cursor that continues after it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any, Generic
+from typing import IO, Any
 
-from omnigraph.api.at_commit import At
+from omnigraph.api.interface.snapshot import SnapshotInterface
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline(ABC, Generic[At]):
-    """A whole state to begin from, and the cursor that goes on exactly after it.
+class Baseline(ABC):
+    """A whole state to start from, and the cursor that continues right after it.
 
     Attributes:
         snapshot: the state.
         resume_cursor: for the first poll.
     """
 
-    snapshot: At
+    snapshot: SnapshotInterface
     resume_cursor: str
 
     @property
     def commit(self) -> str:
-        """The commit whose state it is."""
+        """The id of the commit."""
         return self.snapshot.commit
 
     def to_dict(self) -> dict[str, Any]:
-        """The end of the baseline as a JSON document."""
+        """Return the commit and the cursor as a JSON document."""
         return {"snapshot_commit_id": self.commit, "resume_cursor": self.resume_cursor}
 
+    @abstractmethod
     def lines(self) -> Iterator[bytes]:
-        """The state as JSON lines, like an export, and at the end one line with the commit and the cursor.
+        """Yield the state as JSON lines, like an export, and at the end one line with the commit and the cursor.
 
-        Only whoever has the last line has the whole state.
-
-        Returns:
-            Iterator[bytes]: whole lines.
+        The state is complete only if the last line arrived.
         """
-        return self._lines()
 
     def write(self, stream: IO[bytes]) -> None:
-        """Write the lines.
-
-        Args:
-            stream (IO[bytes]): where to.
-        """
+        """Write the lines to a stream."""
         for line in self.lines():
             stream.write(line)
-
-    @abstractmethod
-    def _lines(self) -> Iterator[bytes]: ...

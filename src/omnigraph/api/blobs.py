@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from omnigraph import limits
 from omnigraph.api.blob import Blob, BlobName, Pieces
-from omnigraph.api.pruning import as_reclaimed
+from omnigraph.api.prune import as_reclaimed
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
 from omnigraph.model.schema import EntityType

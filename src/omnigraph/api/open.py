@@ -3,10 +3,10 @@
 import os
 
 from omnigraph.api.graph import Graph
-from omnigraph.api.opening import settings_of, store_at
+from omnigraph.api.open_reader import settings_of, store_at
 from omnigraph.api.options import OpenOptions
 from omnigraph.api.schemas import Schemas
-from omnigraph.api.verifying import VerifyReport, verified
+from omnigraph.api.verify import VerifyReport, verify_graph
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.ids import IdSource, UlidSource
 from omnigraph.language.schema import accept
@@ -134,5 +134,4 @@ def verify(
     parts = root.damaged_root(
         store_at(uri, options, read_only=read_only), read_only=read_only, settings=settings_of(options)
     )
-    schemas = Schemas(parts)
-    return verified(parts, lambda digest: schemas.of(digest).schema, deep=deep, branch=branch, quarantine=quarantine)
+    return verify_graph(parts, Schemas(parts), deep=deep, branch=branch, quarantine=quarantine)

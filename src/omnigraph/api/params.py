@@ -1,4 +1,4 @@
-"""Parameters of a call, from Python to JSON."""
+"""Arguments of calls: query parameters as JSON values, and rows by type."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -8,16 +8,12 @@ from omnigraph.errors import InvalidRequestError
 
 
 def json_params(params: Mapping[str, object] | None) -> dict[str, Any] | None:
-    """Parameters as JSON has them.
+    """Convert query parameters to JSON values.
 
-    Args:
-        params: by name; besides JSON values, dates, times, and arrays that have `tolist`.
-
-    Returns:
-        JSON values; dates and times as ISO texts, times without a zone in UTC.
+    Dates and times become ISO texts, times without a zone in UTC; arrays with `tolist` become lists.
 
     Raises:
-        InvalidRequestError: they are no mapping.
+        InvalidRequestError: they are not a mapping.
     """
     if params is None:
         return None
@@ -26,7 +22,20 @@ def json_params(params: Mapping[str, object] | None) -> dict[str, Any] | None:
     return {name: value if type(value) in _PLAIN else _json(value) for name, value in params.items()}
 
 
-# What JSON has as it is; looked at first, because nearly everything is one of these.
+def require_rows_by_type(nodes: object, edges: object) -> None:
+    """Refuse rows that are not given by type.
+
+    Raises:
+        InvalidRequestError: one of them is not a mapping.
+    """
+    for what, rows in (("nodes", nodes), ("edges", edges)):
+        if not isinstance(rows, Mapping):
+            raise InvalidRequestError(
+                f"{what} must be rows by type, like {{'Person': rows}}, got {type(rows).__name__}"
+            )
+
+
+# The types of most values, which JSON has as they are; checked first.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
@@ -38,7 +47,7 @@ def _json(value: object) -> object:
         case date():
             return value.isoformat()
         case list() | tuple():
-            return [_json(each) for each in value]
+            return [_json(item) for item in value]
         case _ if hasattr(value, "tolist"):
             return value.tolist()
         case _:

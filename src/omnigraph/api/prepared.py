@@ -1,19 +1,20 @@
-"""Queries as they are asked, and those checked once and run often."""
+"""Prepared queries: compiled once, run often."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.language.plan.expressions import Parameter
+from omnigraph.language.query import compile
+from omnigraph.model.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
-    """A query or mutation that was found right. Running it costs no parsing while the schema stays the same.
+    """A query or mutation that compiles. Running it costs no parsing while the schema stays the same.
 
     Attributes:
-        text: the text it is in.
+        text: the query text.
         name: which query of the text.
         is_mutation: whether it writes.
         parameters: the declared ones, in order.
@@ -25,28 +26,11 @@ class PreparedQuery:
     parameters: tuple[Parameter, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query as it was asked; nothing of it has been looked at.
-
-    Attributes:
-        query: a text, or a prepared one.
-        params: values of its parameters.
-        name: which query of the text.
-        limits: what it may use.
-    """
-
-    query: str | PreparedQuery
-    params: Mapping[str, object] | None
-    name: str | None
-    limits: QueryLimits
-
-
 def as_text(query: str | PreparedQuery, name: str | None) -> tuple[str, str | None]:
-    """The text and the name of the query meant.
+    """Return the text and the name of a query.
 
     Raises:
-        InvalidRequestError: it is neither, or a prepared query is given another name.
+        InvalidRequestError: it is neither a text nor prepared, or a prepared query is given another name.
     """
     if isinstance(query, str):
         return query, name
@@ -55,3 +39,10 @@ def as_text(query: str | PreparedQuery, name: str | None) -> tuple[str, str | No
     if name not in (None, query.name):
         raise InvalidRequestError(f"the prepared query is '{query.name}', not '{name}'")
     return query.text, query.name
+
+
+def prepared(query: str | PreparedQuery, name: str | None, schema: Callable[[], Schema]) -> PreparedQuery:
+    """Compile a query against a schema; see `Graph.prepare`."""
+    text, chosen = as_text(query, name)
+    compiled = compile(text, schema(), name=chosen)
+    return PreparedQuery(text, compiled.name, compiled.is_mutation, compiled.parameters)

@@ -1,24 +1,32 @@
-"""A graph at one commit: whatever is written later, every read through it shows the same."""
+"""A graph in this process, at one commit."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Self, TypeVar, Unpack
 
 import pyarrow as pa
 
-from omnigraph.api.at_commit import AtCommit
-from omnigraph.api.near import Neighbourhood
+from omnigraph.api.interface.snapshot import SnapshotInterface
+from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.api.params import json_params
-from omnigraph.api.prepared import Asked, PreparedQuery, as_text
-from omnigraph.api.result import Result, ResultStream
+from omnigraph.api.prepared import PreparedQuery, as_text
+from omnigraph.api.query_result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
-from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError
+from omnigraph.branch.point import Point, PointKeywords, point_of
+from omnigraph.branch.points import entry_at
+from omnigraph.embedding.choose import chosen as chosen_embedder
+from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.execution.engine import QueryEngine
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
+from omnigraph.execution.search.asked import Embedder
 from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
 from omnigraph.language.query.lifted import compile_lifted
-from omnigraph.model.commit import Record
+from omnigraph.limits import NEIGHBOURHOOD_NODES
+from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import NodeType, Schema
+from omnigraph.storage import paths
 from omnigraph.storage.blob_values import outward
 from omnigraph.storage.tables.lend import LanceDataset, lend
 from omnigraph.storage.tables.tables import StoredBlob, Table
@@ -28,25 +36,163 @@ from omnigraph.transaction.parts import Parts
 
 _Batch = TypeVar("_Batch")
 
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What every snapshot of one open graph reads with."""
-
-    parts: Parts
-    schemas: Schemas
-    engine: QueryEngine
+# How often a read of a head starts again because a prune and a sweep were faster.
+_HEAD_READS_MAX = 8
 
 
-class Snapshot(AtCommit):
-    """One commit, pinned for reading. Closing is a courtesy: nothing is held that others would wait for."""
+class GraphReader:
+    """Reads of one open graph: what queries need, and nothing that writes. Its snapshots share one query engine.
 
-    def __init__(self, reading: Reading, entry: Record, *, head_of: str | None) -> None:
-        super().__init__(entry, head_of=head_of)
-        self._pinned: pinned.Snapshot = reading.parts.snapshot(entry)
-        self._accepted: Accepted = reading.schemas.of(entry.schema)
-        self._parts = reading.parts
-        self._engine = reading.engine
+    Attributes:
+        parts: of the graph; they look up rows through the query engine.
+        schemas: the schemas of its commits.
+        engine: runs queries, and keeps tables in memory.
+    """
+
+    def __init__(self, parts: Parts, schemas: Schemas, engine: QueryEngine) -> None:
+        self.parts = parts
+        self.schemas = schemas
+        self.engine = engine
+        self._newest: Snapshot | None = None
+
+    @classmethod
+    def of(cls, parts: Parts, schemas: Schemas, *, cache_bytes: int) -> Self:
+        """Make the query engine of an open graph."""
+        engine = QueryEngine(
+            parts.tables,
+            parts.store,
+            read_only=parts.read_only,
+            clock=parts.clock,
+            cache_bytes=cache_bytes,
+            embedder=Embedder(partial(chosen_embedder, parts.settings.embeddings)),
+        )
+        return cls(replace(parts, finder=engine.finder), schemas, engine)
+
+    def snapshot(self, **point: Unpack[PointKeywords]) -> "Snapshot":
+        """Pin any state; see `Graph.snapshot`."""
+        at = point_of(point)
+        entry = entry_at(self.parts, at)
+        return Snapshot(self, entry, head_of=entry.branch if at.is_head else None)
+
+    def schema_text(self, *, branch: str = MAIN) -> str:
+        """Return the schema text at the head of a branch; see `Graph.schema_text`."""
+        return self.schemas.text(entry_at(self.parts, Point(branch=branch)).schema)
+
+    def query(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+        **point: Unpack[PointKeywords],
+    ) -> Result:
+        """Run a query at any state; see `Graph.query`."""
+        at = point_of(point)
+        for _ in range(_HEAD_READS_MAX if at.is_head else 0):
+            with suppress(ReclaimedError):  # pruned and swept between the look at the head and the reading of rows
+                return self._head(at.branch).query(query, params, name=name, limits=limits)
+        return self.snapshot(point=at).query(query, params, name=name, limits=limits)
+
+    def explain(self, query: str | PreparedQuery, *, name: str | None = None, **point: Unpack[PointKeywords]) -> str:
+        """Describe the plan of a query; see `Graph.explain`."""
+        return self.snapshot(**point).explain(query, name=name)
+
+    def _head(self, branch: str | None) -> "Snapshot":
+        """Take a snapshot of a head; the last one again as long as the branch has not moved."""
+        head = self.parts.log.live_head(paths.branch_name(MAIN if branch is None else branch))
+        newest = self._newest
+        if newest is None or newest.record is not head:
+            newest = self._newest = Snapshot(self, head, head_of=head.branch)
+        return newest
+
+
+class Snapshot(SnapshotInterface):
+    """One commit, pinned for reading. Closing is optional: nothing is held that others would wait for."""
+
+    def __init__(self, reader: GraphReader, entry: Record, *, head_of: str | None) -> None:
+        self._record = entry
+        self._head_of = head_of
+        self._closed = False
+        self._pinned: pinned.Snapshot = reader.parts.snapshot(entry)
+        self._accepted: Accepted = reader.schemas.of(entry.schema)
+        self._reader = reader
+
+    @property
+    def record(self) -> Record:
+        return self._record
+
+    @property
+    def head_of(self) -> str | None:
+        return self._head_of
+
+    @property
+    def schema(self) -> Schema:
+        return self._accepted.schema
+
+    def query(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+    ) -> Result:
+        at = self._open()
+        compiled, bound = self._bind(query, params, name)
+        with self._reporting_pruned_data():
+            rows = self._reader.engine.run(at, compiled, bound, schema=self.schema, limits=limits)
+        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
+
+    def stream(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+    ) -> ResultStream:
+        at = self._open()
+        compiled, bound = self._bind(query, params, name)
+        with self._reporting_pruned_data():
+            columns, batches = self._reader.engine.stream(at, compiled, bound, schema=self.schema, limits=limits)
+        return ResultStream(
+            columns, self._watched(batches), query_name=compiled.name, branch=self._head_of, commit=at.commit
+        )
+
+    def explain(self, query: str | PreparedQuery, *, name: str | None = None) -> str:
+        text, chosen = as_text(query, name)
+        compiled = compile(text, self.schema, name=chosen)
+        steps = self._reader.engine.explain(self._open(), compiled, schema=self.schema)
+        return "\n".join([explain(compiled), *steps])
+
+    def count(self, type_name: str) -> int:
+        with self._reporting_pruned_data():
+            return self._open().count(self.entity(type_name).type_key)
+
+    def neighbourhood(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        edges: Iterable[str] = (),
+        depth: int = 1,
+        limit: int = NEIGHBOURHOOD_NODES,
+    ) -> Neighbourhood:
+        from omnigraph.api.neighbourhood_search import (  # noqa: PLC0415  (queries do without it: test_startup)
+            neighbourhood,
+        )
+
+        entity = self.entity(type_name)
+        if not isinstance(entity, NodeType):
+            raise InvalidRequestError(f"'{type_name}' is an edge type: a neighbourhood is that of a node")
+        with self._reporting_pruned_data():
+            return neighbourhood(self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit)
+
+    def close(self) -> None:
+        self._closed = True
+
+    # -- what needs the storage ---------------------------------------------------------------------------------------
 
     def export_arrow(self, type_name: str, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """All rows of a type, a batch at a time, so that memory does not follow the size of the type.
@@ -103,81 +249,38 @@ class Snapshot(AtCommit):
         """
         return lend(self._table(type_name))
 
-    # -- how it is answered -------------------------------------------------------------------------------------------
+    # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _schema(self) -> Schema:
-        return self._accepted.schema
+    def _open(self) -> pinned.Snapshot:
+        if self._closed:
+            raise InvalidRequestError("the snapshot was closed", code="closed")
+        return self._pinned
 
-    def _query(self, asked: Asked) -> Result:
-        at = self._open()
-        compiled, bound = self._bound(asked)
-        try:
-            rows = self._engine.run(at, compiled, bound, schema=self._accepted.schema, limits=asked.limits)
-        except FormatError as fault:
-            raise self._told(fault) from fault
-        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
-
-    def _stream(self, asked: Asked) -> ResultStream:
-        at = self._open()
-        compiled, bound = self._bound(asked)
-        with self._telling():
-            columns, batches = self._engine.stream(
-                at, compiled, bound, schema=self._accepted.schema, limits=asked.limits
-            )
-        return ResultStream(
-            columns, self._watched(batches), query_name=compiled.name, branch=self._head_of, commit=at.commit
-        )
-
-    def _explain(self, query: str | PreparedQuery, name: str | None) -> str:
-        text, chosen = as_text(query, name)
-        compiled = compile(text, self.schema, name=chosen)
-        return "\n".join([explain(compiled), *self._engine.explain(self._open(), compiled, schema=self.schema)])
-
-    def _count(self, type_name: str) -> int:
-        with self._telling():
-            return self._open().count(self.entity(type_name).type_key)
-
-    def _neighbourhood(
-        self, type_name: str, entity_id: str, *, edges: Iterable[str], depth: int, limit: int
-    ) -> Neighbourhood:
-        from omnigraph.api.neighbourhood import neighbourhood  # noqa: PLC0415  (queries do without it: test_startup)
-
-        entity = self.entity(type_name)
-        if not isinstance(entity, NodeType):
-            raise InvalidRequestError(f"'{type_name}' is an edge type: a neighbourhood is that of a node")
-        with self._telling():
-            return neighbourhood(self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit)
-
-    def _bound(self, asked: Asked) -> tuple[CompiledQuery, Params]:
-        """A query ready to run, and the values of this run."""
+    def _bind(
+        self, query: str | PreparedQuery, params: Mapping[str, object] | None, name: str | None
+    ) -> tuple[CompiledQuery, Params]:
+        """Compile a query, and bind its parameters."""
         accepted = self._accepted
-        text, chosen = as_text(asked.query, asked.name)
+        text, chosen = as_text(query, name)
         compiled, lifted = compile_lifted(text, accepted.schema, name=chosen, schema_digest=accepted.digest)
-        bound = bind_params(compiled, json_params(asked.params))
+        bound = bind_params(compiled, json_params(params))
         return compiled, Params({**bound.values, **lifted}) if lifted else bound
 
     def _table(self, type_name: str) -> Table:
-        with self._telling():
+        with self._reporting_pruned_data():
             return self._open().table(self.entity(type_name).type_key)
 
-    def _told(self, fault: FormatError) -> GraphError:
-        """What a file that cannot be read means: the commit was pruned, or the graph is damaged."""
-        from omnigraph.api.pruning import as_reclaimed  # noqa: PLC0415  (what sweeps, for a file that is gone)
-
-        return as_reclaimed(self._parts, self.record, fault)
-
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _reporting_pruned_data(self) -> Iterator[None]:
+        """Say of a file that is gone whether the commit was pruned or the graph is damaged."""
         try:
             yield
         except FormatError as fault:
-            raise self._told(fault) from fault
+            from omnigraph.api.prune import as_reclaimed  # noqa: PLC0415  (imports what sweeps; only when data is gone)
+
+            raise as_reclaimed(self._reader.parts, self._record, fault) from fault
 
     def _watched(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
-        """Batches as they are asked for; a sweep may come before the last."""
-        with self._telling():
+        """Read batches lazily; a sweep may come before the last."""
+        with self._reporting_pruned_data():
             yield from batches
-
-    def _open(self) -> pinned.Snapshot:
-        self._refuse_closed()
-        return self._pinned

@@ -10,15 +10,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from omnigraph.api.loading import load
-from omnigraph.api.options import MAIN_BRANCH
-from omnigraph.api.receipts import LoadResult
+from omnigraph.api.load import load
+from omnigraph.api.load_options import LoadOptions
+from omnigraph.api.results import LoadResult
 from omnigraph.api.schemas import Schemas
-from omnigraph.api.writing import LoadOptions
 from omnigraph.branch.point import Instant, Point
 from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
-from omnigraph.model.commit import Record
+from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import Schema
 from omnigraph.model.suggest import unknown
 from omnigraph.pipeline.aside import aside
@@ -167,7 +166,7 @@ class GraphSpark:
         frames: Mapping[str, Any],
         *,
         mode: Mode | str = Mode.APPEND,
-        branch: str = MAIN_BRANCH,
+        branch: str = MAIN,
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
@@ -225,7 +224,7 @@ class GraphSpark:
         checkpoint: "str | Path",
         types: "str | Callable[[Any], Mapping[str, Any]] | None" = None,
         mode: Mode | str = Mode.MERGE,
-        branch: str = MAIN_BRANCH,
+        branch: str = MAIN,
         actor: str | None = None,
         available_now: bool = False,
         every: str | None = None,

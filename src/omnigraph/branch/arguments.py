@@ -7,14 +7,15 @@ before a request is sent.
 import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from omnigraph.branch.point import Instant, instant_us
 from omnigraph.errors import InvalidRequestError
-from omnigraph.transaction.said import text, whole_number_or_nothing
+from omnigraph.transaction.said import flag, text, whole_number_or_nothing
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 # Gives back what is to be used instead of the argument: itself, or a list for what can be gone through only once.
 _Check = Callable[[Any, str], Any]
 
@@ -34,6 +35,7 @@ _CALLED = {
     "idempotency_key": "an idempotency key",
     "type_name": "the name of a type",
     "entity_id": "the id of an entity",
+    "text": "schema.pg",
 }
 
 
@@ -48,7 +50,8 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
     Returns:
         Callable[P, R]: raises `InvalidRequestError` for an argument that is not of its kind.
     """
-    parameters = inspect.signature(method).parameters
+    signature = expanded_signature(method)
+    parameters = signature.parameters
     names = list(parameters)
     checks = {name: check for name, each in parameters.items() if (check := _CHECKS.get(each.annotation)) is not None}
 
@@ -62,7 +65,30 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
         words: Any = {name: looked_at(name, value) for name, value in kwargs.items()}
         return method(*places, **words)
 
+    run.__signature__ = signature  # type: ignore[attr-defined]  # what `help` and `inspect.signature` show
     return run
+
+
+def checked_methods(kind: type[T]) -> type[T]:
+    """Decorate a class: each of its public methods refuses arguments of the wrong type."""
+    for name, member in list(vars(kind).items()):
+        if inspect.isfunction(member) and not name.startswith("_"):
+            setattr(kind, name, checked(member))
+    return kind
+
+
+def expanded_signature(method: Callable[..., object]) -> inspect.Signature:
+    """Spell out `**keywords: Unpack[SomeTypedDict]` as keyword-only parameters, one for each key."""
+    signature = inspect.signature(method)
+    found: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD or not get_args(parameter.annotation):
+            found.append(parameter)
+            continue
+        [keywords] = get_args(parameter.annotation)
+        for name, kind in get_type_hints(keywords).items():
+            found.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=...))
+    return signature.replace(parameters=found)
 
 
 def texts(value: Iterable[str], what: str) -> list[str]:
@@ -97,8 +123,7 @@ def first_and_last(commit: str | tuple[str, str]) -> tuple[str, str | None]:
 
 
 def _flag(value: object, what: str) -> object:
-    if not isinstance(value, bool):
-        raise InvalidRequestError(f"{what} must be True or False, got {value!r}")
+    flag(value, what)
     return value
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypedDict
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.instants import EPOCH
@@ -38,6 +39,44 @@ class Point:
 
 
 HEAD_OF_MAIN = Point()
+
+
+class PointKeywords(TypedDict, total=False):
+    """Keywords of every read: one state of the graph, as a value or by its fields. By default the head of `main`.
+
+    Attributes:
+        point: the state as one value, instead of the other keywords.
+        branch: the head of this branch; or with `number` or `at`, an earlier state of it.
+        commit: the commit with this id, on any branch.
+        number: the branch as its commit of this number left it.
+        tag: the commit that this tag names.
+        at: the branch as it was at this time, a datetime or a text in ISO 8601; without a zone it is UTC.
+    """
+
+    point: Point | None
+    branch: str | None
+    commit: str | None
+    number: int | None
+    tag: str | None
+    at: Instant | None
+
+
+def point_of(keywords: PointKeywords) -> Point:
+    """Bring together the state that keywords name.
+
+    Raises:
+        InvalidRequestError: a point and other keywords are given, or no point.
+        TypeError: there is no such keyword.
+    """
+    fields: dict[str, Any] = dict(keywords)
+    point = fields.pop("point", None)
+    if point is None:
+        return Point(**fields) if fields else HEAD_OF_MAIN
+    if fields:
+        raise InvalidRequestError("name a point, or its fields one by one, not both")
+    if not isinstance(point, Point):
+        raise InvalidRequestError(f"a point must be a Point, got {type(point).__name__}")
+    return point
 
 
 def instant_us(at: Instant) -> int:

@@ -19,7 +19,7 @@ from omnigraph.errors import InvalidRequestError, PermissionDeniedError
 
 if TYPE_CHECKING:  # Lance takes seconds to import, and a command's help needs no graph
     from omnigraph.api.graph import Graph
-    from omnigraph.api.graph_queries import GraphQueries
+    from omnigraph.api.snapshot import GraphReader
     from omnigraph.client.graph import RemoteGraph
 
 # The commands that may run on Spark, which hands pandas data frames to Arrow.
@@ -185,7 +185,7 @@ class CommandContext:
             yield graph
 
     @contextmanager
-    def open_for_queries(self) -> "Iterator[GraphQueries]":
+    def open_for_queries(self) -> "Iterator[Graph | GraphReader]":
         """Open the graph for queries only, which imports a small part of the package and so takes less time."""
         if self.scope.kind != "store":
             with self.graph() as graph:
@@ -193,10 +193,9 @@ class CommandContext:
             return
         address = self.storage()
         with _fast_imports(pandas=False):
-            from omnigraph.api.opening import open_for_queries  # noqa: PLC0415  (heavy: only for commands that query)
+            from omnigraph.api.open_reader import open_reader  # noqa: PLC0415  (heavy: only for commands that query)
 
-        with open_for_queries(address) as queries:
-            yield queries
+        yield open_reader(address)
 
     @contextmanager
     def served(self, scope: Scope) -> "Iterator[RemoteGraph]":

@@ -1,160 +1,398 @@
-"""A graph on a server, with the interface of one that is open in this process.
+"""`RemoteGraph`: a graph on a server, with the interface of a graph in this process.
 
-What is left out needs the storage itself: Spark, Lance tables, Arrow exports, and upkeep.
+What each member takes, returns and raises is documented in `omnigraph.api.interface`. What needs the storage itself is
+left out: Spark, Lance tables, Arrow exports, and maintenance.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from omnigraph.api.blob import BlobName
-from omnigraph.api.fetching import Fetching
-from omnigraph.api.lines import Lines, MergeWanted
-from omnigraph.api.near import Neighbourhood
-from omnigraph.api.receipts import MergeResult, RevertResult
-from omnigraph.branch.entity_change import ChangeFilter
+from omnigraph.api.interface.graph import NO_ROWS, GraphInterface
+from omnigraph.api.interface.reads import State
+from omnigraph.api.load_options import LoadKeywords, load_options
+from omnigraph.api.merge_options import Resolutions, choices_of
+from omnigraph.api.neighbourhood import Neighbourhood
+from omnigraph.api.params import json_params
+from omnigraph.api.prepared import PreparedQuery, as_text, prepared
+from omnigraph.api.query_result import Result, ResultStream
+from omnigraph.api.results import LoadResult, MergeResult, MutationResult, RevertResult, SchemaApplied, WriteResult
+from omnigraph.branch.arguments import checked_methods, first_and_last
+from omnigraph.branch.entity_change import change_filter
 from omnigraph.branch.merge.choices import resolutions_document
-from omnigraph.branch.point import Point
+from omnigraph.branch.point import Point, PointKeywords, point_of
 from omnigraph.branch.told import Blame, EntityEvent
-from omnigraph.client import values
+from omnigraph.client import loads, values
 from omnigraph.client.blobs import RemoteBlob, blob_of
 from omnigraph.client.diff import RemoteDiff, diff_of
-from omnigraph.client.history import RemoteChangeFeed, RemoteCommits
-from omnigraph.client.names import RemoteBranches, RemoteTags
-from omnigraph.client.queries import RemoteQueries
-from omnigraph.client.snapshot import RemoteSnapshot, neighbourhood
-from omnigraph.client.stored import RemoteStoredQueries
-from omnigraph.client.wire import NDJSON, Ask, present
-from omnigraph.client.writes import RemoteWrites
+from omnigraph.client.history import RemoteBranches, RemoteChangeFeed, RemoteCommits, RemoteTags
+from omnigraph.client.requests import query_body, refuse_actor, send_mutation, write_fields
+from omnigraph.client.rows import row_stream, rows
+from omnigraph.client.snapshot import RemoteSnapshot
+from omnigraph.client.wire import NDJSON, Ask, Wire, present, segment
 from omnigraph.errors import InvalidRequestError
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
+from omnigraph.language.schema import plan
+from omnigraph.limits import NEIGHBOURHOOD_NODES
+from omnigraph.model.commit import MAIN
+from omnigraph.model.schema import Schema
+from omnigraph.model.schema_change import SchemaPlan
+from omnigraph.model.schema_change_document import steps_from_document
+from omnigraph.model.schema_document import from_document
 from omnigraph.pipeline.export.destination import file_or_stream
 from omnigraph.pipeline.export.formats import Destination, Exported, ExportFormat, as_format, chosen_entities
-from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.said import text
+from omnigraph.transaction.mode import Mode, mode_named
+from omnigraph.transaction.options import WriteKeywords, WriteOptions, write_options
+from omnigraph.transaction.said import schema_request, text
 
-RemoteState = str | Point | RemoteSnapshot
 
-
-class RemoteGraph(RemoteQueries, RemoteStoredQueries, RemoteWrites, Fetching, Lines[RemoteSnapshot, RemoteDiff]):
+@checked_methods
+class RemoteGraph(GraphInterface):
     """A graph on a server. Safe to share between threads; made by `omnigraph.connect`.
 
-    Every read sees one commit. Every write becomes visible whole, as one commit, or leaves no trace; when an answer is
-    lost, it is sent again under its idempotency key and done once.
+    Every read sees one commit. Every write becomes visible as one commit, or leaves no trace; if an answer is lost, the
+    write is sent again under its idempotency key and done once.
     """
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._closed = False
+
+    @property
+    def uri(self) -> str:
+        return self._wire.base
+
+    @property
+    def read_only(self) -> bool:
+        return False
+
+    @property
+    def actor(self) -> str | None:
+        """The actor that the server recognises; None before its first answer, and where it knows nobody."""
+        return self._wire.actor
 
     @property
     def branches(self) -> RemoteBranches:
-        """Its branches."""
         return RemoteBranches(self._open())
 
     @property
+    def tags(self) -> RemoteTags:
+        return RemoteTags(self._open())
+
+    @property
     def commits(self) -> RemoteCommits:
-        """The states it went through."""
         return RemoteCommits(self._open())
 
     @property
     def changes(self) -> RemoteChangeFeed:
-        """What happened on its branches, for whoever follows them."""
         return RemoteChangeFeed(self._open())
 
-    @property
-    def tags(self) -> RemoteTags:
-        """Its tags."""
-        return RemoteTags(self._open())
+    def close(self) -> None:
+        self._closed = True
+        self._wire.close()
 
-    # -- what can be fetched ------------------------------------------------------------------------------------------
+    def __repr__(self) -> str:
+        return f"<Graph at {self.uri}>"
 
-    def _neighbourhood(
-        self, point: Point, type_name: str, entity_id: str, *, edges: Iterable[str], depth: int, limit: int
+    # -- reads --------------------------------------------------------------------------------------------------------
+
+    def snapshot(self, **point: Unpack[PointKeywords]) -> RemoteSnapshot:
+        return self._at(point_of(point))
+
+    def schema(self, *, branch: str = MAIN) -> Schema:
+        return self._at(Point(branch=branch)).schema
+
+    def schema_text(self, *, branch: str = MAIN) -> str:
+        return str(self._open().get("schema", branch=branch)["schema_source"])
+
+    def query(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+        **point: Unpack[PointKeywords],
+    ) -> Result:
+        return rows(self._open(), query_body(query, params, name, limits, values.state(point_of(point))))
+
+    def stream(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        limits: QueryLimits = DEFAULT_LIMITS,
+        **point: Unpack[PointKeywords],
+    ) -> ResultStream:
+        return row_stream(self._open(), query_body(query, params, name, limits, values.state(point_of(point))))
+
+    def prepare(self, query: str | PreparedQuery, *, name: str | None = None, branch: str = MAIN) -> PreparedQuery:
+        return prepared(query, name, lambda: self.schema(branch=branch))
+
+    def explain(self, query: str | PreparedQuery, *, name: str | None = None, **point: Unpack[PointKeywords]) -> str:
+        written, chosen = as_text(query, name)
+        body = {"query": written, "name": chosen, **values.state(point_of(point))}
+        return "\n".join(self._open().post("explain", body)["plan"])
+
+    def count(self, type_name: str, **point: Unpack[PointKeywords]) -> int:
+        return int(self._open().get("count", type=type_name, **values.state(point_of(point)))["count"])
+
+    def neighbourhood(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        edges: Iterable[str] = (),
+        depth: int = 1,
+        limit: int = NEIGHBOURHOOD_NODES,
+        **point: Unpack[PointKeywords],
     ) -> Neighbourhood:
-        return neighbourhood(self._open(), point, type_name, entity_id, edges=edges, depth=depth, limit=limit)
+        wire, at = self._open(), values.state(point_of(point))
+        return values.neighbourhood(
+            wire.get("neighbourhood", type=type_name, id=entity_id, edge=tuple(edges), depth=depth, limit=limit, **at)
+        )
 
-    def _blob(self, point: Point, name: BlobName) -> RemoteBlob:
-        if point.number is not None or point.tag is not None or point.at is not None:
-            point = Point(commit=self._at(point).commit)
-        return blob_of(self._open(), name, branch=point.branch, commit=point.commit)
+    def blob(self, entity: str, type_name: str, id: str, property: str, **point: Unpack[PointKeywords]) -> RemoteBlob:
+        at = point_of(point)
+        if at.number is not None or at.tag is not None or at.at is not None:
+            at = Point(commit=self._at(at).commit)
+        name = BlobName(entity, type_name, id, property)
+        return blob_of(self._open(), name, branch=at.branch, commit=at.commit)
 
-    def _export(
-        self, point: Point, to: Destination, *, format: str, types: Iterable[str] | None, files: int | None
+    def export(
+        self,
+        to: Destination,
+        *,
+        format: str = "jsonl",
+        types: Iterable[str] | None = None,
+        files: int | None = None,
+        **point: Unpack[PointKeywords],
     ) -> Exported:
         if as_format(format) is not ExportFormat.JSONL or files is not None:
             raise InvalidRequestError(
                 "a server exports JSON lines, as one file; other formats are made at the graph's storage",
                 code="json_lines_only",
             )
-        snapshot = self._at(point)
+        snapshot = self.snapshot(**point)
         entities = chosen_entities(snapshot.schema, types)
         with file_or_stream(to) as stream:
-            for piece in self._export_lines(Point(commit=snapshot.commit), types):
+            for piece in self.export_lines(types=types, commit=snapshot.commit):
                 stream.write(piece)
-        rows = {entity.type_key: snapshot.count(entity.type_key) for entity in entities}
-        return Exported(snapshot.commit, format, rows, (str(to),) if isinstance(to, str | Path) else ())
+        counts = {entity.type_key: snapshot.count(entity.type_key) for entity in entities}
+        return Exported(snapshot.commit, format, counts, (str(to),) if isinstance(to, str | Path) else ())
 
-    def _export_lines(self, point: Point, types: Iterable[str] | None) -> Iterator[pa.Buffer]:
-        wanted = present({"type_names": types, **values.state(point)})
-        return self._exported(Ask("POST", "export", json=wanted, media=NDJSON))
+    def export_lines(
+        self, *, types: Iterable[str] | None = None, **point: Unpack[PointKeywords]
+    ) -> Iterator[pa.Buffer]:
+        body = present({"type_names": types, **values.state(point_of(point))})
+        return map(pa.py_buffer, self._open().pieces(Ask("POST", "export", json=body, media=NDJSON)))
 
-    def _exported(self, ask: Ask) -> Iterator[pa.Buffer]:
-        with self._open().streamed(ask) as answer:
-            for piece in answer.iter_bytes():
-                yield pa.py_buffer(piece)
+    # -- history ------------------------------------------------------------------------------------------------------
 
-    # -- lines of history ---------------------------------------------------------------------------------------------
-
-    def _diff(
+    def diff(
         self,
-        older: RemoteState,
-        newer: RemoteState,
-        wanted: ChangeFilter,
-        engine: str,  # noqa: ARG002  (the server decides)
+        older: State,
+        newer: State,
         *,
-        merge_base: bool,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+        merge_base: bool = False,
+        engine: str = "auto",  # noqa: ARG002  (the server decides)
     ) -> RemoteDiff:
+        wanted = change_filter(kinds, types, ops)
         return diff_of(self._open(), self._state(older), self._state(newer), wanted, merge_base=merge_base)
 
-    def _state(self, state: RemoteState) -> str:
+    def changes_of(
+        self,
+        branch: str,
+        *,
+        against: str = MAIN,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+        engine: str = "auto",
+    ) -> RemoteDiff:
+        return self.diff(against, branch, kinds=kinds, types=types, ops=ops, merge_base=True, engine=engine)
+
+    def log_of(
+        self, type_name: str, entity_id: str, *, branch: str = MAIN, limit: int | None = None
+    ) -> list[EntityEvent]:
+        found = self._open().get("entity/log", type=type_name, id=entity_id, branch=branch, limit=limit)
+        return [values.entity_event(event) for event in found["events"]]
+
+    def blame(self, type_name: str, entity_id: str, *, branch: str = MAIN) -> Blame:
+        return values.blame(self._open().get("entity/blame", type=type_name, id=entity_id, branch=branch))
+
+    # -- writes -------------------------------------------------------------------------------------------------------
+
+    def mutate(
+        self,
+        query: str | PreparedQuery,
+        params: Mapping[str, object] | None = None,
+        *,
+        name: str | None = None,
+        branch: str = MAIN,
+        **write: Unpack[WriteKeywords],
+    ) -> MutationResult:
+        written, chosen = as_text(query, name)
+        options = write_options(write)
+        body = {"query": written, "name": chosen, "params": json_params(params), "branch": branch}
+        return values.mutation_result(send_mutation(self._wire_for(options), "mutate", body, options))
+
+    def write(
+        self,
+        nodes: Mapping[str, object] = NO_ROWS,
+        edges: Mapping[str, object] = NO_ROWS,
+        *,
+        mode: Mode | str = Mode.APPEND,
+        branch: str = MAIN,
+        **write: Unpack[WriteKeywords],
+    ) -> WriteResult:
+        options = write_options(write)
+        return loads.write_rows(
+            self._wire_for(options), nodes, edges, mode=mode_named(mode), branch=branch, options=options
+        )
+
+    def load(self, data: object, *, mode: Mode | str, branch: str = MAIN, **load: Unpack[LoadKeywords]) -> LoadResult:
+        options, write = load_options(mode, branch, load)
+        return loads.load_files(self._wire_for(write), data, options, write)
+
+    def schema_plan(
+        self, text: str, *, branch: str = MAIN, allow_data_loss: bool = False, validated: bool = False
+    ) -> SchemaPlan:
+        schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
+        steps = plan(self._types(branch), text, validated=validated)
+        return steps.with_data_loss() if allow_data_loss else steps
+
+    def schema_apply(
+        self,
+        text: str,
+        *,
+        branch: str = MAIN,
+        allow_data_loss: bool = False,
+        validated: bool = False,
+        **write: Unpack[WriteKeywords],
+    ) -> SchemaApplied:
+        schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
+        options = write_options(write, without=("expected_table_versions",))
+        body = {"schema_source": text, "branch": branch, "allow_data_loss": allow_data_loss, "validated": validated}
+        done = self._wire_for(options).write("schema/apply", body | write_fields(options), options.idempotency_key)
+        steps = SchemaPlan(steps_from_document(done), self._types(branch))
+        return SchemaApplied(done["branch"], steps, done["graph_commit_id"], done["graph_manifest_version"])
+
+    def merge(
+        self,
+        source: str,
+        *,
+        into: str = MAIN,
+        by: str = "row",
+        prefer: str | None = None,
+        resolutions: Resolutions | None = None,
+        base: str | None = None,
+        preview: bool = False,
+        delete_branch: bool = False,
+        if_source_commit: str | None = None,
+        engine: str = "auto",  # noqa: ARG002  (the server decides)
+        **write: Unpack[WriteKeywords],
+    ) -> MergeResult:
+        choices = choices_of(by, prefer, resolutions, base)
+        options = write_options(write, without=("expected_table_versions", "idempotency_key"))
+        wire = self._wire_for(options)
+        body = {
+            "source": source,
+            "target": into,
+            "by": choices.by,
+            "prefer": choices.prefer,
+            "resolve": resolutions_document(choices.resolutions) or None,
+            "base": choices.base,
+            "preview": preview,
+            "delete_branch": delete_branch,
+            "if_source_commit": if_source_commit,
+            **write_fields(options),
+        }
+        path = "branches/merge"
+        return values.merge_result(wire.post(path, body) if preview else wire.act("POST", path, body))
+
+    def revert(
+        self, commit: str | tuple[str, str], *, branch: str = MAIN, **write: Unpack[WriteKeywords]
+    ) -> RevertResult:
+        options = write_options(write, without=("expected_table_versions",))
+        first, last = first_and_last(commit)
+        body = {"commit": first, "last": last, "branch": branch, **write_fields(options)}
+        return values.revert_result(self._wire_for(options).write("revert", body, options.idempotency_key))
+
+    # -- stored queries -----------------------------------------------------------------------------------------------
+
+    def stored_queries(self) -> list[dict[str, Any]]:
+        """List the queries that are stored on the server: name, whether it writes, and parameters of each."""
+        return list(self._open().get("queries")["queries"])
+
+    def invoke(
+        self,
+        name: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        expect_mutation: bool | None = None,
+        if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Run a stored query or mutation.
+
+        Args:
+            name: which stored query.
+            params: values of its parameters.
+            branch: by default `main`.
+            commit: for a query, read at this commit instead.
+            expect_mutation: refuse the call if the stored query is not what the caller takes it for.
+            if_commit: for a mutation, only if this is the head commit of the branch.
+            expected_table_versions: for a mutation, only if these tables are at these versions, by type key.
+            idempotency_key: for a mutation; see `WriteOptions`.
+
+        Returns:
+            Of a query, its rows as in `Result.to_json`; of a mutation, its result.
+
+        Raises:
+            NotFoundError: there is no such query, or the caller may not run it.
+            InvalidRequestError: it is not what was expected, or a parameter does not fit.
+            PreconditionError: the head is not `if_commit`.
+        """
+        options = WriteOptions(
+            if_commit=if_commit, expected_table_versions=expected_table_versions, idempotency_key=idempotency_key
+        )
+        body = {"params": json_params(params), "branch": branch, "snapshot": commit, "expect_mutation": expect_mutation}
+        return dict(send_mutation(self._open(), f"queries/{segment(name)}", body, options))
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _open(self) -> Wire:
+        if self._closed:
+            raise InvalidRequestError("the graph was closed", code="closed")
+        return self._wire
+
+    def _wire_for(self, options: WriteOptions) -> Wire:
+        wire = self._open()
+        refuse_actor(options.actor, wire)
+        return wire
+
+    def _at(self, point: Point) -> RemoteSnapshot:
+        wire = self._open()
+        record = values.snapshot_record(wire.get("snapshot", **values.state(point)))
+        return RemoteSnapshot(wire, record, head_of=record.branch if point.is_head else None)
+
+    def _state(self, state: State) -> str:
         if isinstance(state, RemoteSnapshot):
             return state.commit
         if isinstance(state, Point):
             return self._at(state).commit
-        return text(state, "a state")
+        return text(state, "a state")  # type: ignore[arg-type]  # a snapshot of another graph is refused like any object
 
-    def _merge(self, wanted: MergeWanted, options: WriteOptions) -> MergeResult:
-        wire = self._as_told(options)
-        body = {
-            "source": wanted.source,
-            "target": wanted.into,
-            "by": wanted.choices.by,
-            "prefer": wanted.choices.prefer,
-            "resolve": resolutions_document(wanted.choices.resolutions) or None,
-            "base": wanted.choices.base,
-            "preview": wanted.preview,
-            "delete_branch": wanted.delete_branch,
-            "message": options.message,
-            "if_commit": options.if_commit,
-            "if_source_commit": wanted.if_source_commit,
-            "prune_previous": options.prune_previous,
-        }
-        if wanted.preview:
-            return values.merge_result(wire.post("branches/merge", body))
-        return values.merge_result(wire.act("POST", "branches/merge", body))
-
-    def _revert(self, first: str, last: str | None, branch: str, options: WriteOptions) -> RevertResult:
-        wire = self._as_told(options)
-        body = {
-            "commit": first,
-            "last": last,
-            "branch": branch,
-            "message": options.message,
-            "if_commit": options.if_commit,
-            "prune_previous": options.prune_previous,
-        }
-        return values.revert_result(wire.write("revert", body, options.idempotency_key))
-
-    def _log_of(self, type_name: str, entity_id: str, branch: str, limit: int | None) -> list[EntityEvent]:
-        found = self._open().get("entity/log", type=type_name, id=entity_id, branch=branch, limit=limit)
-        return [values.entity_event(each) for each in found["events"]]
-
-    def _blame(self, type_name: str, entity_id: str, branch: str) -> Blame:
-        return values.blame(self._open().get("entity/blame", type=type_name, id=entity_id, branch=branch))
+    def _types(self, branch: str) -> Schema:
+        return from_document(self._open().get("schema/resolved", branch=branch)["schema"])

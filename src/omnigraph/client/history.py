@@ -1,109 +1,252 @@
-"""The commits of a graph on a server, and what they changed."""
+"""The history of a graph on a server: branches, tags, commits, and the change feed."""
 
 import json
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any
 
 from omnigraph.api.baseline import Baseline
 from omnigraph.api.commit import Commit
-from omnigraph.api.following import CommitsWanted, Followed, PageWanted, Past
-from omnigraph.api.pages import Page
-from omnigraph.branch.entity_change import ChangeFilter
-from omnigraph.branch.told import CommitChangesPage, FeedPage
+from omnigraph.api.interface.history import (
+    BranchesInterface,
+    ChangeFeedInterface,
+    CommitsInterface,
+    TagsInterface,
+)
+from omnigraph.api.pages import Page, check_limit, page_of_names
+from omnigraph.branch.arguments import checked_methods
+from omnigraph.branch.entity_change import change_filter
+from omnigraph.branch.point import Instant
+from omnigraph.branch.told import CommitChangesPage, FeedPage, Tag, whole_commits
 from omnigraph.client import values
+from omnigraph.client.requests import refuse_actor
 from omnigraph.client.snapshot import RemoteSnapshot
 from omnigraph.client.values import changes_wanted, instant
 from omnigraph.client.wire import NDJSON, Ask, Wire, segment
-from omnigraph.errors import InvalidRequestError, UnavailableError
+from omnigraph.errors import InvalidRequestError, NotFoundError, UnavailableError
+from omnigraph.model.commit import MAIN
 
 # How much of a baseline stays in memory before it goes to a file.
 _SPOOLED_BYTES = 4 * 1024**2
 
 
-class RemoteCommits(Past):
-    """The states a graph went through; see `omnigraph.Graph.commits`."""
+@checked_methods
+class RemoteBranches(BranchesInterface):
+    """The branches of a graph on a server; see `omnigraph.Branches`."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
-    def _list(self, wanted: CommitsWanted, limit: int | None, page_token: str | None) -> Page[Commit]:
+    def create(
+        self,
+        name: str,
+        *,
+        source: str | None = None,
+        commit: str | None = None,
+        number: int | None = None,
+        tag: str | None = None,
+        at: Instant | None = None,
+        actor: str | None = None,
+    ) -> str:
+        refuse_actor(actor, self._wire)
+        body = {"name": name, "from": source, "commit": commit, "number": number, "tag": tag, "at": instant(at)}
+        return str(self._wire.act("POST", "branches", body)["graph_commit_id"])
+
+    def delete(self, name: str, *, actor: str | None = None, if_commit: str | None = None) -> None:
+        refuse_actor(actor, self._wire)
+        _ = self._wire.act("DELETE", f"branches/{_segment(name, 'branch')}", params={"if_commit": if_commit})["name"]
+
+    def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
+        return page_of_names(self._wire.get("branches")["branches"], limit=limit, page_token=page_token)
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        try:
+            _ = self._wire.get("snapshot", branch=name)["datasets"]
+        except NotFoundError:
+            return False
+        except InvalidRequestError as wrong:
+            if wrong.code == "no_server":
+                raise
+            return False
+        return True
+
+
+@checked_methods
+class RemoteTags(TagsInterface):
+    """The tags of a graph on a server; see `omnigraph.Graph.tags`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def create(
+        self,
+        name: str,
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        number: int | None = None,
+        at: Instant | None = None,
+        actor: str | None = None,
+    ) -> Tag:
+        refuse_actor(actor, self._wire)
+        body = {"name": name, "branch": branch, "commit": commit, "number": number, "at": instant(at)}
+        return values.tag(self._wire.act("POST", "tags", body))
+
+    def read(self, name: str) -> Tag:
+        return values.tag(self._wire.get(f"tags/{_segment(name, 'tag')}"))
+
+    def delete(self, name: str) -> None:
+        self._wire.act("DELETE", f"tags/{_segment(name, 'tag')}")
+
+    def list(self, *, limit: int | None = None, page_token: str | None = None) -> Page[str]:
+        names = [tag["name"] for tag in self._wire.get("tags")["tags"]]
+        return page_of_names(names, limit=limit, page_token=page_token)
+
+
+@checked_methods
+class RemoteCommits(CommitsInterface):
+    """The commits of a graph on a server; see `omnigraph.Graph.commits`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def list(
+        self,
+        branch: str = MAIN,
+        *,
+        actor: str | None = None,
+        kind: str | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        limit: int | None = None,
+        page_token: str | None = None,
+    ) -> Page[Commit]:
+        check_limit(limit)
+        fetch = partial(
+            self._wire.get,
+            "commits",
+            branch=branch,
+            actor=actor,
+            kind=kind,
+            since=instant(since),
+            until=instant(until),
+        )
         found: list[Commit] = []
         while True:
-            document = self._wire.get(
-                "commits",
-                branch=wanted.branch,
-                actor=wanted.actor,
-                kind=wanted.kind,
-                since=instant(wanted.since),
-                until=instant(wanted.until),
-                limit=None if limit is None else limit - len(found),
-                page_token=page_token,
-            )
-            found += [Commit(values.record_of(each)) for each in document["commits"]]
+            document = fetch(limit=None if limit is None else limit - len(found), page_token=page_token)
+            found += [Commit(values.record_of(commit)) for commit in document["commits"]]
             page_token = document.get("next_page_token")
-            # An answer has a bound of its own; who asked for more gets more of them.
+            # A server bounds its pages: callers that want more get several of them.
             if page_token is None or len(found) == limit:
                 return Page(found, page_token)
 
-    def _show(self, commit: str) -> Commit:
+    def show(self, commit: str) -> Commit:
         return Commit(values.record_of(self._wire.get(f"commits/{segment(commit)}")))
 
-    def _changes(self, commit: str, wanted: ChangeFilter, page: PageWanted) -> CommitChangesPage:
-        return values.commit_changes(
-            self._wire.get(f"commits/{segment(commit)}/changes", **_bounded(page), **changes_wanted(wanted))
-        )
+    def changes(
+        self,
+        commit: str,
+        *,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+        page_token: str | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> CommitChangesPage:
+        _refuse_bounds(max_bytes=max_bytes)
+        wanted = changes_wanted(change_filter(kinds, types, ops))
+        path = f"commits/{segment(commit)}/changes"
+        return values.commit_changes(self._wire.get(path, limit=limit, page_token=page_token, **wanted))
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
-class RemoteBaseline(Baseline[RemoteSnapshot]):
-    """A state that a server has sent, kept until nobody needs it."""
+class RemoteBaseline(Baseline):
+    """A state that a server has sent, kept in a temporary file until nobody needs it."""
 
-    _kept: IO[bytes] = field(repr=False)
+    _file: IO[bytes] = field(repr=False)
 
     def __post_init__(self) -> None:
-        weakref.finalize(self, self._kept.close)
+        weakref.finalize(self, self._file.close)
 
-    def _lines(self) -> Iterator[bytes]:
-        self._kept.seek(0)
-        yield from self._kept
+    def lines(self) -> Iterator[bytes]:
+        self._file.seek(0)
+        yield from self._file
 
 
-class RemoteChangeFeed(Followed[RemoteSnapshot]):
-    """What happened on a branch, commit by commit; see `omnigraph.Graph.changes`."""
+@checked_methods
+class RemoteChangeFeed(ChangeFeedInterface):
+    """The changes of a branch, commit by commit; see `omnigraph.Graph.changes`."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
-    def _baseline(self, branch: str, wanted: ChangeFilter) -> RemoteBaseline:
-        body = {"branch": branch, **changes_wanted(wanted)}
-        # Kept apart until the last line says that it is whole; a file of its own where it is large.
-        kept: IO[bytes] = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  (closed with the baseline)
+    def baseline(
+        self,
+        branch: str = MAIN,
+        *,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> RemoteBaseline:
+        body = {"branch": branch, **changes_wanted(change_filter(kinds, types, ops))}
+        # Complete only if the last line arrives; in a file of its own if it is large.
+        file: IO[bytes] = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  (closed with the baseline)
         try:
             with self._wire.streamed(Ask("POST", "changes/baseline", json=body, media=NDJSON)) as answer:
                 for piece in answer.iter_bytes():
-                    kept.write(piece)
-            end = _last_line(kept)
+                    file.write(piece)
+            end = _last_line(file)
             document = self._wire.get("snapshot", snapshot=end["snapshot_commit_id"])
         except BaseException:
-            kept.close()
+            file.close()
             raise
         snapshot = RemoteSnapshot(self._wire, values.snapshot_record(document), head_of=branch)
-        return RemoteBaseline(snapshot, end["resume_cursor"], kept)
+        return RemoteBaseline(snapshot, end["resume_cursor"], file)
 
-    def _poll(
-        self, branch: str, wanted: ChangeFilter, page: PageWanted, cursor: str | None, start: str | None
+    def poll(
+        self,
+        branch: str = MAIN,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        page_token: str | None = None,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+        max_commits: int | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
     ) -> FeedPage:
-        where = {"branch": branch, "cursor": cursor, "start": start}
-        return values.feed_page(self._wire.get("changes", **where, **_bounded(page), **changes_wanted(wanted)))
+        _refuse_bounds(max_bytes=max_bytes, max_commits=max_commits)
+        where = {"branch": branch, "cursor": cursor, "start": start, "page_token": page_token}
+        wanted = changes_wanted(change_filter(kinds, types, ops))
+        return values.feed_page(self._wire.get("changes", **where, limit=limit, **wanted))
+
+    def drain(
+        self,
+        branch: str = MAIN,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        limit: int | None = None,
+        kinds: Iterable[str] = (),
+        types: Iterable[str] = (),
+        ops: Iterable[str] = (),
+    ) -> FeedPage:
+        poll = partial(self.poll, branch, limit=limit, kinds=kinds, types=types, ops=ops)
+        return whole_commits(poll(cursor=cursor, start=start), lambda token: poll(page_token=token))
 
 
-def _last_line(kept: IO[bytes]) -> dict[str, Any]:
-    kept.seek(0)
-    [last] = deque(kept, maxlen=1) or (b"",)
+def _last_line(file: IO[bytes]) -> dict[str, Any]:
+    file.seek(0)
+    [last] = deque(file, maxlen=1) or (b"",)
     try:
         end: dict[str, Any] = json.loads(last)["baseline"]
     except (ValueError, KeyError, TypeError):
@@ -111,13 +254,19 @@ def _last_line(kept: IO[bytes]) -> dict[str, Any]:
     return end
 
 
-def _bounded(page: PageWanted) -> dict[str, str | int | None]:
-    """How much, as a request says it.
+def _refuse_bounds(**bounds: int | None) -> None:
+    """Refuse bounds of a page that a server sets itself.
 
     Raises:
-        InvalidRequestError: it is bounded in a way that is the server's matter.
+        InvalidRequestError: one of them is named.
     """
-    for name, value in (("max_bytes", page.bytes), ("max_commits", page.commits)):
+    for name, value in bounds.items():
         if value is not None:
             raise InvalidRequestError(f"a server bounds its pages itself: `{name}` cannot be named", code="own_limits")
-    return {"limit": page.changes, "page_token": page.token}
+
+
+def _segment(name: str, what: str) -> str:
+    """Quote a name as the last segment of a path; an empty one would address something else."""
+    if not name.strip():
+        raise InvalidRequestError(f"a {what} has a name")
+    return segment(name)

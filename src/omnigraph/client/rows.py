@@ -10,7 +10,7 @@ import httpx
 import pyarrow as pa
 from pyarrow import ipc
 
-from omnigraph.api.result import Result, ResultStream
+from omnigraph.api.query_result import Result, ResultStream
 from omnigraph.client.wire import Ask, Wire
 
 ARROW = "application/vnd.apache.arrow.stream"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from omnigraph.api.near import NearEdge, NearNode, Neighbourhood
-from omnigraph.api.receipts import ChangeCounts, LoadResult, MergeResult, MutationResult, RevertResult
+from omnigraph.api.neighbourhood import NearEdge, NearNode, Neighbourhood
+from omnigraph.api.results import ChangeCounts, LoadResult, MergeResult, MutationResult, RevertResult
 from omnigraph.branch.entity_change import ChangeFilter, EntityChange, EntityKind, Image, Op
 from omnigraph.branch.point import Instant, Point, check_point
 from omnigraph.branch.told import Blame, Block, CommitChangesPage, EntityEvent, FeedPage, Tag

@@ -169,6 +169,15 @@ class Wire:
         finally:
             answer.close()
 
+    def pieces(self, ask: Ask) -> Iterator[bytes]:
+        """Send a request when the first piece is asked for, and yield the body of its answer piece by piece.
+
+        Raises:
+            GraphError: what the server answered with, or that it did not answer, or not to the end.
+        """
+        with self.streamed(ask) as answer:
+            yield from answer.iter_bytes()
+
     # -- again and again ----------------------------------------------------------------------------------------------
 
     def _tried(self, ask: Ask, attempt: int) -> tuple[httpx.Response | GraphError, float | None]:

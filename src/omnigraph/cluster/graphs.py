@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnigraph.api.graph import Graph
-from omnigraph.api.leasing import held_commits
+from omnigraph.api.leases import held_commits
 from omnigraph.api.open import init
 from omnigraph.api.open import open as open_graph
 from omnigraph.clock import Clock

@@ -1,6 +1,6 @@
 """What surrounds a node, drawn."""
 
-from omnigraph.api.near import Neighbourhood
+from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.drawing.drawing import Drawing, named
 
 

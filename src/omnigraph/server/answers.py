@@ -9,7 +9,7 @@ from fastapi import Response
 from pyarrow import ipc
 
 from omnigraph import limits
-from omnigraph.api.result import Result
+from omnigraph.api.query_result import Result
 from omnigraph.server.call import Call
 from omnigraph.server.streams import PieceStream
 

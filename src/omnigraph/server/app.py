@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from omnigraph import limits
-from omnigraph.api.maintaining import Maintenance
+from omnigraph.api.maintenance import Maintenance
 from omnigraph.clock import SystemClock
 from omnigraph.errors import GraphError
 from omnigraph.ids import UlidSource

@@ -3,7 +3,7 @@
 import logging
 import threading
 
-from omnigraph.api.maintaining import Maintenance, MaintenanceReport
+from omnigraph.api.maintenance import Maintenance, MaintenanceReport
 from omnigraph.errors import GraphError
 from omnigraph.server import metrics
 from omnigraph.server.graphs import Graphs, ServedGraph

@@ -1,24 +1,27 @@
-"""What a caller may say about a write. Apart from the write itself: also those say it who only send it to a server."""
+"""Write options: what a caller may say about any write, as one value or as keywords."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TypedDict
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.transaction.said import check_expected_versions, text_or_nothing
+from omnigraph.transaction.said import check_expected_versions, flag, text_or_nothing
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What a caller may say about a write.
+    """Options of a write. Every write of a graph takes them as `write=WriteOptions(...)` or as keywords.
 
     Attributes:
-        actor: who.
-        message: why.
-        if_commit: only if this is the head commit.
-        expected_table_versions: only if these tables are at these versions, by type key.
-        idempotency_key: the same key again returns the first commit and does nothing.
-        prune_previous: mark every earlier commit of the branch as pruned, in the same entry. Readers see them no more;
-            their data goes when a later prune has passed them and a sweep has come by.
+        actor: who writes. A served graph takes no actor: the bearer token decides.
+        message: why, for the history.
+        if_commit: write only if this is the head commit of the branch.
+        expected_table_versions: write only if these tables are at these versions, by type key like `node:Person`; see
+            `Snapshot.table_versions`.
+        idempotency_key: a second write with the same key changes nothing and returns the first commit. Every write to a
+            served graph carries one: a new one, unless it is named here.
+        prune_previous: in the same commit, drop all earlier commits of the branch from history. Their data is deleted
+            later, by a sweep after a prune that comes when the protection window has passed.
     """
 
     actor: str | None = None
@@ -35,3 +38,56 @@ class WriteOptions:
         if self.idempotency_key is not None and not isinstance(self.idempotency_key, str):
             raise InvalidRequestError(f"an idempotency key must be a text, got {type(self.idempotency_key).__name__}")
         check_expected_versions(self.expected_table_versions)
+        flag(self.prune_previous, "prune_previous")
+
+
+class WriteKeywords(TypedDict, total=False):
+    """Keywords of every write: the options as one value, or one by one.
+
+    Attributes:
+        write: all options as one value; keywords beside it replace its fields.
+        actor: who writes. A served graph takes no actor: the bearer token decides.
+        message: why, for the history.
+        if_commit: write only if this is the head commit of the branch.
+        expected_table_versions: write only if these tables are at these versions, by type key like `node:Person`; see
+            `Snapshot.table_versions`.
+        idempotency_key: a second write with the same key changes nothing and returns the first commit. Every write to a
+            served graph carries one: a new one, unless it is named here.
+        prune_previous: in the same commit, drop all earlier commits of the branch from history. Their data is deleted
+            later, by a sweep after a prune that comes when the protection window has passed.
+    """
+
+    write: WriteOptions
+    actor: str | None
+    message: str | None
+    if_commit: str | None
+    expected_table_versions: Mapping[str, int] | None
+    idempotency_key: str | None
+    prune_previous: bool
+
+
+NO_OPTIONS = WriteOptions()
+_NAMES = frozenset(field.name for field in fields(WriteOptions))
+
+
+def write_options(keywords: WriteKeywords, *, without: Collection[str] = ()) -> WriteOptions:
+    """Bring the options of a write together, from one value and from keywords.
+
+    Raises:
+        InvalidRequestError: an option is of the wrong type, or one of `without`, which this write cannot honour.
+        TypeError: there is no such keyword.
+    """
+    if not keywords:
+        return NO_OPTIONS
+    options = keywords.get("write", NO_OPTIONS)
+    if not isinstance(options, WriteOptions):
+        raise InvalidRequestError(f"write must be WriteOptions, got {type(options).__name__}")
+    single = {name: value for name, value in keywords.items() if name != "write"}
+    unknown = [name for name in single if name not in _NAMES]
+    if unknown:
+        raise TypeError(f"a write got an unexpected keyword argument '{unknown[0]}'")
+    options = replace(options, **single)  # type: ignore[arg-type]  # the names are those of the fields
+    for name in without:
+        if getattr(options, name) != getattr(NO_OPTIONS, name):
+            raise InvalidRequestError(f"this write does not support {name}")
+    return options

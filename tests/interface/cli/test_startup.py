@@ -38,7 +38,8 @@ QUERY = "query q() { match { $a: Author } return { $a.name } }"
 
 # What a query does without: everything that writes, compares, keeps up or moves data.
 FOR_OTHERS = (
-    "omnigraph.api.graph_writes",
+    "omnigraph.api.graph",
+    "omnigraph.api.writes",
     "omnigraph.branch.diff",
     "omnigraph.branch.merge",
     "omnigraph.branch.sweep",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.api.loading import _branch_made
+from omnigraph.api.load import _branch_made
 
 SCHEMA = "node City { name: String @key }"
 

@@ -110,7 +110,7 @@ def test_a_step_that_fails_does_not_keep_the_others_from_being_done(
     def refused(*_: object, **__: object) -> None:
         raise omnigraph.ConflictError("busy")
 
-    monkeypatch.setattr("omnigraph.api.graph_upkeep.optimize", refused)
+    monkeypatch.setattr("omnigraph.api.optimize.optimize", refused)
     report = graph.maintain_once(NOW)
     assert report.failures == ["optimize main: busy"]
     assert report.pruned is not None

@@ -16,7 +16,7 @@ from omnigraph import (
     PermissionDeniedError,
     ReclaimedError,
 )
-from omnigraph.api.pruning import CleanupReport, PruneReport, SweepReport
+from omnigraph.api.prune import CleanupReport, PruneReport, SweepReport
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.branch.sweep.files import Candidate, FileKind
 from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
@@ -403,14 +403,14 @@ def test_a_read_of_the_newest_that_loses_the_race_looks_again(graph: Graph, monk
         graph.cleanup(keep=1, confirm=True)
 
     with omnigraph.open(graph.uri, options=EAGER) as reader:
-        look, act = reader._at_head, once(overtake)
+        look, act = reader._reader._head, once(overtake)
 
         def look_and_be_overtaken(branch: str | None) -> Snapshot:
             snapshot = look(branch)
             act()
             return snapshot
 
-        monkeypatch.setattr(reader, "_at_head", look_and_be_overtaken)
+        monkeypatch.setattr(reader._reader, "_head", look_and_be_overtaken)
         assert age(reader) == 2
 
 

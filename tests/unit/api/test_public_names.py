@@ -9,14 +9,14 @@ import omnigraph
 
 NAMES = {
     "AllowedBase", "AlreadyExistsError", "Blame", "Blob", "BlobScope", "BlobSourceError", "Branches", "ChangeGapError",
-    "ChangeRefusedError", "Commit", "ConflictError", "ConstraintError", "Diff", "EngineStats", "EntityChange",
-    "EntityEvent", "ExternalBlobPolicy", "FeedPage", "FormatError", "Graph", "GraphError", "InternalError",
-    "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance", "MaintenanceReport",
-    "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult", "Neighbourhood", "NotFoundError",
-    "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError", "PermissionDeniedError", "Point",
-    "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError", "RemoteGraph", "Result", "ResultStream",
-    "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot", "Tag", "UnavailableError", "VerifyReport",
-    "WriteResult", "connect", "init", "open", "verify",
+    "ChangeRefusedError", "ClockError", "Commit", "ConflictError", "ConstraintError", "Diff", "EngineStats",
+    "EntityChange", "EntityEvent", "ExternalBlobPolicy", "FeedPage", "FormatError", "Graph", "GraphError",
+    "InternalError", "InvalidRequestError", "LimitError", "LoadProgress", "LoadResult", "Maintenance",
+    "MaintenanceReport", "MergeConflict", "MergeConflictError", "MergeResult", "Mode", "MutationResult",
+    "Neighbourhood", "NotFoundError", "OpenOptions", "OptimizeReport", "OutcomeUnknownError", "ParseError",
+    "PermissionDeniedError", "Point", "PreconditionError", "PreparedQuery", "QueryLimits", "ReclaimedError",
+    "RemoteGraph", "Result", "ResultStream", "RevertConflict", "RevertConflictError", "RevertResult", "Snapshot", "Tag",
+    "UnavailableError", "VerifyReport", "WriteOptions", "WriteResult", "connect", "init", "open", "verify",
 }  # fmt: skip
 HEAVY = ("lance", "pyarrow", "numpy", "obstore", "re2", "pyspark", "pandas", "polars", "httpx", "fastapi")
 

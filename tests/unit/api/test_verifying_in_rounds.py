@@ -9,7 +9,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.api.schemas import Schemas
-from omnigraph.api.verifying import FindingKind, VerifyReport
+from omnigraph.api.verify import FindingKind, VerifyReport, verify_part
 from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import StoreTransient
 from omnigraph.storage.object_stores.forwarding import RequestKind
@@ -66,7 +66,7 @@ def all_rounds(graph: Graph, reads_max: int) -> list[VerifyReport]:
     """Rounds until the next would begin anew."""
     reports = []
     while True:
-        report, stopped = graph._verify_some(reads_max)
+        report, stopped = verify_part(graph._open(), reads_max=reads_max)
         reports.append(report)
         assert len(reports) < 200
         if stopped is None:
@@ -142,7 +142,7 @@ def test_each_round_keeps_to_its_limit_and_another_process_goes_on(root: Path, g
     entries: list[int] = []
     while len(entries) < 200:
         with opened(root) as process:
-            report, stopped = process._verify_some(1)
+            report, stopped = verify_part(process._open(), reads_max=1)
         entries.append(report.found.commits)
         assert report.found.commits <= 2
         assert (root / derived.VERIFIED).exists() == (stopped is not None)
@@ -170,7 +170,7 @@ def test_a_note_that_cannot_be_written_is_no_error(root: Path) -> None:
     store = FaultyStore(LocalStore(root, durability=Durability.PROCESS))
     with opened(store) as graph:
         store.arm(Fault.FAIL_BEFORE, kind=RequestKind.PUT, path_part=derived.VERIFIED)
-        first = graph._verify_some(1)
+        first = verify_part(graph._open(), reads_max=1)
         assert first[1] is not None
         assert rounds.read_place(graph._open()) is None
 
@@ -200,7 +200,7 @@ def test_what_is_pruned_and_swept_while_somebody_looks_is_no_damage(
 
     monkeypatch.setattr(TableCheck, "look", meanwhile)
 
-    report = graph._verify_some(1_000)[0] if in_rounds else graph.verify()
+    report = verify_part(graph._open(), reads_max=1_000)[0] if in_rounds else graph.verify()
 
     assert [each.path for each in report.findings] == []
     gone = {path.parent.name for path in before if not path.exists()}
@@ -225,7 +225,7 @@ def test_a_hint_of_entries_that_came_while_somebody_looked_is_no_damage(
 
     monkeypatch.setattr(Log, "hinted", meanwhile)
 
-    report = graph._verify_some(1_000)[0] if in_rounds else graph.verify()
+    report = verify_part(graph._open(), reads_max=1_000)[0] if in_rounds else graph.verify()
 
     assert report.is_whole
     assert before + 1 in told_of, "of an entry that was not there when the look began"
@@ -244,6 +244,6 @@ def test_a_store_that_does_not_answer_is_no_damage_that_is_certain(root: Path) -
     with opened(store) as graph:
         store.arm(Fault.FAIL_BEFORE, times=1_000, kind=RequestKind.LIST)
         with pytest.raises(StoreTransient):
-            graph._verify_some(1_000)
+            verify_part(graph._open(), reads_max=1_000)
         store.disarm()
-        assert graph._verify_some(1_000)[0].is_whole
+        assert verify_part(graph._open(), reads_max=1_000)[0].is_whole

@@ -190,7 +190,7 @@ def test_a_blob_is_named_by_texts(pages: Graph, place: int, wrong: Any) -> None:
     named[place] = wrong
     with pytest.raises(InvalidRequestError, match=r"must be a text|half of a surrogate pair") as refused:
         pages.blob(*named)
-    assert refused.value.message.startswith(("entity", "type_name", "id", "property")[place])
+    assert refused.value.message.startswith(("entity", "the name of a type", "id", "property")[place])
 
 
 @pytest.mark.parametrize("wrong", [1.5, "1", True, float("nan"), b"1", [1]], ids=repr)

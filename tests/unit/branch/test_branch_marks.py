@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from omnigraph.api.pruning import pruned
+from omnigraph.api.prune import prune_branches
 from omnigraph.branch import branches, marks
 from omnigraph.branch.marks import Mark
 from omnigraph.branch.sweep.sweep import sweep
@@ -227,7 +227,7 @@ def test_what_somebody_else_left_under_a_name_is_listed_and_stands_in_nobodys_wa
     store.put(f"{paths.LOGS}nothing/README", b"")
     assert branches.names(parts) == [MAIN, "nothing"]
     assert not branches.exists(parts, "nothing")
-    report = pruned(parts, branch=None, keep=1, older_than=None, commits=(), now=True, dry_run=False, actor=None)
+    report = prune_branches(parts, None, keep=1, older_than=None, commits=(), now=True, dry_run=False, actor=None)
     assert [each.branch for each in report.branches] == [MAIN]
     assert not sweep(parts, older_than_s=0).errors
     branches.create(parts, "nothing")

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from omnigraph.api.choosing import decisions_to_make
 from omnigraph.api.documents import merge_conflict_document
+from omnigraph.api.merge_options import decisions_to_make
 from omnigraph.cli.arguments import (
     add_branch,
     add_earlier_state,

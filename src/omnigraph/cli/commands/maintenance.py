@@ -315,7 +315,7 @@ def _maintain_arguments(parser: ArgumentParser) -> None:
 
 
 def _maintain(context: CommandContext) -> int:
-    from omnigraph.api.maintaining import Maintenance  # noqa: PLC0415  (imports lance; help must not: test_startup)
+    from omnigraph.api.maintenance import Maintenance  # noqa: PLC0415  (imports lance; help must not: test_startup)
 
     args = context.args
     check_maintain(args)

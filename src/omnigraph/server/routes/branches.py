@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import Response
 
 from omnigraph.api.documents import merge_conflict_document
-from omnigraph.api.receipts import MergeResult
+from omnigraph.api.results import MergeResult
 from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Call, Served

@@ -153,8 +153,8 @@ def neighbourhood(
 ) -> Response:
     """What surrounds a node. Beyond the contract."""
     where = call.reads_at(state)
-    bound = {} if limit is None else {"limit": limit}
-    found = call.graph.neighbourhood(type_name, id, edges=edge or (), depth=depth, **where, **bound)
+    most = limits.NEIGHBOURHOOD_NODES if limit is None else limit
+    found = call.graph.neighbourhood(type_name, id, edges=edge or (), depth=depth, limit=most, **where)
     return answered(found.to_dict())
 
 

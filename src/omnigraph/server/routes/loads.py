@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from omnigraph.api.receipts import LoadResult
+from omnigraph.api.results import LoadResult
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from omnigraph.api.result import Result
+from omnigraph.api.query_result import Result
 from omnigraph.errors import InvalidRequestError
 from omnigraph.language.query import parse
 from omnigraph.language.query.syntax import Mutation

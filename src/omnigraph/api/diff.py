@@ -1,9 +1,10 @@
-"""Differences between states, as callers name them."""
+"""Compare two states, here or on Spark."""
 
 from functools import partial
 
 from omnigraph import limits
 from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
+from omnigraph.api.interface.reads import State
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.branch.counting import counted_here
 from omnigraph.branch.diff import Diff, compared_here
@@ -21,13 +22,11 @@ from omnigraph.storage.tables.differing import differing_bytes
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.said import text
 
-State = str | Point | Snapshot
-
 
 def diff(
     parts: Parts, older: State, newer: State, wanted: ChangeFilter, *, engine: str, merge_base: bool = False
 ) -> Diff:
-    """Compare two states, or the newer one with the commit where both parted; see `Graph.diff`."""
+    """Compare two states, or the newer one with their merge base; see `Graph.diff`."""
     chosen = engine_of(engine)
     compare, count = partial(_compared, parts, chosen), partial(_counted, parts, chosen)
     before, after = _entry(parts, older), _entry(parts, newer)
@@ -37,17 +36,17 @@ def diff(
 
 
 def _compared(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges:
-    """What happened to the rows of one type, found out here or on Spark."""
-    return told_on_spark(parts, engine, older, newer) or compared_here(parts.tables, older, newer)
+    """Compare the rows of one type, here or on Spark."""
+    return compare_on_spark(parts, engine, older, newer) or compared_here(parts.tables, older, newer)
 
 
 def _counted(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> DiffStats | None:
-    """How much of one type differs, counted here; None where Spark is to compare, or it must be compared to know."""
+    """Count the rows of one type that differ; None if Spark is to compare, or only a comparison can tell."""
     return None if _is_for_spark(parts, engine, older, newer) else counted_here(parts.tables, older, newer)
 
 
-def told_on_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges | None:
-    """What happened to the rows of one type, found out on Spark; None where it is to be found out here."""
+def compare_on_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges | None:
+    """Compare the rows of one type on Spark; None if this process is to do it."""
     session = session_for(engine) if _is_for_spark(parts, engine, older, newer) else None
     if session is None:
         return None
@@ -62,29 +61,30 @@ def _is_for_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | 
 
 
 def _entry(parts: Parts, state: State) -> Record:
-    """The entry that shows a state; a text is the name of a branch or a tag, the id of a commit, or `BRANCH@WHEN`."""
+    """Find the log entry of a state; a text is a branch, a tag, the id of a commit, or `BRANCH@WHEN`."""
     if isinstance(state, Snapshot):
         return state.record
     if isinstance(state, Point):
         return entry_at(parts, state)
-    points = [Point(branch=text(state, "a state")), Point(tag=state)]
-    if is_ulid(state):
-        points.insert(0, Point(commit=state))
+    name = text(state, "a state")  # type: ignore[arg-type]  # a snapshot of another graph is refused like any object
+    points = [Point(branch=name), Point(tag=name)]
+    if is_ulid(name):
+        points.insert(0, Point(commit=name))
     for point in points:
         try:
             return entry_at(parts, point)
         except NotFoundError as missing:
             if missing.code not in ("branch_not_found", "tag_not_found", "commit_not_found"):
                 raise
-    # Last of all: names are free, and one that has an @ in it means itself.
-    earlier = _earlier(state)
+    # Last of all: a name may contain an @.
+    earlier = _earlier(name)
     if earlier is not None:
         return entry_at(parts, earlier)
-    raise NotFoundError(f"there is no branch, tag or commit '{state}'", code="point_not_found", point=state)
+    raise NotFoundError(f"there is no branch, tag or commit '{name}'", code="point_not_found", point=name)
 
 
 def _earlier(state: str) -> Point | None:
-    """What `BRANCH@NUMBER` or `BRANCH@TIME` names; None where the text is neither. Without a branch it is of `main`."""
+    """Parse `BRANCH@NUMBER` or `BRANCH@TIME`, the branch by default `main`; None if the text is neither."""
     branch, at, when = state.rpartition("@")
     if not at:
         return None

@@ -1,21 +1,24 @@
-"""Maintenance: upkeep, pruning by a policy, sweeping and verifying, one pass or again and again, within limits.
+"""Maintenance: optimize, prune by a policy, sweep and verify, in one pass or in repeated passes, within limits.
 
-Every step is safe beside readers and writers, and each stands by itself: what one cannot do now is told, the others are
-done, and the next pass tries again.
+Every step is safe beside readers and writers, and independent of the others: a failed step is reported, the others run,
+and the next pass tries again.
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
 from omnigraph import limits
-from omnigraph.api.pruning import Duration, PruneReport, SweepReport, seconds
-from omnigraph.api.upkeep import OptimizeReport
-from omnigraph.api.verifying import Place, VerifyReport
+from omnigraph.api.optimize import OptimizeReport
+from omnigraph.api.prune import Duration, PruneReport, SweepReport, seconds
+from omnigraph.api.verify import VerifyReport, verify_part
+from omnigraph.branch import branches
 from omnigraph.clock import Clock
 from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.model.commit import Record
+from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, check
 from omnigraph.transaction.said import flag, seconds_or_nothing, whole_number_or_nothing
 
@@ -102,46 +105,31 @@ class Maintained(Protocol):
     """What a graph offers to its maintenance."""
 
     def optimize(self, branch: str, *, types: list[str] | None) -> OptimizeReport:
-        """Upkeep of a branch."""
+        """Optimize a branch."""
         ...
 
     def prune(self, *, keep: int | None, older_than: Duration | None, now: bool) -> PruneReport:
-        """Forget commits."""
+        """Prune every branch."""
         ...
 
     def sweep(self, *, older_than: Duration | None) -> SweepReport:
-        """Delete files."""
+        """Delete files that nothing needs."""
         ...
 
     def verify(self) -> VerifyReport:
-        """Look whether everything is there."""
-        ...
-
-    def _verify_some(self, reads_max: int) -> tuple[VerifyReport, Place | None]:
-        """Look at some of it, and tell where the next look begins."""
+        """Verify the whole graph."""
         ...
 
 
-def maintain_once(
-    graph: Maintained, heads: Callable[[], list[Record]], policy: Maintenance, clock: Clock
-) -> MaintenanceReport:
-    """One pass.
-
-    Args:
-        graph (Maintained): what to maintain.
-        heads (Callable[[], list[Record]]): finds the heads of all branches.
-        policy (Maintenance): what to do.
-        clock (Clock): measures the time it takes.
-
-    Returns:
-        MaintenanceReport: what was done, and what was not.
+def run_pass(graph: Maintained, parts: Parts, policy: Maintenance) -> MaintenanceReport:
+    """Run one pass of maintenance; see `Graph.maintain_once`.
 
     Raises:
-        InvalidRequestError: the policy is none.
+        InvalidRequestError: the policy is not a `Maintenance`.
     """
     if not isinstance(policy, Maintenance):
         raise InvalidRequestError(f"the policy of a pass is a Maintenance, got {type(policy).__name__}")
-    report = MaintenanceReport()
+    report, clock = MaintenanceReport(), parts.clock
     began = clock.monotonic()
 
     def step(what: str, work: Callable[[], _Done]) -> _Done | None:
@@ -154,7 +142,7 @@ def maintain_once(
             report.failures.append(f"{what}: {fault.message}")
             return None
 
-    for head in (step("listing branches", heads) or []) if policy.optimize else []:
+    for head in (step("listing branches", partial(branches.heads, parts)) or []) if policy.optimize else []:
         types, left = _affordable(head, policy.bytes_max)
         report.left += [f"optimize {head.branch}: {each} is too large for this pass" for each in left]
         done = step(f"optimize {head.branch}", partial(graph.optimize, head.branch, types=types))
@@ -168,7 +156,7 @@ def maintain_once(
     if policy.verify and policy.verify_reads_max is None:
         report.verified = step("verify", graph.verify)
     elif policy.verify and policy.verify_reads_max is not None:
-        looked = step("verify", partial(graph._verify_some, policy.verify_reads_max))
+        looked = step("verify", partial(verify_part, parts, reads_max=policy.verify_reads_max))
         report.verified = None if looked is None else looked[0]
         if looked is not None and looked[1] is not None:
             report.left.append(f"verify: the next pass goes on in branch '{looked[1].branch}'")
@@ -181,29 +169,39 @@ def maintain_once(
     return report
 
 
-def passes(
-    work: Callable[[], MaintenanceReport], *, every_s: float, stops: Callable[[], bool], clock: Clock
+def run_passes(
+    run: Callable[[], MaintenanceReport],
+    every: Duration,
+    stop: threading.Event | None,
+    *,
+    is_closed: Callable[[], bool],
+    clock: Clock,
 ) -> Iterator[MaintenanceReport]:
-    """Pass after pass, each beginning so long after the one before began, or at once when that one took longer.
+    """Run passes until told to stop; see `Graph.maintain`. A pass that takes longer delays the next.
 
-    Args:
-        work (Callable[[], MaintenanceReport]): one pass.
-        every_s (float): seconds from one beginning to the next.
-        stops (Callable[[], bool]): asked at least every second while nothing is done, and before each pass.
-        clock (Clock): waits.
-
-    Yields:
-        MaintenanceReport: of each pass, when it is done.
+    Raises:
+        InvalidRequestError: the time is not positive, or the event is something else.
     """
+    every_s = seconds(every)
+    if not every_s:
+        raise InvalidRequestError(f"passes begin more than 0 seconds after each other, not {every!r}")
+    if stop is not None and not isinstance(stop, threading.Event):
+        raise InvalidRequestError(f"stop is a threading.Event, got {type(stop).__name__}")
+    return _passes(run, every_s, lambda: is_closed() or (stop is not None and stop.is_set()), clock)
+
+
+def _passes(
+    run: Callable[[], MaintenanceReport], every_s: float, stops: Callable[[], bool], clock: Clock
+) -> Iterator[MaintenanceReport]:
     while not stops():
         began = clock.monotonic()
-        yield work()
+        yield run()
         while (left := began + every_s - clock.monotonic()) > 0 and not stops():
             clock.sleep(min(left, _NAP_S))
 
 
 def _affordable(head: Record, bytes_max: int | None) -> tuple[list[str] | None, list[str]]:
-    """The tables that may be optimized, None for all; and those that may not."""
+    """Choose the tables that fit into a number of bytes, None for all; and those that do not."""
     if bytes_max is None:
         return None, []
     types: list[str] = []

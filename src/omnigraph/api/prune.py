@@ -1,8 +1,8 @@
-"""Forgetting old commits and giving back their space: what `Graph.prune`, `sweep`, `cleanup` and `lease` report."""
+"""Prune old commits, sweep the files that nothing needs, and report both."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -24,6 +24,7 @@ from omnigraph.transaction.retention import check_made, is_kept, reclaimed
 from omnigraph.transaction.said import flag, seconds_or_nothing, texts
 
 Duration = float | timedelta
+Purge = Callable[..., object]  # rewrites the files that hold deleted rows: of a branch, and of `types`
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,18 +216,19 @@ class CleanupReport:
         }
 
 
-def pruned(
+def prune_branches(
     parts: Parts,
-    *,
     branch: str | None,
+    *,
     keep: int | None,
     older_than: Duration | None,
     commits: Sequence[str],
     now: bool,
     dry_run: bool,
     actor: str | None,
+    purge: Purge = lambda *_, **__: None,
 ) -> PruneReport:
-    """Prune one branch, or all."""
+    """Prune one branch, or all; see `Graph.prune`."""
     flag(now, "now")
     flag(dry_run, "dry_run")
     commits = texts(commits, "the commits to prune")
@@ -246,7 +248,13 @@ def pruned(
             if branch is not None or commits or gone.code != "branch_not_found":
                 raise
             # Of all the branches there were a moment ago, somebody has deleted this one.
-    return PruneReport(parts.store.uri, tuple(done), dry_run)
+    report = PruneReport(parts.store.uri, tuple(done), dry_run)
+    if not (commits and now):
+        return report
+    shared = sharing_files(parts, done[0])
+    if shared.types and not dry_run:
+        purge(done[0].branch, types=shared.types)
+    return replace(report, shared_with=shared.commits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +294,8 @@ def sharing_files(parts: Parts, done: PrunedBranch) -> SharedFiles:
     )
 
 
-def swept(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO) -> SweepReport:
-    """Sweep the graph."""
+def sweep_files(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO) -> SweepReport:
+    """Delete the files that no commit needs; see `Graph.sweep`."""
     flag(dry_run, "dry_run")
     reading = _reading(parts, engine_of(engine))
     found = sweep(parts, older_than_s=seconds(older_than), dry_run=dry_run, reading=reading)
@@ -295,7 +303,7 @@ def swept(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: s
 
 
 def _reading(parts: Parts, engine: Engine) -> Reading:
-    """Who reads for a sweep."""
+    """Choose what lists and reads tables for a sweep."""
 
     def on_spark() -> Reading | None:
         session = session_for(engine)
@@ -314,47 +322,31 @@ def _reading(parts: Parts, engine: Engine) -> Reading:
             return ReadingBySize(here, on_spark)
 
 
-def cleaned_up(
+def clean_up(
     parts: Parts, *, keep: int | None, older_than: Duration | None, confirm: bool, actor: str | None
 ) -> CleanupReport:
-    """Prune every branch at once, then sweep everything that nothing reaches; without `confirm`, only look."""
+    """Prune every branch now, then sweep files of any age; see `Graph.cleanup`."""
     flag(confirm, "confirm")
     check(Policy(keep=keep, older_than_s=seconds(older_than)))
     type_keys = {pin.table: key for head in branches.heads(parts) for key, pin in head.tables.items()}
-    marked = pruned(
-        parts,
-        branch=None,
-        keep=keep,
-        older_than=older_than,
-        commits=(),
-        now=True,
-        dry_run=not confirm,
-        actor=actor,
+    marked = prune_branches(
+        parts, None, keep=keep, older_than=older_than, commits=(), now=True, dry_run=not confirm, actor=actor
     )
-    found = swept(parts, older_than=0, dry_run=not confirm)
+    found = sweep_files(parts, older_than=0, dry_run=not confirm)
     return CleanupReport(parts.store.uri, keep, seconds(older_than), marked, found, type_keys)
 
 
 def seconds(duration: Duration | None) -> float | None:
-    """A duration in seconds.
+    """Convert a duration to seconds.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: it is not a duration.
     """
     return seconds_or_nothing(duration.total_seconds() if isinstance(duration, timedelta) else duration, "an age")
 
 
 def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
-    """What a file that is not there means for whoever reads an entry: it was pruned, or the graph is damaged.
-
-    Args:
-        parts (Parts): of the graph.
-        entry (Record): what was read.
-        fault (FormatError): what reading said.
-
-    Returns:
-        GraphError: a `ReclaimedError` where a prune has passed the entry, else what `fault` says, as damage.
-    """
+    """Say why a file is gone: a `ReclaimedError` if the entry was pruned, else the fault, as damage."""
     if fault.code != "version_reclaimed":
         return fault
     head = parts.log.head(entry.branch)

@@ -1,11 +1,11 @@
-"""Merging branches, as callers see it."""
+"""Merge one branch into another."""
 
 from functools import partial
 
-from omnigraph.api.diffing import told_on_spark
+from omnigraph.api.diff import compare_on_spark
 from omnigraph.api.engines import engine_of
-from omnigraph.api.lines import MergeWanted
-from omnigraph.api.receipts import ChangeCounts, MergeResult
+from omnigraph.api.merge_options import MergeRequest
+from omnigraph.api.results import ChangeCounts, MergeResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
 from omnigraph.branch.merge import run
@@ -15,31 +15,31 @@ from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 
 
-def merge(parts: Parts, schemas: Schemas, wanted: MergeWanted, options: WriteOptions) -> MergeResult:
-    """Bring one branch into another; see `Graph.merge`."""
-    differ = partial(told_on_spark, parts, engine_of(wanted.engine))
-    if wanted.preview:
-        done = run.preview(parts, schemas.of, wanted.source, wanted.into, choices=wanted.choices, differ=differ)
+def merge(parts: Parts, schemas: Schemas, request: MergeRequest, options: WriteOptions) -> MergeResult:
+    """Merge one branch into another; see `Graph.merge`."""
+    differ = partial(compare_on_spark, parts, engine_of(request.engine))
+    if request.preview:
+        done = run.preview(parts, schemas.of, request.source, request.into, choices=request.choices, differ=differ)
     else:
         done = run.merge(
             parts,
             schemas.of,
-            wanted.source,
-            wanted.into,
-            choices=wanted.choices,
+            request.source,
+            request.into,
+            choices=request.choices,
             differ=differ,
             options=options,
-            if_source_commit=wanted.if_source_commit,
+            if_source_commit=request.if_source_commit,
         )
     entry = None if done.receipt is None else done.receipt.entry
     error = None
-    to_delete = wanted.delete_branch and not wanted.preview
+    to_delete = request.delete_branch and not request.preview
     if to_delete:
-        error = _delete(parts, wanted.source, options.actor, merged=done.source.head_commit)
+        error = _delete(parts, request.source, options.actor, merged=done.source.head_commit)
     return MergeResult(
         outcome=done.planned.outcome.value,
         source=done.source.branch,
-        into=paths.branch_name(wanted.into),
+        into=paths.branch_name(request.into),
         base=done.planned.base if done.planned.base is not None else done.source.head_commit,
         source_commit=done.source.head_commit,
         commit=None if entry is None else entry.commit,
@@ -49,7 +49,7 @@ def merge(parts: Parts, schemas: Schemas, wanted: MergeWanted, options: WriteOpt
         changes={key: ChangeCounts(*map(len, changed)) for key, changed in sorted(done.planned.changed.items())},
         resolved=len(done.planned.resolved),
         schema_steps=done.planned.schema_steps,
-        is_preview=wanted.preview,
+        is_preview=request.preview,
         branch_deleted=to_delete and error is None,
         branch_delete_error=error,
         attempts=1 if done.receipt is None else done.receipt.attempts,
@@ -58,9 +58,9 @@ def merge(parts: Parts, schemas: Schemas, wanted: MergeWanted, options: WriteOpt
 
 
 def _delete(parts: Parts, source: str, actor: str | None, *, merged: str) -> str | None:
-    """Delete the source; why not, where it cannot be: the merge stands whatever comes of this."""
+    """Delete the source; return why it could not be deleted. The merge stands all the same."""
     try:
-        # What somebody wrote there since is in nobody's branch yet.
+        # Commits made there since the merge are on no other branch.
         branches.delete(parts, source, actor=actor, if_commit=merged)
     except GraphError as refused:
         return refused.message

@@ -1,19 +1,23 @@
-"""Upkeep of a graph: what `Graph.optimize` reports."""
+"""Optimize a branch: compact tables and build indexes, here or on Spark, and report what was done."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from omnigraph import limits
-from omnigraph.api.engines import Engine, session_for, spark_module
+from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
+from omnigraph.api.snapshot import GraphReader
 from omnigraph.errors import GraphError, NotFoundError
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import Schema
+from omnigraph.storage import paths
 from omnigraph.storage.tables.compact import Groups
 from omnigraph.storage.tables.declared import searched_texts
 from omnigraph.storage.tables.upkeep import PendingIndex
-from omnigraph.transaction.optimize import Optimized, OptimizedTable
+from omnigraph.transaction.optimize import Optimized, OptimizedTable, optimize
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.said import texts
 
@@ -25,10 +29,7 @@ __all__ = [
     "OptimizeReport",
     "OptimizedTable",
     "PendingIndex",
-    "report_of",
-    "rewritten",
-    "type_keys_of",
-    "with_words",
+    "optimize_branch",
 ]
 
 
@@ -90,25 +91,36 @@ class OptimizeReport:
         return {"uri": self.uri, "datasets": [*datasets, log]}
 
 
-def report_of(done: Optimized, *, uri: str, branch: str) -> OptimizeReport:
-    """The report of a call."""
+def optimize_branch(
+    reader: GraphReader,
+    branch: str,
+    *,
+    types: Sequence[str] | None,
+    purge: bool,
+    options: WriteOptions,
+    engine: str,
+) -> OptimizeReport:
+    """Optimize the tables of a branch as one commit; see `Graph.optimize`."""
+    parts, schemas = reader.parts, reader.schemas
+    name = paths.branch_name(branch)
+    done = optimize(
+        parts,
+        name,
+        lambda digest: schemas.of(digest).schema,
+        type_keys=None if types is None else _type_keys(schemas.at_head(name).schema, types),
+        options=options,
+        rewriter=partial(_rewrite_on_spark, parts, engine_of(engine)),
+        purge=purge,
+    )
+    done = _with_text_indexes(done, reader.engine, schemas.of(done.head.schema).schema)
     commit = None if done.entry is None else done.entry.commit
-    return OptimizeReport(uri, branch, commit, done.tables, done.checkpoints, done.attempts)
+    return OptimizeReport(parts.store.uri, name, commit, done.tables, done.checkpoints, done.attempts)
 
 
-def with_words(done: Optimized, engine: QueryEngine, schema: Schema) -> Optimized:
-    """Index the words of the texts that are declared to be searched, of types with many of them.
+def _with_text_indexes(done: Optimized, engine: QueryEngine, schema: Schema) -> Optimized:
+    """Build the inverted indexes of text properties that are declared to be searched, for types with many rows.
 
-    What was done to tables is published by then, so nothing that goes wrong here is an error: a search makes the index
-    itself where it finds none.
-
-    Args:
-        done (Optimized): what was done to the tables.
-        engine (QueryEngine): what searches them.
-        schema (Schema): of the branch afterwards.
-
-    Returns:
-        Optimized: the same, with what was done here.
+    The tables are published by then, so a failure here is no error: a search builds the index itself if it is missing.
     """
     tables = []
     for table in done.tables:
@@ -125,12 +137,12 @@ def with_words(done: Optimized, engine: QueryEngine, schema: Schema) -> Optimize
     return replace(done, tables=tuple(tables))
 
 
-def type_keys_of(schema: Schema, names: Sequence[str]) -> list[str]:
-    """The type keys behind names of types.
+def _type_keys(schema: Schema, names: Sequence[str]) -> list[str]:
+    """Look up the type keys of type names.
 
     Raises:
         NotFoundError: there is no such type.
-        InvalidRequestError: the names are no list of texts.
+        InvalidRequestError: the names are not a list of texts.
     """
     found = []
     for name in texts(names, "the types"):
@@ -141,8 +153,8 @@ def type_keys_of(schema: Schema, names: Sequence[str]) -> list[str]:
     return found
 
 
-def rewritten(parts: Parts, engine: Engine, pin: Pin, groups: Groups, size: int) -> list[str] | None:
-    """Fragments of a version, rewritten on Spark; None where this process is to do it."""
+def _rewrite_on_spark(parts: Parts, engine: Engine, pin: Pin, groups: Groups, size: int) -> list[str] | None:
+    """Rewrite fragments of a table version on Spark; None if this process is to do it."""
     is_large = engine is Engine.AUTO and size > limits.COMPACT_LOCAL_BYTES_MAX
     session = session_for(engine) if is_large or engine is Engine.SPARK else None
     if session is None:

@@ -1,10 +1,10 @@
-"""From an address to a graph that is open for queries, and nothing else imported."""
+"""Open a graph for queries, and import nothing that only writes and maintenance need."""
 
 import os
 
-from omnigraph.api.graph_queries import GraphQueries
 from omnigraph.api.options import OpenOptions
 from omnigraph.api.schemas import Schemas
+from omnigraph.api.snapshot import GraphReader
 from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
@@ -15,29 +15,22 @@ from omnigraph.transaction.said import seconds_or_nothing
 _DEFAULTS = OpenOptions()
 
 
-def open_for_queries(uri: "str | os.PathLike[str] | ObjectStore", *, options: OpenOptions = _DEFAULTS) -> GraphQueries:
-    """Open a graph in order to ask it something; like `omnigraph.open` with `read_only`, but sooner.
-
-    Args:
-        uri (str | os.PathLike[str] | ObjectStore): where it is.
-        options (OpenOptions): what may be chosen.
-
-    Returns:
-        GraphQueries: open.
+def open_reader(uri: "str | os.PathLike[str] | ObjectStore", *, options: OpenOptions = _DEFAULTS) -> GraphReader:
+    """Open a graph read-only; like `omnigraph.open`, but it starts faster and only reads.
 
     Raises:
-        NotFoundError: there is no graph at `uri`.
-        FormatError: it is newer than this release, damaged, or was never finished.
+        NotFoundError: there is no graph at the address.
+        FormatError: the graph is newer than this release, damaged, or was never completed.
     """
     parts = root.open_root(store_at(uri, options, read_only=True), read_only=True, settings=settings_of(options))
-    return GraphQueries(parts, Schemas(parts), cache_bytes=options.cache_bytes)
+    return GraphReader.of(parts, Schemas(parts), cache_bytes=options.cache_bytes)
 
 
 def settings_of(options: OpenOptions) -> Settings:
-    """What was chosen, for the parts below.
+    """Convert options to the settings of the lower layers.
 
     Raises:
-        InvalidRequestError: the protection window is no time.
+        InvalidRequestError: the protection window is not a number of seconds.
     """
     seconds_or_nothing(options.protection_s, "the protection window")
     return Settings(
@@ -51,7 +44,7 @@ def settings_of(options: OpenOptions) -> Settings:
 
 
 def store_at(uri: "str | os.PathLike[str] | ObjectStore", options: OpenOptions, *, read_only: bool) -> ObjectStore:
-    """The store at an address; a store that is given is taken as it is."""
+    """Open the store at an address; a store is returned as it is."""
     if not isinstance(uri, str | os.PathLike):
         if not hasattr(uri, "put_if_absent"):
             raise InvalidRequestError(f"an address is a text, a path or a store, got {type(uri).__name__}")

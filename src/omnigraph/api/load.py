@@ -1,4 +1,4 @@
-"""Loading files into a branch: what a caller says, brought together; here or on Spark."""
+"""Load files into a branch as one commit, here or on Spark."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -7,9 +7,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Protocol
 
-from omnigraph.api.receipts import LoadResult
+from omnigraph.api.load_options import LOCAL, SPARK, LoadOptions
+from omnigraph.api.results import LoadResult
 from omnigraph.api.schemas import Schemas
-from omnigraph.api.writing import LOCAL, SPARK, LoadOptions
 from omnigraph.branch import branches
 from omnigraph.errors import GraphError, InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
 from omnigraph.pipeline.aside import aside

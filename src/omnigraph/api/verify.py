@@ -1,15 +1,17 @@
-"""Verifying a graph: what `Graph.verify` reports."""
+"""Verify a graph, and report what is damaged and which commits lost data."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from omnigraph.api.schemas import Schemas
 from omnigraph.branch.tag_checks import check_tags, put_damaged_tags_aside
 from omnigraph.errors import GraphError
 from omnigraph.execution.adjacency_files import AdjacencyFiles
 from omnigraph.execution.search.word_files import WordFiles
 from omnigraph.model.commit import MAIN
-from omnigraph.transaction.optimize import SchemaOf
+from omnigraph.model.schema import Schema
+from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.said import flag
 from omnigraph.transaction.verify.deletion_vectors import rebuild_deletion_vectors
@@ -18,7 +20,7 @@ from omnigraph.transaction.verify.quarantine import quarantine as put_aside
 from omnigraph.transaction.verify.rounds import Place, note_place, read_place, verify_round
 from omnigraph.transaction.verify.verify import verify
 
-__all__ = ["Affected", "Finding", "FindingKind", "Loss", "Place", "VerifyReport", "verified", "verified_in_part"]
+__all__ = ["Affected", "Finding", "FindingKind", "Loss", "Place", "VerifyReport", "verify_graph", "verify_part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +143,15 @@ def _runs(numbers: Iterable[int]) -> list[list[int]]:
     return runs
 
 
-def verified_in_part(parts: Parts, *, reads_max: int) -> tuple[VerifyReport, Place | None]:
-    """Verify some of a graph, going on where the last call stopped, in this process or another.
+def verify_part(parts: Parts, *, reads_max: int) -> tuple[VerifyReport, Place | None]:
+    """Verify part of a graph, continuing where the last call stopped, in this process or another.
 
     Args:
-        parts (Parts): of the graph, opened for writing: where it stopped is noted beside it.
-        reads_max (int): look at no more when so many entries and table versions were read.
+        parts: of a graph opened for writing: the position is recorded beside the graph.
+        reads_max: stop after so many log entries and table versions.
 
     Returns:
-        tuple[VerifyReport, Place | None]: what was found, and where the next call goes on; None when it begins anew.
+        What was found, and where the next call continues; None if it starts from the beginning.
     """
     tags = check_tags(parts)
     begun = read_place(parts)
@@ -159,22 +161,22 @@ def verified_in_part(parts: Parts, *, reads_max: int) -> tuple[VerifyReport, Pla
     return _report(parts, _with(found, tags.findings), deep=False, branch=MAIN), stopped
 
 
-def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | None, quarantine: bool) -> VerifyReport:
-    """Verify a graph, and do something about what was found if that is wanted.
-
-    Args:
-        parts (Parts): of the graph.
-        schema_of (SchemaOf): finds the schema of an entry.
-        deep (bool): read everything.
-        branch (str | None): only this branch.
-        quarantine (bool): put aside what cannot be read.
+def verify_graph(parts: Parts, schemas: Schemas, *, deep: bool, branch: str | None, quarantine: bool) -> VerifyReport:
+    """Verify a graph or one branch, and quarantine what is damaged if asked to; see `Graph.verify`.
 
     Returns:
-        VerifyReport: what was found, before anything was done about it.
+        What was found before the quarantine.
     """
     flag(deep, "deep")
     flag(quarantine, "quarantine")
+    if quarantine:
+        parts.refuse_read_only()
+    branch = None if branch is None else paths.branch_name(branch)
     tags = check_tags(parts, branch=branch)
+
+    def schema_of(digest: str) -> Schema:
+        return schemas.of(digest).schema
+
     found = verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
     found = _with(found, tags.findings)
     if branch is None:
@@ -183,9 +185,9 @@ def verified(parts: Parts, schema_of: SchemaOf, *, deep: bool, branch: str | Non
     if quarantine and not found.is_whole:
         rebuilt = rebuild_deletion_vectors(parts, found.findings)
         left = found if not rebuilt else verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
-        left = replace(left, findings=tuple(each for each in left.findings if each.path not in rebuilt))
-        told = tuple(f"{path} was made again from the changes of commits" for path in sorted(rebuilt))
-        done = (*told, *put_aside(parts, left), *put_damaged_tags_aside(parts, tags.findings))
+        left = replace(left, findings=tuple(finding for finding in left.findings if finding.path not in rebuilt))
+        notes = tuple(f"{path} was made again from the changes of commits" for path in sorted(rebuilt))
+        done = (*notes, *put_aside(parts, left), *put_damaged_tags_aside(parts, tags.findings))
     return _report(parts, replace(found, quarantined=done), deep=deep, branch=branch if branch is not None else MAIN)
 
 

@@ -1,7 +1,8 @@
-"""How callers say what a merge is to decide."""
+"""Merge options: how a merge decides conflicts."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import get_args
@@ -15,14 +16,37 @@ from omnigraph.transaction.said import text_or_nothing
 Resolutions = Mapping[str, Mapping[str, object] | Sequence[Mapping[str, object]]] | str | PathLike[str]
 
 
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """What to merge, and how; see `Graph.merge`.
+
+    Attributes:
+        source: the branch to merge.
+        into: the branch that is changed.
+        choices: how conflicts are decided.
+        preview: only compute the merge.
+        delete_branch: delete the source afterwards.
+        if_source_commit: merge only if this is still the source's head.
+        engine: where the changes of each side are computed.
+    """
+
+    source: str
+    into: str
+    choices: Choices
+    preview: bool
+    delete_branch: bool
+    if_source_commit: str | None
+    engine: str
+
+
 def choices_of(by: str, prefer: str | None, resolutions: Resolutions | None, base: str | None = None) -> Choices:
-    """What a caller said about how to decide.
+    """Validate how a merge is to decide.
 
     Raises:
-        InvalidRequestError: a word that means nothing here, or resolutions that cannot be read.
+        InvalidRequestError: an option is unknown, or the resolutions cannot be read.
     """
     known: tuple[By, ...] = get_args(By)
-    chosen = next((each for each in known if each == by), None)
+    chosen = next((name for name in known if name == by), None)
     if chosen is None:
         raise InvalidRequestError(f"cannot merge by '{by}'; one of {', '.join(known)}")
     if prefer is not None and prefer not in tuple(Side):
@@ -35,14 +59,14 @@ def choices_of(by: str, prefer: str | None, resolutions: Resolutions | None, bas
 
 
 def decisions_to_make(conflicts: Iterable[MergeConflict], by: str) -> dict[str, list[dict[str, object]]]:
-    """A document of resolutions in which every decision is still to be made, with what each side has beside it.
+    """Make a resolutions document with every decision still open, and the values of each side beside it.
 
     Args:
-        conflicts (Iterable[MergeConflict]): of a merge; those that name no entity are passed over.
-        by (str): what the merge decides: with `property`, each disputed property is decided by itself.
+        conflicts: conflicts without an entity are left out.
+        by: with `property`, each disputed property is decided separately.
 
     Returns:
-        dict[str, list[dict[str, object]]]: by type key; to be edited, and given as `resolutions`.
+        By type key; to be edited and given as `resolutions`.
     """
     found: dict[str, list[dict[str, object]]] = {}
     for conflict in conflicts:
@@ -59,7 +83,7 @@ def decisions_to_make(conflicts: Iterable[MergeConflict], by: str) -> dict[str, 
 
 
 def _name(conflict: MergeConflict) -> dict[str, object]:
-    """The entity, by its key where that is what an edge joins: its id would be JSON within JSON."""
+    """Name an entity by id; an edge whose id is made of its ends by its key: the id would be JSON within JSON."""
     rows = [row for row in (conflict.source, conflict.target, conflict.base) if row is not None]
     ends = [rows[0].get(SRC), rows[0].get(DST)] if rows else []
     if conflict.entity_id == json.dumps(ends, ensure_ascii=False, separators=(",", ":")):

@@ -1,4 +1,4 @@
-"""Export: entities of one commit out to files or a stream."""
+"""Export the entities of one commit to files or a stream."""
 
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -15,12 +15,12 @@ from omnigraph.transaction.parts import Parts
 def export(
     parts: Parts, at: Snapshot, to: Destination, *, format: str, types: Iterable[str] | None, files: int | None = None
 ) -> Exported:
-    """Write entities of a commit; see `Graph.export`."""
+    """Write the entities of a commit; see `Graph.export`."""
     entities = chosen_entities(at.schema, types)
     chosen, pinned = as_format(format), parts.snapshot(at.record)
     if files is None:
         return run.export(pinned, entities, to, format=chosen)
-    # Imported here: Spark's package takes its time, and one file needs none of it.
+    # Imported here: pyspark takes long to import, and one file does not need it.
     parallel, session = (import_module(f"omnigraph.pipeline.{name}") for name in ("export.parallel", "session"))
     made: Exported = parallel.export_parallel(
         session.spark_session(), place_of(parts.tables), pinned, entities, to, format=chosen, files=files
@@ -29,5 +29,5 @@ def export(
 
 
 def lines(parts: Parts, at: Snapshot, *, types: Iterable[str] | None) -> Iterator[pa.Buffer]:
-    """Entities of a commit as JSON lines; see `Graph.export_lines`."""
+    """Return the entities of a commit as JSON lines; see `Graph.export_lines`."""
     return run.stream_lines(parts.snapshot(at.record), chosen_entities(at.schema, types))
