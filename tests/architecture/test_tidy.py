@@ -18,7 +18,6 @@ PENDING: tuple[str, ...] = (
     "client",
     "cluster",
     "drawing",
-    "embedding",
     "execution",
     "language",
     "mcp",

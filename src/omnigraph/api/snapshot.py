@@ -16,7 +16,7 @@ from omnigraph.api.query_result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch.point import Point, PointKeywords, point_of
 from omnigraph.branch.points import entry_at
-from omnigraph.embedding.choose import chosen as chosen_embedder
+from omnigraph.embedding.choose import choose_provider
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
@@ -64,7 +64,7 @@ class GraphReader:
             read_only=parts.read_only,
             clock=parts.clock,
             cache_bytes=cache_bytes,
-            embedder=Embedder(partial(chosen_embedder, parts.settings.embeddings)),
+            embedder=Embedder(partial(choose_provider, parts.settings.embeddings)),
         )
         return cls(replace(parts, finder=engine.finder), schemas, engine)
 

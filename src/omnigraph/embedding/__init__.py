@@ -1,12 +1,10 @@
-"""Texts to vectors, by one of several providers.
+"""Embeddings of texts, from one of several providers.
 
-    provider    what a provider is, and what every vector must be
-    choose      the provider that the environment names
-    mock        vectors from a hash of the text: no meaning, no network
-    http        requests with timeouts, a deadline and retries
-    openai      OpenAI and whatever speaks its protocol
-    gemini      Gemini
-    local       a small model that runs in this process, from a package
+    provider    the interface of a provider, the checks of its vectors, and a mock
+    choose      chooses the provider from environment variables
+    services    OpenAI and compatible services, and Gemini
+    local       a small model that runs in this process
+    files       embeds the records of a file
 
-Nothing is embedded when rows are written: only a text given to `nearest`, and what `omnigraph embed` is told to.
+Writing rows embeds nothing: only the text of a `nearest` search, and `omnigraph embed`, call a provider.
 """

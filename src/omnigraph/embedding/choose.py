@@ -1,16 +1,13 @@
-"""The provider that the environment names."""
+"""Choose the embedding provider from environment variables."""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.clock import Clock, SystemClock
-from omnigraph.embedding.gemini import GeminiProvider
-from omnigraph.embedding.http import Patience
 from omnigraph.embedding.local import LocalProvider
-from omnigraph.embedding.mock import MockProvider
-from omnigraph.embedding.openai import OpenAiProvider
-from omnigraph.embedding.provider import Provider
+from omnigraph.embedding.provider import MockProvider, Provider
+from omnigraph.embedding.services import GeminiProvider, OpenAiProvider, RetryPolicy
 from omnigraph.errors import InvalidRequestError
 
 _PREFIX = "OMNIGRAPH_EMBED_"
@@ -39,23 +36,20 @@ _SERVICES = {
 _DEFAULT = "openai-compatible"
 
 
-def chosen(environment: Mapping[str, str] | None = None, *, clock: Clock | None = None) -> Provider:
-    """The provider to use.
+def choose_provider(environment: Mapping[str, str] | None = None, *, clock: Clock | None = None) -> Provider:
+    """Return the provider that environment variables configure.
 
     Args:
-        environment: variables; those of the process by default.
-        clock: the source of time.
-
-    Returns:
-        The provider.
+        environment: the variables; those of the process by default.
+        clock: measures and waits between retries.
 
     Raises:
-        InvalidRequestError: there is no such provider, its key is missing, or a setting is no number.
+        InvalidRequestError: the provider is unknown, its key is missing, or a setting is not a number.
     """
-    given = os.environ if environment is None else environment
-    if given.get("OMNIGRAPH_EMBEDDINGS_MOCK", "").lower() in ("1", "true", "yes", "on"):
+    variables = os.environ if environment is None else environment
+    if variables.get("OMNIGRAPH_EMBEDDINGS_MOCK", "").lower() in ("1", "true", "yes", "on"):
         return MockProvider()
-    name = given.get(f"{_PREFIX}PROVIDER") or _DEFAULT
+    name = variables.get(f"{_PREFIX}PROVIDER") or _DEFAULT
     if name == "mock":
         return MockProvider()
     if name == "local":
@@ -65,30 +59,30 @@ def chosen(environment: Mapping[str, str] | None = None, *, clock: Clock | None 
         raise InvalidRequestError(
             f"unknown embedding provider '{name}' (expected openai-compatible|openai|gemini|mock|local)"
         )
-    key = next((given[each] for each in service.keys if given.get(each)), None)
+    key = next((variables[name] for name in service.keys if variables.get(name)), None)
     if key is None:
         raise InvalidRequestError(f"{' or '.join(service.keys)} is required for the {name} embedding provider")
     return service.make(
-        given.get(f"{_PREFIX}BASE_URL") or service.base_url,
-        given.get(f"{_PREFIX}MODEL") or service.model,
+        variables.get(f"{_PREFIX}BASE_URL") or service.base_url,
+        variables.get(f"{_PREFIX}MODEL") or service.model,
         key,
-        patience=_patience(given),
+        retry=_retry_policy(variables),
         clock=clock or SystemClock(),
     )
 
 
-def _patience(given: Mapping[str, str]) -> Patience:
-    default = Patience()
-    return Patience(
-        deadline_s=_number(given, "DEADLINE_MS", default.deadline_s * 1_000) / 1_000,
-        timeout_s=_number(given, "TIMEOUT_MS", default.timeout_s * 1_000) / 1_000,
-        attempts=max(1, int(_number(given, "RETRY_ATTEMPTS", default.attempts))),
-        backoff_s=_number(given, "RETRY_BACKOFF_MS", default.backoff_s * 1_000) / 1_000,
+def _retry_policy(variables: Mapping[str, str]) -> RetryPolicy:
+    default = RetryPolicy()
+    return RetryPolicy(
+        deadline_s=_number(variables, "DEADLINE_MS", default.deadline_s * 1_000) / 1_000,
+        timeout_s=_number(variables, "TIMEOUT_MS", default.timeout_s * 1_000) / 1_000,
+        attempts=max(1, int(_number(variables, "RETRY_ATTEMPTS", default.attempts))),
+        backoff_s=_number(variables, "RETRY_BACKOFF_MS", default.backoff_s * 1_000) / 1_000,
     )
 
 
-def _number(given: Mapping[str, str], name: str, default: float) -> float:
-    text = given.get(_PREFIX + name)
+def _number(variables: Mapping[str, str], name: str, default: float) -> float:
+    text = variables.get(_PREFIX + name)
     if not text:
         return default
     try:

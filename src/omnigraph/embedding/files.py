@@ -1,6 +1,6 @@
-"""Vectors into files of records: `omnigraph embed`.
+"""Compute embeddings for the records of a file: `omnigraph embed`.
 
-Records come one JSON object per line and leave so, in the same order; what is not to be embedded leaves as it came.
+Records are JSON lines; the output has them in the same order, and unchanged where nothing is embedded.
 """
 
 import json
@@ -17,7 +17,7 @@ DEFAULT_OUTPUT = "./build/seed.embedded.jsonl"
 
 
 class EmbedMode(StrEnum):
-    """Which records get a vector, or lose one."""
+    """Which records get an embedding, or lose it."""
 
     FILL_MISSING = "fill_missing"
     REEMBED_SELECTED = "reembed_selected"
@@ -27,7 +27,7 @@ class EmbedMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedType:
-    """What to embed of one type: the property that takes the vector, and those its text is made of."""
+    """The property of a type that takes the embedding, and the fields whose text is embedded."""
 
     target: str
     fields: tuple[str, ...]
@@ -35,12 +35,7 @@ class EmbeddedType:
 
 @dataclass(frozen=True, slots=True)
 class EmbedSpec:
-    """What to embed.
-
-    Attributes:
-        dimension: of the vectors.
-        types: by type.
-    """
+    """What to embed of each type, and the dimension of the vectors."""
 
     dimension: int
     types: Mapping[str, EmbeddedType]
@@ -48,24 +43,24 @@ class EmbedSpec:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Records to take: with this value of a field, of this type where one is named."""
+    """A filter of records by the value of a field, and by type unless that is None."""
 
     type_name: str | None
     field: str
     value: str
 
-    def takes(self, type_name: str, data: Mapping[str, Any]) -> bool:
-        """Whether a record is meant."""
+    def matches(self, type_name: str, data: Mapping[str, Any]) -> bool:
+        """True if the record has the type and the value."""
         if self.type_name is not None and self.type_name != type_name:
             return False
-        found = data.get(self.field)
-        text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        value = data.get(self.field)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return self.field in data and text == self.value
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """What was done."""
+    """The numbers of records that were read, selected, embedded and cleaned."""
 
     input: str
     output: str
@@ -78,7 +73,7 @@ class EmbedReport:
     model: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As a JSON document."""
+        """Return the report as a JSON document."""
         return {name: getattr(self, name) for name in self.__slots__} | {"mode": self.mode.value}
 
     def __str__(self) -> str:
@@ -88,39 +83,41 @@ class EmbedReport:
         )
 
 
-def read_spec(document: Any, *, where: str) -> EmbedSpec:  # noqa: ANN401  (whatever JSON or YAML says)
-    """What a specification says.
+def read_spec(document: Any, *, where: str) -> EmbedSpec:  # noqa: ANN401  (any JSON or YAML)
+    """Read a specification of embeddings.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: it is malformed.
     """
     try:
         dimension = document["dimension"]
         types = {
-            str(name): EmbeddedType(str(each["target"]), tuple(str(field) for field in each["fields"]))
-            for name, each in document["types"].items()
+            str(name): EmbeddedType(str(member["target"]), tuple(str(field) for field in member["fields"]))
+            for name, member in document["types"].items()
         }
-    except (KeyError, TypeError, AttributeError) as missing:
+    except (KeyError, TypeError, AttributeError) as error:
         raise InvalidRequestError(
-            f'{where} is no specification of embeddings: {missing}; it looks like {{"dimension": 384, "types": '
+            f'{where} is not a specification of embeddings: {error}; write {{"dimension": 384, "types": '
             '{"Doc": {"target": "vector", "fields": ["title", "body"]}}}'
         ) from None
     if not isinstance(dimension, int) or isinstance(dimension, bool) or dimension < 1:
         raise InvalidRequestError(f"the dimension in {where} must be a whole number above zero, not {dimension!r}")
-    spelled = [name for name, each in document["types"].items() if isinstance(each["fields"], str)]
-    if spelled:
-        raise InvalidRequestError(f"the fields of the type '{spelled[0]}' in {where} must be a list, like [\"title\"]")
-    empty = [name for name, each in types.items() if not each.fields]
+    not_lists = [name for name, member in document["types"].items() if isinstance(member["fields"], str)]
+    if not_lists:
+        raise InvalidRequestError(
+            f"the fields of the type '{not_lists[0]}' in {where} must be a list, like [\"title\"]"
+        )
+    empty = [name for name, member in types.items() if not member.fields]
     if empty:
         raise InvalidRequestError(f"the type '{empty[0]}' in {where} names no fields")
     return EmbedSpec(dimension, types)
 
 
 def read_selection(text: str) -> Selection:
-    """`Type:field=value`, or `field=value`.
+    """Parse `Type:field=value` or `field=value`.
 
     Raises:
-        InvalidRequestError: it is neither.
+        InvalidRequestError: it has another form.
     """
     left, equals, value = text.partition("=")
     type_name, colon, field = left.rpartition(":")
@@ -139,52 +136,52 @@ def embed_file(
     types: Sequence[str] = (),
     selections: Sequence[Selection] = (),
 ) -> EmbedReport:
-    """Embed a file of records into another, which appears when it is whole.
+    """Embed the records of a file into another file, which appears only when it is complete.
 
     Args:
-        source: the records.
-        target: where they go.
-        spec: what to embed.
-        provider: makes the provider; not called when nothing is to be embedded.
-        mode: which records.
-        types: only of these types; all of the specification by default.
-        selections: only records that one of these takes; all by default.
+        source: the input, as JSON lines.
+        target: the output.
+        spec: the properties to embed, and the dimension.
+        provider: makes the provider; not called if nothing is embedded.
+        mode: which records get an embedding.
+        types: only records of these types; all types of the specification by default.
+        selections: only records that match one of these; all by default.
 
     Raises:
-        InvalidRequestError: a line is no record, or a file cannot be read or written.
+        InvalidRequestError: a line is not a record, or a file cannot be read or written.
         UnavailableError: the provider does not answer.
     """
     unknown = sorted(set(types) - set(spec.types))
     if unknown:
         raise InvalidRequestError(f"the specification has no type '{unknown[0]}'; it has {', '.join(spec.types)}")
-    work = _Work(spec, provider, mode, frozenset(types or spec.types), tuple(selections))
+    embedder = _Embedder(spec, provider, mode, frozenset(types or spec.types), tuple(selections))
     if not target.name:
-        raise InvalidRequestError(f"cannot embed {source} into {target}: that is the name of no file")
+        raise InvalidRequestError(f"cannot embed {source} into {target}: not a file name")
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with source.open("rb") as lines, unfinished.open("wb") as out:
             for number, line in enumerate(lines, 1):
-                out.write(work.line(line, f"line {number} of {source}"))
+                out.write(embedder.embed_line(line, f"line {number} of {source}"))
         unfinished.replace(target)
-    except OSError as fault:
-        raise InvalidRequestError(f"cannot embed {source} into {target}: {fault}") from None
+    except OSError as error:
+        raise InvalidRequestError(f"cannot embed {source} into {target}: {error}") from None
     finally:
         unfinished.unlink(missing_ok=True)
     return EmbedReport(
         str(source),
         str(target),
-        work.records,
-        work.selected,
-        work.embedded,
-        work.cleaned,
+        embedder.records,
+        embedder.selected,
+        embedder.embedded,
+        embedder.cleaned,
         mode,
         spec.dimension,
-        work.model,
+        embedder.model,
     )
 
 
-class _Work:
+class _Embedder:
     def __init__(
         self,
         spec: EmbedSpec,
@@ -194,8 +191,8 @@ class _Work:
         selections: tuple[Selection, ...],
     ) -> None:
         self._spec = spec
-        self._make = provider
-        self._made: Provider | None = None
+        self._make_provider = provider
+        self._provider: Provider | None = None
         self._mode = mode
         self._types = types
         self._selections = selections
@@ -203,49 +200,49 @@ class _Work:
 
     @property
     def model(self) -> str | None:
-        return None if self._made is None else self._made.model
+        return None if self._provider is None else self._provider.model
 
-    def line(self, line: bytes, where: str) -> bytes:
-        """A line as it leaves."""
+    def embed_line(self, line: bytes, where: str) -> bytes:
+        """Return the line of the output for a line of the input."""
         if not line.strip():
             return line
         try:
             record = json.loads(line)
-        except ValueError as fault:
-            raise InvalidRequestError(f"{where} is not JSON: {fault}") from None
+        except ValueError as error:
+            raise InvalidRequestError(f"{where} is not JSON: {error}") from None
         if not isinstance(record, dict):
-            raise InvalidRequestError(f"{where} is no record")
+            raise InvalidRequestError(f"{where} is not a record")
         self.records += 1
-        changed = self._embedded(record, where)
+        changed = self._embed_record(record, where)
         return line if not changed else json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
-    def _embedded(self, record: dict[str, Any], where: str) -> bool:
+    def _embed_record(self, record: dict[str, Any], where: str) -> bool:
         type_name, data = record.get("type"), record.get("data")
         if not isinstance(type_name, str) or type_name not in self._types:
             return False
         if not isinstance(data, dict):
             raise InvalidRequestError(f"{where} has no data")
-        if self._selections and not any(each.takes(type_name, data) for each in self._selections):
+        if self._selections and not any(selection.matches(type_name, data) for selection in self._selections):
             return False
         self.selected += 1
-        wanted = self._spec.types[type_name]
+        embedded_type = self._spec.types[type_name]
         if self._mode is EmbedMode.CLEAN:
-            had = data.pop(wanted.target, None) is not None
+            had = data.pop(embedded_type.target, None) is not None
             self.cleaned += had
             return had
-        if self._mode is EmbedMode.FILL_MISSING and data.get(wanted.target) is not None:
+        if self._mode is EmbedMode.FILL_MISSING and data.get(embedded_type.target) is not None:
             return False
-        if self._made is None:
-            self._made = self._make()
-        text = "\n".join(_text_lines(type_name, wanted.fields, data))
-        vector = self._made.embed(text, self._spec.dimension, Purpose.DOCUMENT)
-        data[wanted.target] = [float(each) for each in vector]
+        if self._provider is None:
+            self._provider = self._make_provider()
+        text = "\n".join(_text_lines(type_name, embedded_type.fields, data))
+        vector = self._provider.embed(text, self._spec.dimension, Purpose.DOCUMENT)
+        data[embedded_type.target] = [float(number) for number in vector]
         self.embedded += 1
         return True
 
 
 def _text_lines(type_name: str, fields: Sequence[str], data: Mapping[str, Any]) -> Iterator[str]:
-    """What is embedded of a record: its type, then the fields it has."""
+    """Return the text to embed of a record: its type, then the fields it has."""
     yield f"type: {type_name}"
     for field in fields:
         value = data.get(field)

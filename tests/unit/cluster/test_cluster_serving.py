@@ -12,7 +12,7 @@ from omnigraph.cluster.ledger import Ledger
 from omnigraph.cluster.serving import Applied, applied, environment
 from omnigraph.cluster.sidecars import Sidecar, SidecarKind, Sidecars
 from omnigraph.cluster.state import read_state
-from omnigraph.embedding.choose import chosen
+from omnigraph.embedding.choose import choose_provider
 from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, UnavailableError
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.small_cluster import CONFIG, QUERIES, Cluster
@@ -186,12 +186,12 @@ def test_a_ledger_of_a_newer_release_is_not_guessed_at(two: Cluster) -> None:
 def test_a_provider_takes_its_key_from_the_variable_that_was_named() -> None:
     declared = DeclaredProvider("openai", "https://host/v1", "m", "${SOME_KEY}")
     variables = {"SOME_KEY": "sk-1", "OPENAI_API_KEY": "another", "OMNIGRAPH_EMBED_PROVIDER": "mock"}
-    provider = chosen(environment(declared, variables))
+    provider = choose_provider(environment(declared, variables))
     assert provider.model == "m"
     assert environment(declared, variables)["OPENAI_API_KEY"] == "sk-1"
     with pytest.raises(InvalidRequestError, match="SOME_KEY is required"):
         environment(declared, {"OPENAI_API_KEY": "another"})
-    assert chosen(environment(DeclaredProvider("mock"), {})).model is None
+    assert choose_provider(environment(DeclaredProvider("mock"), {})).model is None
 
 
 # --- the command line's ways in ---------------------------------------------------------------------------------------

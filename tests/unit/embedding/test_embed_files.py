@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from omnigraph.embedding.choose import chosen
+from omnigraph.embedding.choose import choose_provider
 from omnigraph.embedding.files import EmbedMode, EmbedReport, embed_file, read_selection, read_spec
-from omnigraph.embedding.mock import MockProvider
-from omnigraph.embedding.provider import Provider
+from omnigraph.embedding.provider import MockProvider, Provider
 from omnigraph.errors import InvalidRequestError, UnavailableError
 from omnigraph.testing.embedding_server import embedding_server
 from omnigraph.testing.manual_clock import ManualClock
@@ -35,12 +34,12 @@ def embedded(folder: Path, lines: bytes, provider: Provider, **more: Any) -> Emb
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        (None, "is no specification of embeddings"),
-        ([], "is no specification of embeddings"),
-        ({"dimension": 4}, "is no specification of embeddings: 'types'"),
-        ({"dimension": 4, "types": []}, "is no specification of embeddings"),
-        ({"dimension": 4, "types": {"Doc": {"fields": ["a"]}}}, "is no specification of embeddings: 'target'"),
-        ({"dimension": 4, "types": {"Doc": {"target": "v", "fields": 5}}}, "is no specification of embeddings"),
+        (None, "is not a specification of embeddings"),
+        ([], "is not a specification of embeddings"),
+        ({"dimension": 4}, "is not a specification of embeddings: 'types'"),
+        ({"dimension": 4, "types": []}, "is not a specification of embeddings"),
+        ({"dimension": 4, "types": {"Doc": {"fields": ["a"]}}}, "is not a specification of embeddings: 'target'"),
+        ({"dimension": 4, "types": {"Doc": {"target": "v", "fields": 5}}}, "is not a specification of embeddings"),
         ({"dimension": 4, "types": {"Doc": {"target": "v", "fields": "title"}}}, 'must be a list, like ["title"]'),
         ({"dimension": 4, "types": {"Doc": {"target": "v", "fields": []}}}, "names no fields"),
         ({"dimension": 0, "types": {}}, "must be a whole number above zero, not 0"),
@@ -65,7 +64,7 @@ def test_a_selection_that_is_none_is_refused(text: str) -> None:
     [
         (b"{", "line 6 of .*in.jsonl is not JSON"),
         (b"\xff", "line 6 of .*in.jsonl is not JSON"),
-        (b"[1]", "line 6 of .*in.jsonl is no record"),
+        (b"[1]", "line 6 of .*in.jsonl is not a record"),
         (b'{"type": "Doc", "data": 5}', "line 6 of .*in.jsonl has no data"),
     ],
 )
@@ -82,7 +81,7 @@ def test_a_service_that_fails_in_the_middle_leaves_the_file_of_before(tmp_path: 
     (tmp_path / "out.jsonl").write_bytes(b"of before")
     with embedding_server() as server:
         settings = {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OMNIGRAPH_EMBED_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
-        service = chosen(settings, clock=ManualClock())
+        service = choose_provider(settings, clock=ManualClock())
         server.next.bodies = [
             json.dumps({"data": [{"embedding": [1, 0, 0, 0]}]}).encode(),
             b'{"data": [{"embedding": [1]}]}',

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from omnigraph.embedding.choose import chosen
-from omnigraph.embedding.mock import MockProvider
-from omnigraph.embedding.provider import Provider, Purpose
+from omnigraph.embedding.choose import choose_provider
+from omnigraph.embedding.provider import MockProvider, Provider, Purpose
 from omnigraph.errors import InvalidRequestError, UnavailableError
 from omnigraph.testing.embedding_server import EmbeddingServer, embedding_server
 from omnigraph.testing.manual_clock import ManualClock
@@ -28,7 +27,7 @@ def server() -> Iterator[EmbeddingServer]:
 
 def provider(name: str, server: EmbeddingServer, **more: str) -> Provider:
     settings = {"OMNIGRAPH_EMBED_PROVIDER": name, "OMNIGRAPH_EMBED_BASE_URL": server.url, SERVICES[name]: KEY}
-    return chosen(settings | more, clock=ManualClock())
+    return choose_provider(settings | more, clock=ManualClock())
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -100,7 +99,7 @@ def test_a_service_that_is_not_there_is_named() -> None:
         url = gone.url
     settings = {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OMNIGRAPH_EMBED_BASE_URL": url, "OPENAI_API_KEY": KEY}
     with pytest.raises(UnavailableError, match=f"provider at {url}/embeddings does not answer"):
-        chosen(settings, clock=ManualClock()).embed("hello", 4, Purpose.QUERY)
+        choose_provider(settings, clock=ManualClock()).embed("hello", 4, Purpose.QUERY)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +123,13 @@ def test_an_answer_that_is_no_vector_is_refused(server: EmbeddingServer, body: b
 def test_the_mock_provider_is_the_same_everywhere() -> None:
     made = MockProvider().embed("hello", 4, Purpose.QUERY)
     assert made.tolist() == pytest.approx([-0.352814, 0.574378, 0.491501, -0.551397], abs=1e-6)
-    assert chosen({"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}).embed("hello", 4, Purpose.QUERY).tolist() == made.tolist()
-    assert chosen({"OMNIGRAPH_EMBED_PROVIDER": "mock"}).embed("hello", 4, Purpose.DOCUMENT).tolist() == made.tolist()
+    assert (
+        choose_provider({"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}).embed("hello", 4, Purpose.QUERY).tolist() == made.tolist()
+    )
+    assert (
+        choose_provider({"OMNIGRAPH_EMBED_PROVIDER": "mock"}).embed("hello", 4, Purpose.DOCUMENT).tolist()
+        == made.tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,11 +147,11 @@ def test_the_mock_provider_is_the_same_everywhere() -> None:
 )
 def test_a_wrong_setting_is_named(settings: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidRequestError, match=message):
-        chosen(settings)
+        choose_provider(settings)
 
 
 def test_the_local_model_knows_what_texts_mean_without_any_network() -> None:
-    local = chosen({"OMNIGRAPH_EMBED_PROVIDER": "local"})
+    local = choose_provider({"OMNIGRAPH_EMBED_PROVIDER": "local"})
     cat, feline, taxes = (
         local.embed(text, 384, Purpose.QUERY)
         for text in ("The cat sits outside", "A feline is outdoors", "Quarterly tax accounting rules")
@@ -164,7 +168,7 @@ def test_the_local_model_refuses_another_dimension() -> None:
     with pytest.raises(
         InvalidRequestError, match=r"makes 384 dimensions, and the property has 8; declare it as Vector"
     ):
-        chosen({"OMNIGRAPH_EMBED_PROVIDER": "local"}).embed("x", 8, Purpose.QUERY)
+        choose_provider({"OMNIGRAPH_EMBED_PROVIDER": "local"}).embed("x", 8, Purpose.QUERY)
 
 
 # --- what happens on the way ------------------------------------------------------------------------------------------
@@ -173,7 +177,7 @@ def test_the_local_model_refuses_another_dimension() -> None:
 def waiting(server: EmbeddingServer, **more: str) -> tuple[Provider, ManualClock]:
     clock = ManualClock()
     settings = {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OMNIGRAPH_EMBED_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
-    return chosen(settings | more, clock=clock), clock
+    return choose_provider(settings | more, clock=clock), clock
 
 
 def test_a_service_that_says_when_to_come_back_is_asked_again_then(server: EmbeddingServer) -> None:
@@ -207,7 +211,7 @@ def test_an_answer_that_is_cut_off_is_asked_for_again(server: EmbeddingServer) -
     assert np.allclose(service.embed("hello", 4, Purpose.QUERY), MockProvider().embed("hello", 4, Purpose.QUERY))
     assert len(server.asked) == 3
     server.next.cut = 9
-    with pytest.raises(UnavailableError, match="does not answer: it broke off"):
+    with pytest.raises(UnavailableError, match="does not answer: peer closed connection"):
         service.embed("hello", 4, Purpose.QUERY)
 
 
@@ -227,7 +231,7 @@ def test_a_proxy_that_the_environment_names_is_used(server: EmbeddingServer, mon
     settings = {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OPENAI_API_KEY": KEY}
     away = settings | {"OMNIGRAPH_EMBED_BASE_URL": "http://embeddings.invalid/v1"}
 
-    assert len(chosen(away, clock=ManualClock()).embed("hello", 4, Purpose.QUERY)) == 4
+    assert len(choose_provider(away, clock=ManualClock()).embed("hello", 4, Purpose.QUERY)) == 4
 
     assert [asked.path for asked in server.asked] == ["http://embeddings.invalid/v1/embeddings"]
     with embedding_server() as near:

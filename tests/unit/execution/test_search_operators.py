@@ -12,8 +12,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, limits
-from omnigraph.embedding.mock import MockProvider
-from omnigraph.embedding.provider import Provider, Purpose
+from omnigraph.embedding.provider import MockProvider, Provider, Purpose
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.column import SharedColumn
 from omnigraph.execution.search.asked import Embedder

@@ -34,7 +34,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(context: CommandContext) -> int:
-    from omnigraph.embedding.choose import chosen  # noqa: PLC0415  (imports numpy; help must not: test_startup)
+    from omnigraph.embedding.choose import choose_provider  # noqa: PLC0415  (imports numpy; help must not: test_startup)
     from omnigraph.embedding.files import EmbedMode, embed_file, read_selection, read_spec  # noqa: PLC0415  (imports numpy; help must not: test_startup)
 
     args = context.args
@@ -50,7 +50,7 @@ def _run(context: CommandContext) -> int:
         source,
         target,
         read_spec(document, where=where),
-        chosen,
+        choose_provider,
         mode=mode,
         types=args.type,
         selections=selections,

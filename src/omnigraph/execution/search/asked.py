@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnigraph import limits
-from omnigraph.embedding.choose import chosen
+from omnigraph.embedding.choose import choose_provider
 from omnigraph.embedding.provider import Provider, Purpose
 from omnigraph.errors import InvalidRequestError, beyond_limit
 from omnigraph.execution.search.vectors import Vector
@@ -94,7 +94,7 @@ def refuse_more(asked: Sized, what: str, most: int) -> None:
 class Embedder:
     """Makes vectors of the texts in queries, with the provider that the environment names."""
 
-    def __init__(self, choose: Callable[[], Provider] = chosen) -> None:
+    def __init__(self, choose: Callable[[], Provider] = choose_provider) -> None:
         self._choose = choose
 
     def vector(self, text: str, *, dimension: int, model: str | None, target: str) -> Vector:
