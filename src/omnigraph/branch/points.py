@@ -223,11 +223,20 @@ def in_log(parts: Parts, branch: str, commit: str) -> Record | None:
 
 
 def entry_before(parts: Parts, entry: Record) -> Record | None:
-    """The entry before a commit in its log, which shows the state of its first parent; None if there is none to see."""
-    head = parts.log.head(entry.branch)
-    if entry.parent is None or head is None or not head.pruned.is_listed(entry.number_before):
+    """Return an entry that shows the state of a commit's first parent; None if none can be read any more.
+
+    The entry before it in its log does, unless it was pruned or belongs to an earlier branch of the same name, whose
+    prunes the head does not know. The parent may still be listed elsewhere: on the branch it was forked from, say.
+    """
+    if entry.parent is None:
         return None
-    return parts.log.read(entry.branch, entry.number_before)
+    head = parts.log.head(entry.branch)
+    number = entry.number_before
+    if head is not None and number >= birth(parts, head) and head.pruned.is_listed(number):
+        return parts.log.read(entry.branch, number)
+    with suppress(NotFoundError, ReclaimedError):
+        return _still_there(parts, _showing(parts, entry.parent, entry.branch))
+    return None
 
 
 def _of_tag(parts: Parts, name: str) -> Record:

@@ -7,7 +7,7 @@ import pytest
 from omnigraph.branch import branches, tags
 from omnigraph.branch.history import commits
 from omnigraph.branch.point import Point
-from omnigraph.branch.points import entry_at
+from omnigraph.branch.points import entry_at, entry_before
 from omnigraph.errors import NotFoundError, OutcomeUnknownError, ReclaimedError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, Record
@@ -72,6 +72,46 @@ def test_a_branch_lists_of_its_past_what_its_source_still_shows(parts: Parts, ma
     pruned(parts, 3)
     shown = [each.commit for each in commits(parts, parts.log.live_head("side"))]
     assert shown == [own.commit, made[4].commit, made[3].commit]
+
+
+def written(parts: Parts, branch: str, name: str) -> Record:
+    entry = write(parts, branch, op.insert(PERSON, {name: 1})).entry
+    assert entry is not None
+    return entry
+
+
+def test_the_state_before_a_branchs_first_commit_is_found_where_its_source_shows_it(
+    parts: Parts, made: list[Record]
+) -> None:
+    branches.create(parts, "side", point=Point(commit=made[4].commit))
+    first = written(parts, "side", "first")
+    prune(parts, "side", Policy(keep=1, now=True))  # marks the fork
+
+    before = entry_before(parts, first)
+
+    assert before is not None
+    assert (before.head_commit, before.tables) == (made[4].commit, made[4].tables)
+    pruned(parts, 1)
+    assert entry_before(parts, first) is None
+
+
+def test_the_state_before_a_commit_is_judged_by_the_prunes_of_its_own_branch(
+    parts: Parts, made: list[Record], clock: ManualClock
+) -> None:
+    # Two branches were called "side", one after the other; a third has inherited from the first.
+    branches.create(parts, "side", point=Point(commit=made[4].commit))
+    own = [written(parts, "side", name) for name in ("first", "second")]
+    branches.create(parts, "heir", point=Point(branch="side"))
+    branches.delete(parts, "side")
+    branches.create(parts, "side")
+    clock.advance(10_000)
+    written(parts, "side", "third")
+    prune(parts, "side", Policy(keep=1, now=True))
+
+    before = entry_before(parts, own[1])
+
+    assert before is not None
+    assert before.tables == own[0].tables
 
 
 @pytest.mark.parametrize("what", ["branch", "tag"])
