@@ -25,6 +25,7 @@ class Failpoint(StrEnum):
     PUBLISH_ENTRY_PUT = "publish.entry_put"
     PUBLISH_INTENT_CLEARED = "publish.intent_cleared"
     PUBLISH_REFUSED = "publish.refused"
+    PUBLISH_JUDGED = "publish.judged"
     WAY_ASKED = "way.asked"
     RECOVERY_JUDGED = "recovery.judged"
     RECOVERY_ENTRY_PUT = "recovery.entry_put"

@@ -12,6 +12,7 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
 from omnigraph.testing.parked import parked
+from omnigraph.testing.races import RacingStore
 from omnigraph.testing.sweeping import AT_ONCE
 from omnigraph.transaction import intent
 from omnigraph.transaction.parts import Parts
@@ -43,6 +44,25 @@ def test_it_is_acknowledged_once_though_its_base_was_pruned(
         prune(other, MAIN, Policy(keep=1, now=True))
         if cuts:
             sweep(other, older_than_s=0)
+
+    entry = writing.result().entry
+    assert entry is not None
+    assert (entry.commit, entry.kind) == (finished.commit, CommitKind.RECOVER)
+    assert rows_of(parts, PERSON)["n"] == 1
+
+
+def test_it_is_acknowledged_once_though_the_files_it_is_rebased_on_were_swept(
+    root: Path, parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing of the other's is in the log when it is looked at; everything is when the tables are read.
+    store = LocalStore(root, durability=Durability.PROCESS)
+    faster = RacingStore(store, [lambda: write(parts, MAIN, op.append(PERSON, {"o": 1}))])
+    slow = open_root(faster, settings=AT_ONCE)
+    with parked(lambda: write(slow, MAIN, APPEND), at=Failpoint.PUBLISH_JUDGED) as writing:
+        other = end_as_another_process(root, monkeypatch)
+        finished = other.log.live_head(MAIN)
+        prune(other, MAIN, Policy(keep=1, now=True))
+        sweep(other, older_than_s=0)
 
     entry = writing.result().entry
     assert entry is not None

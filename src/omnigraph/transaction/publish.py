@@ -32,6 +32,19 @@ _READ_AHEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """An attempt of a write that was given up although another process may finish it.
+
+    Attributes:
+        intent: under which it ran.
+        first: the number of the first entry that may carry it.
+    """
+
+    intent: str
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """What the entry will say besides its tables.
 
@@ -45,6 +58,7 @@ class Draft:
         merged_parent: the other side of a merge.
         recovery: the audit, on recover entries.
         aborted: intents it declares dead.
+        withdrawn: earlier attempts of the same write; the entry declares them dead, so that they are not published too.
         if_commit: the caller's precondition on the head commit.
         expected_table_versions: the caller's precondition on table versions.
         prune_previous: mark every earlier commit of the branch in the same entry.
@@ -59,6 +73,7 @@ class Draft:
     merged_parent: str | None = None
     recovery: Recovery | None = None
     aborted: tuple[str, ...] = ()
+    withdrawn: tuple[Withdrawn, ...] = ()
     if_commit: str | None = None
     expected_table_versions: Mapping[str, int] | None = None
     prune_previous: bool = False
@@ -70,12 +85,19 @@ class LostRaceError(Exception):
     Attributes:
         conflicts: what stood in the way.
         rested_on: the type keys that the write had read or changed, as far as whoever ran it has noted them.
+        withdrawn: the attempt that lost, where another process may have finished it, or still may.
     """
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         super().__init__(conflicts)
         self.conflicts = conflicts
         self.rested_on: frozenset[str] = frozenset()
+        self.withdrawn: Withdrawn | None = None
+
+    @property
+    def is_due_to_others_writes(self) -> bool:
+        """True if commits clash with the write, which keeps every other process from finishing it, too."""
+        return not isinstance(self, StageAgainError) and not any(isinstance(c, BasePruned) for c in self.conflicts)
 
 
 class StageAgainError(LostRaceError):
@@ -86,7 +108,7 @@ class StageAgainError(LostRaceError):
 
 
 class CarriedOutError(Exception):
-    """The same request was published meanwhile under the same key. Never leaves the transaction package either."""
+    """The same write was published meanwhile, by its key or by recovery. Never leaves the package either."""
 
     def __init__(self, entry: Record) -> None:
         super().__init__(entry.commit)
@@ -141,6 +163,7 @@ def publish(
             finished = _finished_by_another(newer, draft)
             if finished is not None:
                 return finished
+            draft = without_aborted(draft, newer)
             if not newer or not newer[0].follows(head) or not newer[-1].pruned.is_kept(head.number):
                 return _find_finished(parts, draft, head)
             twin = _same_request(newer, draft)
@@ -149,6 +172,7 @@ def publish(
             check_preconditions(parts, draft, newer[-1])
             match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
                 case Clear():
+                    reached(Failpoint.PUBLISH_JUDGED)
                     staged = _on_top_of(parts, staged, draft, newer)
                 case Clashing(conflicts):
                     raise LostRaceError(conflicts)
@@ -182,7 +206,7 @@ def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Rec
         tables=tables,
         changes=staged.changes,
         footprint=staged.footprint,
-        aborted=draft.aborted,
+        aborted=(*draft.aborted, *(attempt.intent for attempt in draft.withdrawn)),
         recovery=None if draft.recovery is None else _outcome(draft.recovery, staged, tables),
         notes=staged.notes,
         born=head.life,
@@ -334,8 +358,48 @@ def _staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged:
 
 
 def _finished_by_another(newer: Sequence[Record], draft: Draft) -> Record | None:
-    """The entry by which recovery has finished this very write."""
-    return next((entry for entry in newer if draft.intent is not None and entry.intent == draft.intent), None)
+    """The entry by which recovery has finished this very write, or an attempt of it that was withdrawn."""
+    intents = {draft.intent, *(attempt.intent for attempt in draft.withdrawn)} - {None}
+    return next((entry for entry in newer if entry.intent in intents), None)
+
+
+def without_aborted(draft: Draft, newer: Sequence[Record]) -> Draft:
+    """The draft without the withdrawn attempts that recovery has declared dead: an entry does that once."""
+    aborted = {intent for entry in newer for intent in entry.aborted}
+    return replace(draft, withdrawn=tuple(attempt for attempt in draft.withdrawn if attempt.intent not in aborted))
+
+
+def withdraw(parts: Parts, intent: str, base: Record) -> Withdrawn:
+    """Return an attempt to give up, before its intent is cleared.
+
+    While an intent stands, no sweep cuts the log behind its base: what is cut already was before it was put.
+    """
+    first, floor = base.number + 1, parts.log.floors.highest(base.branch)
+    return Withdrawn(intent, max(first, floor) if parts.intents.stands(intent) else first)
+
+
+def check_withdrawn(parts: Parts, draft: Draft, base: Record) -> Draft:
+    """Look up what became of withdrawn attempts before the write is run once more on `base`.
+
+    Returns:
+        The draft with those that its entry has to declare dead.
+
+    Raises:
+        CarriedOutError: another process has finished one.
+        OutcomeUnknownError: the log was cut meanwhile, and with it perhaps the entry that finished one.
+    """
+    if not draft.withdrawn:
+        return draft
+    first = min(attempt.first for attempt in draft.withdrawn)
+    floor = parts.log.floors.highest(draft.branch)
+    newer = [*parts.log.between(draft.branch, max(first, floor), base.number_before), base]
+    finished = _finished_by_another(newer, draft)
+    if finished is not None:
+        raise CarriedOutError(finished)
+    draft = without_aborted(draft, newer)
+    if floor > first and draft.withdrawn:
+        raise _outcome_unknown(draft, draft.withdrawn[0].intent)
+    return draft
 
 
 def _find_finished(parts: Parts, draft: Draft, head: Record) -> Record:
@@ -361,8 +425,12 @@ def _find_finished(parts: Parts, draft: Draft, head: Record) -> Record:
             raise ConflictError(told(conflict), conflicts=(conflict,))
     if stands:
         raise base_gone(parts, head)
-    raise OutcomeUnknownError(
-        f"another process took the write {draft.intent} for dead, and the log of branch '{draft.branch}' was cut "
+    raise _outcome_unknown(draft, draft.intent)
+
+
+def _outcome_unknown(draft: Draft, intent: str) -> OutcomeUnknownError:
+    return OutcomeUnknownError(
+        f"another process took the write {intent} for dead, and the log of branch '{draft.branch}' was cut "
         "since; look whether what it did is there before trying again",
         branch=draft.branch,
     )

@@ -138,9 +138,13 @@ def _ended(parts: Parts, facts: Facts) -> bool | str:
         case Leave(reason):
             return reason
         case AlreadyDone(by, audited):
-            if not audited and not _audited(parts, facts, RecoveryKind.FINISHED, ended_at=by.tables):
+            undone = facts.intent.id in by.aborted
+            kind, ended_at = (
+                (RecoveryKind.UNDONE, facts.intent.tables) if undone else (RecoveryKind.FINISHED, by.tables)
+            )
+            if not audited and not _audited(parts, facts, kind, ended_at=ended_at, declared=undone):
                 return False
-            if facts.intent.id in by.aborted:
+            if undone:
                 _delete_staged(parts, facts)  # perhaps whoever undid it died before
         case Finish(completed):
             return _finished(parts, completed, facts)
@@ -273,7 +277,9 @@ def _delete_staged(parts: Parts, facts: Facts) -> None:
     reached(Failpoint.RECOVERY_FILES_DELETED)
 
 
-def _audited(parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mapping[str, Pin]) -> bool:
+def _audited(
+    parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mapping[str, Pin], declared: bool = False
+) -> bool:
     """Put an entry that changes nothing and says how the interrupted write ended; False when others were faster.
 
     It follows the very entry that was judged, so two healers cannot both write it. The audit of a write whose branch is
@@ -290,7 +296,7 @@ def _audited(parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mappin
         kind=CommitKind.RECOVER,
         actor=RECOVERY_ACTOR,
         recovery=_audit(intent, kind, ended_at),
-        aborted=(intent.id,) if kind is RecoveryKind.UNDONE else (),
+        aborted=(intent.id,) if kind is RecoveryKind.UNDONE and not declared else (),
     )
     entry = entry_after(parts, head, nothing_staged(head), draft)
     if not isinstance(parts.log.put(entry, after=head), Done):

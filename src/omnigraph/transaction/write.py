@@ -38,7 +38,9 @@ from omnigraph.transaction.publish import (
     base_gone,
     check_above_the_floor,
     check_preconditions,
+    check_withdrawn,
     publish,
+    withdraw,
 )
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.retention import check_made
@@ -160,6 +162,8 @@ def _carried_out_at_last(parts: Parts, operation: Operation, draft: Draft, turn:
             if not operation.redoable and not isinstance(lost, StageAgainError):
                 raise refused(lost.conflicts) from None
             last = lost
+            if lost.withdrawn is not None:
+                draft = replace(draft, withdrawn=(*draft.withdrawn, lost.withdrawn))
             if operation.queued:
                 turn.overtaken.again(parts.clock.monotonic() - begun, lost.rested_on)
             parts.clock.sleep(backoff_s(attempt))
@@ -183,6 +187,10 @@ def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
 def _attempt(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
     base = parts.log.live_head(draft.branch, tentative=True)
     check_made(parts, base)
+    try:
+        draft = check_withdrawn(parts, draft, base)
+    except CarriedOutError as finished:
+        return Receipt(finished.entry, finished.entry)
     with _swept_meanwhile(parts, base):
         receipt = _attempt_on(parts, operation, draft, turn, base)
     if receipt.entry is None and not parts.log.is_there(base):
@@ -284,7 +292,13 @@ def _staged_under_an_intent(
                 )
             )
             reached(Failpoint.WRITE_INTENT_COMPLETED)
-        receipt = _published(parts, operation, draft, base, staged, turn=turn)
+        try:
+            with _swept_meanwhile(parts, base):
+                receipt = _published(parts, operation, draft, base, staged, turn=turn)
+        except LostRaceError as lost:
+            if not lost.is_due_to_others_writes:
+                lost.withdrawn = withdraw(parts, intent.id, base)
+            raise
         try:
             noted.clear()
         except StoreError as fault:
