@@ -1,20 +1,20 @@
-"""A graph and Spark: its types as frames, frames into it, streams, and algorithms over all of it.
+"""Spark on a graph: types as frames, frames and streams into the graph, and graph algorithms.
 
-Nothing here imports Spark before it is asked for something: its package takes its time, and most who open a graph never
-need it. So what belongs to Spark has no type here; what it is stands in the docs of each method.
+Imports pyspark only when it is used, because it takes long to import. So Spark's objects are `Any` here, and the docs
+of each method say what they are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from omnigraph.api.load import load
 from omnigraph.api.load_options import LoadOptions
 from omnigraph.api.results import LoadResult
 from omnigraph.api.schemas import Schemas
-from omnigraph.branch.point import Instant, Point
+from omnigraph.branch.point import PointKeywords, point_of
 from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
@@ -24,32 +24,32 @@ from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.load.sources import OPTION
 from omnigraph.storage.tables.place import place_of
 from omnigraph.transaction.mode import Mode, mode_named
-from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.options import WriteKeywords, WriteOptions, write_options
 from omnigraph.transaction.parts import Parts
 
-# ruff: noqa: ANN401  (what belongs to Spark, see above)
+# ruff: noqa: ANN401  (Spark's objects, see above)
 
 
 class GraphSpark:
-    """What Spark can do with a graph; `graph.spark`."""
+    """Spark on a graph: `graph.spark`."""
 
     def __init__(self, parts: Parts, schemas: Schemas) -> None:
         self._parts = parts
         self._schemas = schemas
 
     def session(self, settings: Any = None) -> Any:
-        """The Spark session of this process, made now if there is none; it knows the format `omnigraph`.
+        """Return the Spark session of this process, created if there is none, with the format `omnigraph` registered.
 
         Args:
-            settings (SparkSettings | None): what it should be like; sized to this machine by default.
+            settings: `SparkSettings`; by default sized to this machine.
 
         Returns:
-            SparkSession: the caller's own where there is one. Ours ends with the process.
+            The caller's own SparkSession if there is one. A created one ends with the process.
 
         Raises:
-            InvalidRequestError: there is a session already, and it is not as asked for.
-            LimitError: the memory asked for does not fit.
-            UnavailableError: there is no fitting Java, or Spark does not start.
+            InvalidRequestError: there is a session already, with other settings.
+            LimitError: the memory in the settings does not fit.
+            UnavailableError: there is no suitable Java, or Spark does not start.
         """
         made = _module("session").spark_session(settings)
         _module("source.source").register(made)
@@ -63,31 +63,19 @@ class GraphSpark:
         *,
         columns: Sequence[str] | None = None,
         where: str | None = None,
-        branch: str | None = None,
-        commit: str | None = None,
-        number: int | None = None,
-        tag: str | None = None,
-        at: Instant | None = None,
+        **point: Unpack[PointKeywords],
     ) -> Any:
-        """A type as a frame, which shows one commit for ever.
+        """Read a type as a DataFrame: `id`, for edges `src` and `dst`, and the properties, always at the same commit.
 
         Args:
-            type_name (str): a node type, else an edge type; or a type key.
-            columns (Sequence[str] | None): which columns are read; all by default.
-            where (str | None): a condition in SQL which the scan itself judges: of other rows nothing is read.
-            branch (str | None): at whose head; `main` by default.
-            commit (str | None): at this commit instead.
-            number (int | None): the branch as its commit of this number left it.
-            tag (str | None): at the commit of this tag instead.
-            at (datetime | str | None): the branch as it was at this time.
-
-        Returns:
-            DataFrame: `id`, for edges `src` and `dst`, and the properties.
+            type_name: a node type, else an edge type; or a type key.
+            columns: read only these columns; by default all.
+            where: a SQL condition that the scan applies, so that other rows are not read.
 
         Raises:
             NotFoundError: there is no such type, branch, commit or tag.
         """
-        record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
+        record = entry_at(self._parts, point_of(point))
         key = _type_key(self._schemas.of(record.schema).schema, type_name)
         return self._reader(record)(key, columns, where)
 
@@ -95,30 +83,21 @@ class GraphSpark:
         self,
         *,
         prefix: str = "",
-        branch: str | None = None,
-        commit: str | None = None,
-        number: int | None = None,
-        tag: str | None = None,
-        at: Instant | None = None,
+        **point: Unpack[PointKeywords],
     ) -> dict[str, str]:
-        """Make every type a temporary view, for SQL; all of them show the same commit.
+        """Create a temporary view for every type, for SQL, all at the same commit.
 
         Args:
-            prefix (str): goes before the names of types.
-            branch (str | None): at whose head; `main` by default.
-            commit (str | None): at this commit instead.
-            number (int | None): the branch as its commit of this number left it.
-            tag (str | None): at the commit of this tag instead.
-            at (datetime | str | None): the branch as it was at this time.
+            prefix: goes before the names of types.
 
         Returns:
-            dict[str, str]: names of views by type keys. An edge type named like a node type gets the ending `_edge`.
+            View names by type key. An edge type with the name of a node type gets the suffix `_edge`.
 
         Raises:
-            InvalidRequestError: no name begins like that.
+            InvalidRequestError: no view name can start with the prefix.
             NotFoundError: there is no such branch, commit or tag.
         """
-        record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
+        record = entry_at(self._parts, point_of(point))
         names: dict[str, str] = _module("frames").view_names(self._schemas.of(record.schema).schema, prefix)
         read = self._reader(record)
         for key, name in names.items():
@@ -128,33 +107,20 @@ class GraphSpark:
     def sql(
         self,
         text: str,
-        *,
-        branch: str | None = None,
-        commit: str | None = None,
-        number: int | None = None,
-        tag: str | None = None,
-        at: Instant | None = None,
+        **point: Unpack[PointKeywords],
     ) -> Any:
-        """Ask one commit a query in SQL, over types by their names, of which no more is read than the query needs.
+        """Run a SQL query over types by name, at one commit, and return a DataFrame.
 
-        Columns that it does not need are not read, and conditions on a type are judged by the scan.
+        Only the columns that the query needs are read, and the scan applies its conditions.
 
         Args:
-            text (str): the query. An edge type named like a node type has the ending `_edge`.
-            branch (str | None): at whose head; `main` by default.
-            commit (str | None): at this commit instead.
-            number (int | None): the branch as its commit of this number left it.
-            tag (str | None): at the commit of this tag instead.
-            at (datetime | str | None): the branch as it was at this time.
-
-        Returns:
-            DataFrame: the answer.
+            text: the query. An edge type with the name of a node type has the suffix `_edge`.
 
         Raises:
             NotFoundError: there is no such branch, commit or tag.
-            InvalidRequestError: it is no query.
+            InvalidRequestError: the text is not a query.
         """
-        record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
+        record = entry_at(self._parts, point_of(point))
         frames = _module("frames")
         names = frames.view_names(self._schemas.of(record.schema).schema)
         return frames.query_frame(self.session(), place_of(self._parts.tables), record, names, text)
@@ -167,31 +133,22 @@ class GraphSpark:
         *,
         mode: Mode | str = Mode.APPEND,
         branch: str = MAIN,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        idempotency_key: str | None = None,
-        prune_previous: bool = False,
+        **write: Unpack[WriteKeywords],
     ) -> LoadResult:
         """Write frames of any number of types as one commit, checked like any load.
 
         Args:
-            frames (Mapping[str, DataFrame]): by node type, else edge type, or type key. Columns are the properties,
-                `id` where ids do not come from a key, and the ends of edges in `from` and `to` (or `src` and `dst`).
-            mode (Mode | str): `append` refuses entities that exist; `merge` puts the new row in the place of the old;
-                `overwrite` makes the rows the whole content of the types given.
-            branch (str): where.
-            actor (str | None): who.
-            message (str | None): why.
-            if_commit (str | None): only if this is the head commit of the branch.
-            idempotency_key (str | None): the same key again does nothing and returns the first commit.
-            prune_previous (bool): in the same step, show earlier commits of the branch no more; see `Graph.mutate`.
+            frames: DataFrames by node type, else edge type, or type key. Columns are the properties, `id` for types
+                without a key, and the ends of edges in `from` and `to` (or `src` and `dst`).
+            mode: `append` refuses entities that exist; `merge` replaces them; `overwrite` makes the rows the whole
+                content of the given types.
+            branch: the branch it changes.
 
         Returns:
-            LoadResult: counts by type, and the commit.
+            Counts by type, and the commit.
 
         Raises:
-            InvalidRequestError: an unknown type or column, or a value that does not fit.
+            InvalidRequestError: a type or column is unknown, or a value does not fit.
             ConstraintError: a rule of the schema would be broken.
             ConflictError: an entity exists already, or others changed what the write had read.
             PreconditionError: the head is not `if_commit`.
@@ -199,14 +156,7 @@ class GraphSpark:
         self._parts.refuse_read_only()
         chosen = mode_named(mode, code=OPTION)
         schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
-        said = WriteOptions(
-            actor=actor,
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
-            prune_previous=prune_previous,
-        )
-        return self._written(schema, frames, chosen, branch, said)
+        return self._written(schema, frames, chosen, branch, write_options(write))
 
     @aside
     def _written(
@@ -292,22 +242,13 @@ class GraphSpark:
         self,
         *,
         edges: Sequence[str] | None = None,
-        branch: str | None = None,
-        commit: str | None = None,
-        number: int | None = None,
-        tag: str | None = None,
-        at: Instant | None = None,
+        **point: Unpack[PointKeywords],
     ) -> "Analytics":
         """Algorithms over one commit.
 
         Args:
             edges (Sequence[str] | None): the edge types that count; all by default. The nodes that count are those of
                 the types that these edges leave or reach.
-            branch (str | None): at whose head; `main` by default.
-            commit (str | None): at this commit instead.
-            number (int | None): the branch as its commit of this number left it.
-            tag (str | None): at the commit of this tag instead.
-            at (datetime | str | None): the branch as it was at this time.
 
         Returns:
             Analytics: one method for each algorithm.
@@ -316,7 +257,7 @@ class GraphSpark:
             InvalidRequestError: there is no such edge type.
             NotFoundError: there is no such branch, commit or tag.
         """
-        record = entry_at(self._parts, Point(branch=branch, commit=commit, number=number, tag=tag, at=at))
+        record = entry_at(self._parts, point_of(point))
         schema = self._schemas.of(record.schema).schema
         read = self._reader(record)
         subject = _module("analytics.run").subject(schema, lambda key, columns: read(key, columns, None), edges)

@@ -61,11 +61,26 @@ def add_entity(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="id of the entity")
 
 
-def add_prune_previous(parser: ArgumentParser) -> None:
-    """Add `--prune-previous`."""
+def add_write_options(parser: ArgumentParser, *others: str) -> None:
+    """Add `--prune-previous`, and those of `--message`, `--if-commit` and `--idempotency-key` that are named."""
+    for name in others:
+        parser.add_argument(f"--{name}", **_WRITE_OPTIONS[name])
     parser.add_argument(
         "--prune-previous", action="store_true", help="also drop earlier commits of the branch from history"
     )
+
+
+_WRITE_OPTIONS: dict[str, Any] = {
+    "message": {"metavar": "TEXT", "help": "commit message"},
+    "if-commit": {"metavar": "ID", "help": "fail unless this is the head commit of the branch"},
+    "idempotency-key": {"metavar": "KEY", "help": "a repeated write with the same key has no effect"},
+}
+
+
+def write_options(args: Namespace) -> dict[str, Any]:
+    """Return the write options that were given, as the keywords that every write of a graph takes."""
+    names = ("message", "if_commit", "idempotency_key", "prune_previous")
+    return {name: value for name in names if (value := getattr(args, name, None)) not in (None, False)}
 
 
 def add_retention(parser: ArgumentParser, *, what: str = "commits", prefix: str = "") -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.cli.arguments import write_options
 from omnigraph.cli.parsing import UsageError
 from omnigraph.cli.render import FORMATS
 from omnigraph.cli.specs import Capability, CommandSpec
@@ -222,7 +223,7 @@ def check_stored_mutation(args: Namespace) -> None:
     Raises:
         InvalidRequestError: it is.
     """
-    if args.message is not None or args.prune_previous:
+    if write_options(args).keys() - {"if_commit", "idempotency_key"}:
         raise InvalidRequestError("a stored mutation takes neither --message nor --prune-previous")
 
 

@@ -21,6 +21,7 @@ from omnigraph.server.room import Holding
 from omnigraph.server.state import ServerState
 from omnigraph.server.states import NamesState, Where, where
 from omnigraph.storage.paths import branch_name
+from omnigraph.transaction.options import NO_OPTIONS, WriteOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,12 @@ class Call:
 
     @contextmanager
     def writing(
-        self, action: Action, *, branch: str | None = None, target_branch: str | None = None, prunes: bool = False
+        self,
+        action: Action,
+        *,
+        branch: str | None = None,
+        target_branch: str | None = None,
+        options: WriteOptions = NO_OPTIONS,
     ) -> Iterator[None]:
         """Let a write through, and count it while it runs.
 
@@ -198,13 +204,13 @@ class Call:
             action (Action): what it does.
             branch (str | None): the branch that is changed or started from.
             target_branch (str | None): the branch that is made, deleted or merged into.
-            prunes (bool): it takes earlier commits away, too.
+            options (WriteOptions): pruning earlier commits needs a permission of its own.
 
         Raises:
             Refusal: it is not allowed, or the actor has too much under way.
         """
         self.authorize(action, branch=branch, target_branch=target_branch)
-        self.may_prune(prunes=prunes)
+        self.may_prune(prunes=options.prune_previous)
         with self.admitted():
             yield
 

@@ -1,16 +1,30 @@
 """The bodies of requests. What goes beyond the contract says so."""
 
+from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from omnigraph.server import states
+from omnigraph.transaction.options import WriteOptions
 
 
 class Body(BaseModel):
     """A body: members of the right type, unknown ones passed over."""
 
     model_config = ConfigDict(strict=True, extra="ignore", populate_by_name=True)
+
+
+def write_options(
+    body: Body, *, actor: str | None, idempotency_key: str | None = None, if_commit: str | None = None
+) -> WriteOptions:
+    """Bring together the write options that a body has fields for, and those that the request says elsewhere."""
+    given = {name: getattr(body, name) for name in type(body).model_fields if name in _OPTIONS}
+    options = WriteOptions(actor=actor, idempotency_key=idempotency_key, **given)
+    return options if if_commit is None else replace(options, if_commit=if_commit)
+
+
+_OPTIONS = frozenset(field.name for field in fields(WriteOptions))
 
 
 class StateRequest(Body):

@@ -13,9 +13,10 @@ from omnigraph.cli.arguments import (
     add_branch,
     add_earlier_state,
     add_json,
-    add_prune_previous,
     add_uri,
+    add_write_options,
     selected_point,
+    write_options,
 )
 from omnigraph.cli.context import CommandContext
 from omnigraph.cli.parsing import Command
@@ -81,7 +82,7 @@ def _merge_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="branch to merge")
     parser.add_argument("--into", metavar="BRANCH", default="main", help="target branch; main by default")
     parser.add_argument("--delete-branch", action="store_true", help="delete the source afterwards")
-    add_prune_previous(parser)
+    add_write_options(parser)
     conflicts = parser.add_argument_group("conflicts")
     conflicts.add_argument("--preview", action="store_true", help="show the result and the conflicts; write nothing")
     conflicts.add_argument(
@@ -113,7 +114,7 @@ def _merge(context: CommandContext) -> int:
                 preview=args.preview,
                 delete_branch=args.delete_branch,
                 actor=context.actor,
-                prune_previous=args.prune_previous,
+                **write_options(args),
             )
         except MergeConflictError as error:
             conflicts = error.conflicts

@@ -12,9 +12,10 @@ from omnigraph.cli.arguments import (
     add_entity,
     add_json,
     add_positional_uri,
-    add_prune_previous,
     add_uri,
+    add_write_options,
     amount,
+    write_options,
 )
 from omnigraph.cli.context import CommandContext
 from omnigraph.cli.parsing import Command
@@ -255,8 +256,7 @@ def _revert_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("commit", metavar="COMMIT", help="commit to undo, or the first of a range")
     parser.add_argument("last", metavar="LAST", nargs="?", help="last commit of the range")
     add_branch(parser)
-    parser.add_argument("--message", metavar="TEXT", help="commit message")
-    add_prune_previous(parser)
+    add_write_options(parser, "message")
     add_uri(parser)
     add_json(parser)
 
@@ -269,8 +269,7 @@ def _revert(context: CommandContext) -> int:
             args.commit if args.last is None else (args.commit, args.last),
             branch=args.branch or "main",
             actor=context.actor,
-            message=args.message,
-            prune_previous=args.prune_previous,
+            **write_options(args),
         )
     changes = {
         key: {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}

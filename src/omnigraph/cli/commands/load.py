@@ -7,8 +7,9 @@ from omnigraph.cli.arguments import (
     add_json,
     add_load_engine,
     add_positional_uri,
-    add_prune_previous,
+    add_write_options,
     amount,
+    write_options,
 )
 from omnigraph.cli.context import CommandContext
 from omnigraph.cli.parsing import Command
@@ -42,7 +43,7 @@ def _load_arguments(parser: ArgumentParser) -> None:
     files.add_argument("--rejects", metavar="DIR", help="write bad records there, with reasons, and load the others")
     files.add_argument("--max-rejects", metavar="N", type=amount, help="fail with more than N bad records")
     files.add_argument("--dry-run", action="store_true", help="validate everything and write nothing")
-    add_prune_previous(parser)
+    add_write_options(parser)
     add_load_engine(parser)
     add_json(parser)
 
@@ -68,7 +69,7 @@ def _load(context: CommandContext) -> int:
             max_rejects=args.max_rejects,
             dry_run=args.dry_run,
             actor=context.actor,
-            prune_previous=args.prune_previous,
+            **write_options(args),
             spark=spark_settings(args),
             progress=progress,
         )

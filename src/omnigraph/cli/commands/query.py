@@ -11,9 +11,10 @@ from omnigraph.cli.arguments import (
     add_format,
     add_json,
     add_params,
-    add_prune_previous,
     add_query,
+    add_write_options,
     selected_point,
+    write_options,
 )
 from omnigraph.cli.config import Config
 from omnigraph.cli.context import CommandContext
@@ -79,10 +80,7 @@ def _explain(context: CommandContext) -> int:
 def _mutate_arguments(parser: ArgumentParser) -> None:
     add_query(parser)
     add_branch(parser)
-    parser.add_argument("--if-commit", metavar="ID", help="fail unless this is the head commit of the branch")
-    parser.add_argument("--message", metavar="TEXT", help="commit message")
-    parser.add_argument("--idempotency-key", metavar="KEY", help="a repeated write with the same key has no effect")
-    add_prune_previous(parser)
+    add_write_options(parser, "if-commit", "message", "idempotency-key")
     add_json(parser)
 
 
@@ -117,10 +115,7 @@ def _run_mutation(context: CommandContext, text: str, params: Mapping[str, objec
             name=args.name,
             branch=args.branch or "main",
             actor=context.actor,
-            message=args.message,
-            if_commit=args.if_commit,
-            idempotency_key=args.idempotency_key,
-            prune_previous=args.prune_previous,
+            **write_options(args),
         )
         commit = None
         if result.commit is not None:

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 
-from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, add_prune_previous
+from omnigraph.cli.arguments import add_branch, add_json, add_positional_uri, add_write_options, write_options
 from omnigraph.cli.context import CommandContext
 from omnigraph.cli.parsing import Command
 from omnigraph.cli.render import size, table
@@ -60,7 +60,7 @@ def _change_arguments(parser: ArgumentParser) -> None:
 
 def _apply_arguments(parser: ArgumentParser) -> None:
     _change_arguments(parser)
-    add_prune_previous(parser)
+    add_write_options(parser)
 
 
 def _plan(context: CommandContext) -> int:
@@ -100,7 +100,7 @@ def _apply(context: CommandContext) -> int:
             allow_data_loss=args.allow_data_loss,
             validated=args.validated,
             actor=context.actor,
-            prune_previous=args.prune_previous,
+            **write_options(args),
         )
         return context.show(
             {"uri": graph.uri, **result.to_dict()},

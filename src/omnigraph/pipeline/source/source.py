@@ -29,6 +29,7 @@ from omnigraph.pipeline.source.writing import RowsWriter, Target
 from omnigraph.pipeline.spill import spill_beside
 from omnigraph.storage.tables.place import place_of
 from omnigraph.transaction import root
+from omnigraph.transaction.options import WriteOptions
 
 NAME = "omnigraph"
 
@@ -78,10 +79,12 @@ class OmnigraphSource(DataSource):
             type_key=self._type_key,
             branch=self.options.get("branch") or MAIN,
             mode=mode_of(self.options, overwrite=overwrite),
-            actor=self.options.get("actor"),
-            message=self.options.get("message"),
-            idempotency_key=self.options.get("idempotencyKey"),
-            prune_previous=one_of(self.options, "prunePrevious", ("false", "true")) == "true",
+            write=WriteOptions(
+                actor=self.options.get("actor"),
+                message=self.options.get("message"),
+                idempotency_key=self.options.get("idempotencyKey"),
+                prune_previous=one_of(self.options, "prunePrevious", ("false", "true")) == "true",
+            ),
             engine=one_of(self.options, "engine", ("local", "spark")),
         )
         spill = spill_beside(self._pinned.place, UlidSource())

@@ -17,6 +17,7 @@ from omnigraph.model.schema import TypeKind
 from omnigraph.pipeline.load.sources import Format
 from omnigraph.pipeline.session import stop_spark_session
 from omnigraph.pipeline.spill import Spill, SpilledFile, write_part
+from omnigraph.transaction.options import WriteOptions
 
 
 @dataclass
@@ -35,10 +36,7 @@ class Target:
         type_key: the type.
         branch: the branch.
         mode: append, merge or overwrite.
-        actor: who.
-        message: why.
-        idempotency_key: the same key again does nothing.
-        prune_previous: show earlier commits of the branch no more.
+        write: options of the write.
         engine: where the rows are loaded; by how many there are, where nothing is said.
     """
 
@@ -46,10 +44,7 @@ class Target:
     type_key: str
     branch: str
     mode: str
-    actor: str | None = None
-    message: str | None = None
-    idempotency_key: str | None = None
-    prune_previous: bool = False
+    write: WriteOptions
     engine: str | None = None
 
 
@@ -96,8 +91,5 @@ class RowsWriter(DataSourceArrowWriter):
                 type_name=name if kind == TypeKind.NODE else None,
                 edge=name if kind == TypeKind.EDGE else None,
                 engine=engine,
-                actor=self._target.actor,
-                message=self._target.message,
-                idempotency_key=self._target.idempotency_key,
-                prune_previous=self._target.prune_previous,
+                write=self._target.write,
             )

@@ -12,7 +12,7 @@ from omnigraph.server.answers import answered
 from omnigraph.server.call import Call, Served
 from omnigraph.server.documents import commit_told
 from omnigraph.server.errors import Refusal
-from omnigraph.server.requests import BranchCreateRequest, BranchMergeRequest
+from omnigraph.server.requests import BranchCreateRequest, BranchMergeRequest, write_options
 from omnigraph.server.responses import BranchCreateOutput, BranchDeleteOutput, BranchListOutput, BranchMergeOutput
 from omnigraph.server.routing import READING, WRITING, failing, graph_router
 
@@ -89,7 +89,8 @@ def merge(body: BranchMergeRequest, call: Served) -> Response:
         call.reads(body.source)
         call.reads(target)
         return answered(_merged(call, body, target, delete=False))
-    with call.writing(Action.BRANCH_MERGE, branch=body.source, target_branch=target, prunes=body.prune_previous):
+    options = write_options(body, actor=call.actor)
+    with call.writing(Action.BRANCH_MERGE, branch=body.source, target_branch=target, options=options):
         refused = _refused_delete(call, body)
         document = _merged(call, body, target, delete=body.delete_branch and refused is None)
     if refused is not None:
@@ -118,11 +119,8 @@ def _merged(call: Call, body: BranchMergeRequest, target: str, *, delete: bool) 
         base=body.base,
         preview=body.preview,
         delete_branch=delete,
-        actor=call.actor,
-        message=body.message,
-        if_commit=body.if_commit,
         if_source_commit=body.if_source_commit,
-        prune_previous=body.prune_previous,
+        write=write_options(body, actor=call.actor),
     )
     document: dict[str, Any] = {
         "source": done.source,

@@ -24,7 +24,7 @@ from omnigraph.server.history_responses import (
     TagListOutput,
     TagOutput,
 )
-from omnigraph.server.requests import RevertRequest, TagCreateRequest
+from omnigraph.server.requests import RevertRequest, TagCreateRequest, write_options
 from omnigraph.server.routes.commits import Kinds, Limit, Ops, Types
 from omnigraph.server.routes.mutations import IdempotencyKey
 from omnigraph.server.routing import READING, WRITING, failing, graph_router
@@ -99,19 +99,13 @@ def history(
 def revert(body: RevertRequest, call: Served, idempotency_key: IdempotencyKey = None) -> Response:
     """Undo what a commit, or a range of commits, did, as a new commit. Beyond the contract."""
     where = "main" if body.branch is None else body.branch
-    with call.writing(Action.CHANGE, branch=where, prunes=body.prune_previous):
+    options = write_options(body, actor=call.actor, idempotency_key=idempotency_key)
+    with call.writing(Action.CHANGE, branch=where, options=options):
         # Undoing a deletion writes what was deleted: rows of a commit elsewhere are for those who may read it there.
         for undone in filter(None, (body.commit, body.last)):
             call.reads_commit(undone, on=where)
-        done = call.graph.revert(
-            body.commit if body.last is None else (body.commit, body.last),
-            branch=where,
-            actor=call.actor,
-            message=body.message,
-            if_commit=body.if_commit,
-            idempotency_key=idempotency_key,
-            prune_previous=body.prune_previous,
-        )
+        reverted = body.commit if body.last is None else (body.commit, body.last)
+        done = call.graph.revert(reverted, branch=where, write=options)
         call.ran(done.attempts)
         commit = None if done.commit is None else commit_told(call.graph.snapshot(commit=done.commit).record)
     changes = {

@@ -9,10 +9,11 @@ from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Call, Served
 from omnigraph.server.documents import commit_told
-from omnigraph.server.requests import ChangeRequest
+from omnigraph.server.requests import ChangeRequest, write_options
 from omnigraph.server.responses import ChangeOutput
 from omnigraph.server.routes.queries import superseded_by
 from omnigraph.server.routing import WRITING, failing, graph_router
+from omnigraph.transaction.options import WriteOptions
 
 router = graph_router("mutations")
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
@@ -74,11 +75,7 @@ def _mutated(
         body.params,
         name=body.name if body.name is not None else body.query_name,
         branch=body.branch,
-        message=body.message,
-        expected_table_versions=body.expected_table_versions,
-        prune_previous=body.prune_previous,
-        idempotency_key=idempotency_key,
-        if_commit=if_commit,
+        options=write_options(body, actor=call.actor, idempotency_key=idempotency_key, if_commit=if_commit),
     )
 
 
@@ -89,27 +86,12 @@ def run_mutation(
     *,
     name: str | None,
     branch: str | None,
-    message: str | None = None,
-    expected_table_versions: dict[str, int] | None = None,
-    prune_previous: bool = False,
-    idempotency_key: str | None = None,
-    if_commit: str | None = None,
+    options: WriteOptions,
 ) -> dict[str, object]:
     """Carry out a mutation as the caller, and tell what came of it."""
     where = "main" if branch is None else branch
-    with call.writing(Action.CHANGE, branch=where, prunes=prune_previous):
-        done = call.graph.mutate(
-            text,
-            params,
-            name=name,
-            branch=where,
-            actor=call.actor,
-            message=message,
-            if_commit=if_commit,
-            expected_table_versions=expected_table_versions,
-            idempotency_key=idempotency_key,
-            prune_previous=prune_previous,
-        )
+    with call.writing(Action.CHANGE, branch=where, options=options):
+        done = call.graph.mutate(text, params, name=name, branch=where, write=options)
         call.ran(done.attempts)
         commit = None if done.entry is None else commit_told(done.entry)
     return {

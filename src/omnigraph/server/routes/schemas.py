@@ -10,7 +10,7 @@ from omnigraph.policy.rules import Action
 from omnigraph.server.answers import answered
 from omnigraph.server.call import Served
 from omnigraph.server.errors import Refusal
-from omnigraph.server.requests import SchemaApplyRequest
+from omnigraph.server.requests import SchemaApplyRequest, write_options
 from omnigraph.server.responses import ResolvedSchemaOutput, SchemaApplyOutput, SchemaOutput, SchemaPlanOutput
 from omnigraph.server.routes.mutations import IdempotencyKey
 from omnigraph.server.routing import READING, WITH_BODY, WRITING, failing, graph_router
@@ -64,7 +64,8 @@ def plan(body: SchemaApplyRequest, call: Served) -> Response:
 def apply(body: SchemaApplyRequest, call: Served, idempotency_key: IdempotencyKey = None) -> Response:
     """Give a branch another schema, as one commit."""
     where = "main" if body.branch is None else body.branch
-    with call.writing(Action.SCHEMA_APPLY, target_branch=where, prunes=body.prune_previous):
+    options = write_options(body, actor=call.actor, idempotency_key=idempotency_key)
+    with call.writing(Action.SCHEMA_APPLY, target_branch=where, options=options):
         if call.served.schema_is_managed:
             raise Refusal(
                 409, "the schema of a graph of a cluster is changed with `omnigraph cluster apply`", code="conflict"
@@ -74,11 +75,7 @@ def apply(body: SchemaApplyRequest, call: Served, idempotency_key: IdempotencyKe
             branch=where,
             allow_data_loss=body.allow_data_loss,
             validated=body.validated,
-            actor=call.actor,
-            message=body.message,
-            if_commit=body.if_commit,
-            idempotency_key=idempotency_key,
-            prune_previous=body.prune_previous,
+            write=options,
         )
     beyond = {"branch": done.branch, "graph_commit_id": done.commit}
     return answered({"uri": call.graph.uri, **done.to_dict(), **beyond})

@@ -10,7 +10,7 @@ from omnigraph.server.answers import answered, rows_answered
 from omnigraph.server.call import Call, Served
 from omnigraph.server.errors import Refusal
 from omnigraph.server.history_responses import QueriesCatalogOutput
-from omnigraph.server.requests import InvokeStoredQueryRequest
+from omnigraph.server.requests import InvokeStoredQueryRequest, write_options
 from omnigraph.server.responses import ChangeOutput, ReadOutput
 from omnigraph.server.routes.mutations import (
     IdempotencyKey,
@@ -119,7 +119,5 @@ def _mutated(
         said.params,
         name=stored.name,
         branch=said.branch,
-        expected_table_versions=said.expected_table_versions,
-        idempotency_key=idempotency_key,
-        if_commit=if_commit,
+        options=write_options(said, actor=call.actor, idempotency_key=idempotency_key, if_commit=if_commit),
     )
