@@ -1,4 +1,4 @@
-"""One commit, as callers see it."""
+"""A commit of the history."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ class Commit:
 
     @property
     def id(self) -> str:
-        """Its id, by which it is found from any branch."""
+        """The id, unique across branches."""
         return self.record.commit
 
     @property
@@ -30,12 +30,12 @@ class Commit:
 
     @property
     def number(self) -> int:
-        """Its place in the log of that branch."""
+        """The position in the log of that branch."""
         return self.record.number
 
     @property
     def kind(self) -> str:
-        """Why it was made: `mutation`, `load`, `merge`, `schema` and so on."""
+        """The kind of write: `mutation`, `load`, `merge`, `schema` and so on."""
         return self.record.kind.value
 
     @property
@@ -50,17 +50,17 @@ class Commit:
 
     @property
     def actor(self) -> str | None:
-        """Who made it."""
+        """The actor who made it."""
         return self.record.actor
 
     @property
     def message(self) -> str | None:
-        """Why, in the writer's words."""
+        """The commit message."""
         return self.record.message
 
     @property
     def created_at_us(self) -> int:
-        """When, microseconds since 1970."""
+        """The time it was made, in microseconds since 1970."""
         return self.record.created_at_us
 
     @property
@@ -74,5 +74,5 @@ class Commit:
         return dict(self.record.changes.types)
 
     def to_dict(self) -> dict[str, Any]:
-        """The commit as a JSON document."""
+        """Return a JSON document."""
         return commit_document(self.record)

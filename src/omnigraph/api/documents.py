@@ -1,4 +1,4 @@
-"""The JSON documents that the command line and the server answer with."""
+"""JSON documents that the command line and the server return."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from omnigraph.version import INTERNAL_SCHEMA
 
 
 def commit_document(record: Record) -> dict[str, Any]:
-    """A commit."""
+    """Describe a commit."""
     return {
         "graph_commit_id": record.commit,
         "graph_branch": None if record.branch == MAIN else record.branch,
@@ -22,7 +22,7 @@ def commit_document(record: Record) -> dict[str, Any]:
 
 
 def snapshot_document(record: Record) -> dict[str, Any]:
-    """What a branch holds, type by type: edges first, each kind by name."""
+    """Describe the tables of a branch: edges first, each kind by name."""
     datasets = []
     for key, pin in sorted(record.tables.items()):
         kind, name = key.split(":", 1)
@@ -45,17 +45,17 @@ def snapshot_document(record: Record) -> dict[str, Any]:
 
 
 def type_document(entity: EntityType, count: int) -> dict[str, Any]:
-    """A type with its properties, and how many entities of it there are."""
+    """Describe a type: its properties, and the number of its entities."""
     document: dict[str, Any] = {"kind": entity.kind.value, "name": entity.name, "count": count}
     if isinstance(entity, EdgeType):
         document |= {"from": entity.from_type.type_name, "to": entity.to_type.type_name}
     else:
-        document["key"] = [each.name for each in entity.key]
-    return document | {"properties": {each.name: str(each.type) for each in entity.properties}}
+        document["key"] = [key.name for key in entity.key]
+    return document | {"properties": {item.name: str(item.type) for item in entity.properties}}
 
 
 def merge_conflict_document(conflict: MergeConflict, *, values: bool = False) -> dict[str, Any]:
-    """A conflict of a merge; with what each side has, where that is wanted."""
+    """Describe a merge conflict, optionally with the values of each side."""
     kind, _, name = conflict.type_key.partition(":")
     document: dict[str, Any] = {
         "entity_kind": kind,

@@ -1,4 +1,4 @@
-"""Here or on Spark: who decides, and how one gets there."""
+"""The engine of large work: this process or Spark."""
 
 from enum import StrEnum
 from importlib import import_module
@@ -8,37 +8,36 @@ from omnigraph.errors import InvalidRequestError, LimitError, UnavailableError
 
 
 class Engine(StrEnum):
-    """Where something large is done."""
+    """Where large work runs."""
 
     AUTO = "auto"
-    """Here, unless it is too large for that and Spark can be had."""
+    """This process, unless the work is too large and Spark is available."""
     LOCAL = "local"
     SPARK = "spark"
 
 
-def engine_of(said: str) -> Engine:
-    """What a caller means.
+def engine_of(name: str) -> Engine:
+    """Parse the name of an engine.
 
     Raises:
-        InvalidRequestError: nothing.
+        InvalidRequestError: there is no such engine.
     """
     try:
-        return Engine(said)
+        return Engine(name)
     except ValueError:
-        raise InvalidRequestError(f"unknown engine '{said}'; one of {', '.join(Engine)}") from None
+        raise InvalidRequestError(f"unknown engine '{name}'; one of {', '.join(Engine)}") from None
 
 
 def spark_module(name: str) -> Any:  # noqa: ANN401  (a module)
-    """A module of the pipeline, imported now: Spark's package takes its time, and most calls need none of it."""
+    """Import a module of the pipeline when it is needed: pyspark takes long to import."""
     return import_module(f"omnigraph.pipeline.{name}")
 
 
 def session_for(engine: Engine) -> Any:  # noqa: ANN401  (what belongs to Spark has no type here)
-    """The Spark session of this process, made if there is none.
+    """Return the Spark session of this process, created if there is none.
 
     Returns:
-        SparkSession | None: None where `auto` was said and Spark cannot be had on this machine; then it is done here,
-            however long it takes.
+        None for `auto` if Spark is not available; the work then runs in this process, however long it takes.
     """
     try:
         return spark_module("session").spark_session()

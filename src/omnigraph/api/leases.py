@@ -1,17 +1,11 @@
-"""Who still reads a graph, as far as leases tell."""
+"""Leases of a graph: commits that readers protect."""
 
 from omnigraph.api.graph import Graph
 from omnigraph.transaction.leases import leases
 
 
 def held_commits(graph: Graph) -> list[str]:
-    """The commits that somebody holds for reading; see `Graph.lease`.
-
-    Args:
-        graph (Graph): open for writing: what time it is, the graph's store is asked.
-
-    Returns:
-        list[str]: their ids, in order; nobody's lease that has run out is among them.
+    """List the commits that leases protect, by the clock of the store; expired leases do not count.
 
     Raises:
         FormatError: a lease cannot be read.
@@ -23,4 +17,4 @@ def held_commits(graph: Graph) -> list[str]:
     if not found:
         return []
     now_us = parts.intents.store_now_us()
-    return sorted({each.lease.commit for each in found if each.is_good(now_us)})
+    return sorted({held.lease.commit for held in found if held.is_good(now_us)})

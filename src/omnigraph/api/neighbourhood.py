@@ -1,4 +1,4 @@
-"""What surrounds a node, as values."""
+"""The neighbourhood of a node: nodes and edges around it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class NearNode:
         type_name: its type.
         id: its id.
         properties: JSON values; vectors and blobs are left out.
-        distance: how many edges it is away from the middle.
+        distance: the number of edges to the node in the middle.
     """
 
     type_name: str
@@ -24,7 +24,7 @@ class NearNode:
     distance: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The node as a JSON document."""
+        """Return a JSON document."""
         return {
             "type": self.type_name,
             "id": self.id,
@@ -52,7 +52,7 @@ class NearEdge:
     properties: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """The edge as a JSON document."""
+        """Return a JSON document."""
         ends = {"from": self.source, "to": self.target}
         return {
             "type": self.type_name,
@@ -64,13 +64,13 @@ class NearEdge:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """What surrounds a node, at one commit.
+    """The nodes and edges around a node, at one commit.
 
     Attributes:
-        commit: where it was read.
+        commit: the commit it was read at.
         nodes: the middle first, then by distance.
         edges: all that were found between these nodes.
-        is_cut: there is more than was asked for.
+        is_cut: whether there are more nodes or edges than returned.
     """
 
     commit: str
@@ -79,10 +79,10 @@ class Neighbourhood:
     is_cut: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The neighbourhood as a JSON document."""
+        """Return a JSON document."""
         return {
-            "nodes": [each.to_dict() for each in self.nodes],
-            "edges": [each.to_dict() for each in self.edges],
+            "nodes": [node.to_dict() for node in self.nodes],
+            "edges": [edge.to_dict() for edge in self.edges],
             "is_cut": self.is_cut,
             "graph_commit_id": self.commit,
         }

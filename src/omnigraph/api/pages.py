@@ -1,4 +1,4 @@
-"""Lists that are given a page at a time."""
+"""Lists in pages."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -23,18 +23,10 @@ class Page(list[T]):
 
 
 def page_of_names(names: Sequence[str], *, limit: int | None, page_token: str | None) -> Page[str]:
-    """The names after those of the page before, in order.
-
-    Args:
-        names (Sequence[str]): all of them, in order.
-        limit (int | None): at most so many; all by default.
-        page_token (str | None): of the page before.
-
-    Returns:
-        Page[str]: some of them.
+    """Cut the next page out of all names, in order.
 
     Raises:
-        InvalidRequestError: the limit is below one, or the token is none.
+        InvalidRequestError: the limit is below one, or the token is invalid.
     """
     check_limit(limit)
     if page_token is not None:
@@ -46,10 +38,10 @@ def page_of_names(names: Sequence[str], *, limit: int | None, page_token: str | 
 
 
 def check_limit(limit: int | None) -> None:
-    """Refuse a page of nothing.
+    """Require a page limit of at least one.
 
     Raises:
-        InvalidRequestError: the limit is below one, or no whole number.
+        InvalidRequestError: the limit is below one, or not a whole number.
     """
     whole_number_or_nothing(limit, "a page limit")
     if limit is not None and limit < 1:
@@ -57,5 +49,5 @@ def check_limit(limit: int | None) -> None:
 
 
 def refused_token(reason: str) -> InvalidRequestError:
-    """The error of a page token that is none."""
+    """Make the error for an invalid page token."""
     return InvalidRequestError(f"page token rejected: {reason}", code="page_token_rejected", reason=reason)

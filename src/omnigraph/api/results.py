@@ -1,4 +1,4 @@
-"""What a write returns."""
+"""Results of writes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,20 +16,20 @@ from omnigraph.pipeline.load.problems import Located
 
 @dataclass(frozen=True, slots=True)
 class MutationResult:
-    """What came of a mutation.
+    """The result of a mutation.
 
     Attributes:
         query_name: the mutation's name.
-        branch: where.
+        branch: the branch that was changed.
         affected_nodes: how many nodes were inserted, updated or deleted.
         affected_edges: how many edges, those that went with their nodes included.
         commit: the id of the commit it made; None where nothing had to change.
-        entry: the same, whole; also None where another process made it.
+        entry: the log entry of that commit; also None where another process made it.
         head: the commit the branch was at when the mutation was done: its own, or the one it found.
         number: the commit's place in the branch's log; None where there is none.
         replayed: an earlier call with the same idempotency key had made the commit.
-        attempts: how often the write ran; more than once where others changed what it had read.
-        warnings: what did not go well and needs nobody.
+        attempts: how often the write ran; more than once if others changed what it had read.
+        warnings: non-fatal problems, for information.
     """
 
     query_name: str
@@ -47,18 +47,18 @@ class MutationResult:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What came of writing rows. It always makes a commit, even where nothing changes.
+    """The result of writing rows. It always makes a commit, even if nothing changes.
 
     Attributes:
-        branch: where.
-        mode: how.
+        branch: the branch that was changed.
+        mode: `append`, `merge` or `overwrite`.
         nodes: how many nodes of each type were given.
         edges: how many edges of each type were given.
         commit: the id of the commit.
         number: its place in the branch's log.
         replayed: an earlier call with the same idempotency key had made the commit.
-        attempts: how often the write ran; more than once where others changed what it had read.
-        warnings: what did not go well and needs nobody.
+        attempts: how often the write ran; more than once if others changed what it had read.
+        warnings: non-fatal problems, for information.
     """
 
     branch: str
@@ -74,11 +74,11 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class SchemaApplied:
-    """What came of applying a schema.
+    """The result of applying a schema.
 
     Attributes:
-        branch: where.
-        plan: what was done.
+        branch: the branch that was changed.
+        plan: the steps that were made.
         commit: the id of the commit; None where nothing had to change.
         number: the place in the branch's log of that commit, or of the head that needed no change.
     """
@@ -94,7 +94,7 @@ class SchemaApplied:
         return self.commit is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """As a JSON document."""
+        """Return a JSON document."""
         steps = plan_document(self.plan.steps)
         return {
             "supported": steps["supported"],
@@ -116,15 +116,15 @@ class ChangeCounts:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """What came of a merge, or would come of it.
+    """The result of a merge, or of its preview.
 
     Attributes:
         outcome: `already_up_to_date`: the target has everything, and there is no new commit; `fast_forward`: only the
             source had moved; `merged`.
-        source: the branch brought in.
-        into: the branch changed.
+        source: the branch that was merged.
+        into: the branch that was changed.
         base: the commit both were compared with; None where both heads were the same.
-        source_commit: the source's head that was brought in.
+        source_commit: the source's head that was merged.
         commit: the commit made; None where none was.
         number: its place in the branch's log.
         head: the target's head commit afterwards.
@@ -132,11 +132,11 @@ class MergeResult:
         changes: by type key, how much changes on the target; types without change are absent.
         resolved: how many entities were decided by `prefer` or a resolution.
         schema_steps: what becomes of the target's schema, and the rows and values that the target loses by that.
-        is_preview: nothing was written.
-        branch_deleted: the source was deleted afterwards, as asked.
+        is_preview: whether nothing was written.
+        branch_deleted: whether the source was deleted afterwards.
         branch_delete_error: why it was not.
         attempts: how often the merge was worked out; more than once where the target moved meanwhile.
-        warnings: what did not go well and needs nobody.
+        warnings: non-fatal problems, for information.
     """
 
     outcome: str
@@ -160,10 +160,10 @@ class MergeResult:
 
 @dataclass(frozen=True, slots=True)
 class RevertResult:
-    """What came of undoing commits.
+    """The result of a revert.
 
     Attributes:
-        branch: where.
+        branch: the branch that was changed.
         first: the first commit undone.
         last: the last commit undone; may be the same.
         commit: the id of the commit made; None where everything was as before already.
@@ -172,7 +172,7 @@ class RevertResult:
         changes: by type key, how many entities came back, changed and went.
         replayed: an earlier call with the same idempotency key had made the commit.
         attempts: how often it was worked out; more than once where the branch moved meanwhile.
-        warnings: what did not go well and needs nobody.
+        warnings: non-fatal problems, for information.
     """
 
     branch: str
@@ -189,23 +189,23 @@ class RevertResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What came of a load. It makes a commit, even where nothing changes; a dry run makes none.
+    """The result of a load. It makes a commit, even if nothing changes; a dry run makes none.
 
     Attributes:
         uri: of the graph.
-        branch: where.
-        mode: how.
+        branch: the branch that was changed.
+        mode: `append`, `merge` or `overwrite`.
         nodes: how many nodes of each type.
         edges: how many edges of each type.
         commit: the id of the commit; None of a dry run.
-        entry: the same, whole.
+        entry: the log entry of that commit.
         base_branch: the branch to start from that the caller named.
         branch_created: whether the branch was made by this load.
         rejects: records put aside, with reason and place.
         rejects_file: where they are written.
         replayed: an earlier call with the same idempotency key had made the commit.
-        attempts: how often the write ran; more than once where others changed what it had read.
-        warnings: what did not go well and needs nobody.
+        attempts: how often the write ran; more than once if others changed what it had read.
+        warnings: non-fatal problems, for information.
     """
 
     uri: str
@@ -229,7 +229,7 @@ class LoadResult:
         return sum(self.nodes.values()) + sum(self.edges.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON shows it: lists by name, only types that were touched."""
+        """Return a JSON document: lists by name, of the types that were loaded."""
         document: dict[str, Any] = {"uri": self.uri, "branch": self.branch, "mode": self.mode}
         if self.base_branch is not None:
             document["base_branch"] = self.base_branch

@@ -1,4 +1,4 @@
-"""Accepted schemas: stored under their digests, read once, and remembered with their rules."""
+"""Schemas of a graph: read by digest, and cached with their constraints."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,7 +14,7 @@ _Made = TypeVar("_Made")
 
 
 class Schemas:
-    """The schemas of one graph, at most so many in memory. Safe to use from several threads."""
+    """The schemas of one graph, a bounded number in memory. Thread-safe."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -22,10 +22,10 @@ class Schemas:
         self._last_seen: dict[str, str] = {}
 
     def of(self, digest: str) -> Accepted:
-        """The schema that commits name by a digest.
+        """Return the schema with a digest.
 
         Raises:
-            FormatError: it is not there, or damaged.
+            FormatError: it is missing or damaged.
         """
         known = self._known.get(digest)
         if known is not None:
@@ -35,15 +35,15 @@ class Schemas:
         return self._known.setdefault(digest, accepted_schema(digest, schema))
 
     def text(self, digest: str) -> str:
-        """The text of a schema, as it was accepted.
+        """Return the text of a schema, as it was applied.
 
         Raises:
-            FormatError: it is not there, or damaged.
+            FormatError: it is missing or damaged.
         """
         return read_text(self._parts.store, digest)
 
     def at_head(self, branch: str) -> Accepted:
-        """The schema at the head of a branch.
+        """Return the schema at the head of a branch.
 
         Raises:
             NotFoundError: there is no such branch.
@@ -52,10 +52,10 @@ class Schemas:
 
     @staticmethod
     def refuse_moved(accepted: Accepted, digest: str) -> None:
-        """Ask to be called again when a branch has another schema than was thought.
+        """Require that a branch still has a schema; the caller tries again with the new one.
 
         Raises:
-            SchemaMovedError: it has.
+            SchemaMovedError: it has another.
         """
         if accepted.digest != digest:
             raise SchemaMovedError(digest)
@@ -63,18 +63,15 @@ class Schemas:
     def under_the_branch_schema(
         self, branch: str, make: Callable[[Accepted], _Made], *, wrong_under_any: Callable[[], bool] = lambda: False
     ) -> _Made:
-        """Do something under the schema a branch has, again if it turns out to have another by now.
+        """Call `make` with the schema of a branch, and again if the branch has another schema by then.
 
-        The schema last seen on the branch is tried first: asking for the head would be one more request for a write
-        that looks at the head anyway.
+        The schema last seen on the branch is tried first: reading the head would be one more request for a write that
+        reads the head anyway.
 
         Args:
-            branch: the branch.
-            make: what to do; raises `SchemaMovedError` to be called again.
-            wrong_under_any: whether what was asked for is wrong whatever the schema; a fault is then told as it is.
-
-        Returns:
-            What `make` returned.
+            branch: the branch to be written.
+            make: runs the write; raises `SchemaMovedError` to be called again.
+            wrong_under_any: whether the request is wrong under every schema; its error is then raised at once.
 
         Raises:
             ConflictError: the schema keeps changing.

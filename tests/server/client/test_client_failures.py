@@ -49,6 +49,7 @@ RAISED: tuple[errors.GraphError, ...] = (
     errors.OutcomeUnknownError("nobody knows"),
     errors.LimitError("large", code="resource_limit", resource="rows", limit=1, actual=2),
     errors.UnavailableError("later"),
+    errors.ClockError("ahead"),
     errors.BlobSourceError("gone", uri="s3://b/k", reason="not there"),
     errors.PermissionDeniedError("read-only", code="read_only"),
     errors.FormatError("newer"),
