@@ -20,7 +20,6 @@ PENDING: tuple[str, ...] = (
     "drawing",
     "execution",
     "language",
-    "mcp",
     "model",
     "pipeline",
     "policy",

@@ -18,8 +18,8 @@ import omnigraph
 from omnigraph import limits
 from omnigraph.api.graph import Graph
 from omnigraph.errors import GraphError, LimitError, PermissionDeniedError
-from omnigraph.mcp.answers import compact, fitted
-from omnigraph.mcp.serve import server_of
+from omnigraph.mcp.answers import compact_json, truncate
+from omnigraph.mcp.server import create_server
 from omnigraph.mcp.tools import Permissions, Tools
 
 SCHEMA = """\
@@ -158,7 +158,7 @@ def test_errors_say_what_kind_they_are_and_bounds_are_kept(place: Path) -> None:
         assert document(await client.call_tool("query", {"query": NAMES}))["row_count"] == 3
 
     with omnigraph.open(place, read_only=True) as graph:
-        talk(server_of(graph, Permissions()), say)
+        talk(create_server(graph, Permissions()), say)
 
 
 def test_an_agent_proposes_on_a_branch_and_never_on_main(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_proposal_that_fails_leaves_no_branch(tmp_path: Path) -> None:
 def test_a_failed_proposal_takes_no_branch_back_that_somebody_else_has_used(tmp_path: Path) -> None:
     with omnigraph.init(tmp_path / "people", SCHEMA) as graph:
         tools = Tools(graph, Permissions(writes=True))
-        with pytest.raises(ZeroDivisionError), tools._made_for_this("idea"):
+        with pytest.raises(ZeroDivisionError), tools._branch_for_proposal("idea"):
             graph.write(nodes={"City": [{"name": "Ulm"}]}, branch="idea")
             raise ZeroDivisionError
         assert graph.count("City", branch="idea") == 1
@@ -246,7 +246,7 @@ def test_a_failed_proposal_takes_no_branch_back_that_somebody_else_has_used(tmp_
         ("query", {"query": 7}, "`query`: Input should be a valid string"),
         ("query", {"query": NAMES, "params": [1]}, "`params`: Input should be a valid dictionary"),
         ("query", {"query": NAMES, "limit": "many"}, "`limit`: Input should be a valid integer"),
-        ("query", {"query": NAMES, "limit": 0}, "the limit must be 1 to 1000, and it is 0"),
+        ("query", {"query": NAMES, "limit": 0}, "the limit must be 1 to 1000, not 0"),
         ("query", {"query": 'query q() { insert City { name: "X" } }'}, "this is for reads"),
         ("schema", {"branch": "a\0b"}, "branch"),
         ("neighbourhood", {"type": "Person"}, "`id`: Field required"),
@@ -258,7 +258,7 @@ def test_a_failed_proposal_takes_no_branch_back_that_somebody_else_has_used(tmp_
         ("diff", {"newer": "main", "types": "Person"}, "`types`: Input should be a valid list"),
         ("diff", {"newer": "main", "types": ["Persn"]}, "Persn"),
         ("branch", {"create": "idea"}, "takes no argument 'create'; it takes none"),
-        ("propose", {"query": NAMES, "branch": "idea"}, "there is no tool 'propose'; there are branch, diff, "),
+        ("propose", {"query": NAMES, "branch": "idea"}, "unknown tool 'propose'; use branch, diff, "),
     ],
 )
 def test_every_mistake_of_an_agent_is_a_typed_error_that_says_what_to_do(
@@ -268,7 +268,7 @@ def test_every_mistake_of_an_agent_is_a_typed_error_that_says_what_to_do(
         return await client.call_tool(tool, arguments)
 
     with omnigraph.open(place, read_only=True) as graph:
-        answer = talk(server_of(graph, Permissions()), say)
+        answer = talk(create_server(graph, Permissions()), say)
     assert answer.is_error
     error = document(answer)
     assert told in error["error"]
@@ -286,7 +286,7 @@ def test_a_call_that_nobody_waits_for_ends_at_the_next_step(wordy: Graph) -> Non
             if next(left, None) is None:
                 raise GivenUpError
 
-        return Tools(wordy, Permissions(writes=True), still_wanted=still_wanted)
+        return Tools(wordy, Permissions(writes=True), raise_if_cancelled=still_wanted)
 
     everything = "query q() { match { $p: Person } return { $p.name } }"
     adds = 'query q() { insert City { name: "Ulm" } }'
@@ -310,7 +310,7 @@ def test_a_call_that_its_agent_cancels_is_let_go_and_the_next_is_answered(place:
         assert document(await client.call_tool("query", {"query": NAMES}))["row_count"] == 3
 
     with omnigraph.open(place, read_only=True) as graph:
-        talk(server_of(graph, Permissions()), say)
+        talk(create_server(graph, Permissions()), say)
 
 
 def test_main_is_written_to_only_when_told(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_main_is_written_to_only_when_told(tmp_path: Path) -> None:
     with pytest.raises(PermissionDeniedError, match="read-only from here"):
         Tools(graph, Permissions()).propose(adds, None, name=None, branch="x", message=None)
     with pytest.raises(PermissionDeniedError, match="read-only from here"):
-        Tools(graph, Permissions()).make_branch("x", "main")
+        Tools(graph, Permissions()).start_branch("x", "main")
     Tools(graph, Permissions(writes=True, main=True)).propose(adds, None, name=None, branch="main", message=None)
     assert graph.count("City") == 1
 
@@ -348,15 +348,15 @@ def test_no_answer_is_larger_than_an_answer_may_be(wordy: Graph) -> None:
     ]
     for answer in answers:
         assert answer["is_cut"] is True
-        assert limits.AGENT_BYTES_MAX / 3 < len(compact(answer).encode()) < limits.AGENT_BYTES_MAX + 1_000
+        assert limits.AGENT_BYTES_MAX / 3 < len(compact_json(answer).encode()) < limits.AGENT_BYTES_MAX + 1_000
     near = answers[2]
     told = {each["id"] for each in near["nodes"]}
     assert all(each["from"]["id"] in told and each["to"]["id"] in told for each in near["edges"])
 
 
 def test_a_row_that_alone_is_too_large_is_refused_with_advice() -> None:
-    with pytest.raises(LimitError, match="ask for fewer columns"):
-        fitted([{"text": "x" * 50}], 9, bytes_max=40)
+    with pytest.raises(LimitError, match="request fewer columns"):
+        truncate([{"text": "x" * 50}], 9, bytes_max=40)
 
 
 def test_no_more_rows_are_asked_for_than_are_shown_and_one() -> None:
@@ -367,7 +367,7 @@ def test_no_more_rows_are_asked_for_than_are_shown_and_one() -> None:
             asked.append(at)
             yield {"at": at}
 
-    assert fitted(rows(), 3).shown == [{"at": 0}, {"at": 1}, {"at": 2}]
+    assert truncate(rows(), 3).shown == [{"at": 0}, {"at": 1}, {"at": 2}]
     assert asked == [0, 1, 2, 3]
 
 

@@ -1,7 +1,6 @@
-"""A graph for agents, as tools of the Model Context Protocol.
+"""A graph for agents, as tools of the Model Context Protocol (MCP).
 
-tools       what an agent can ask for, as plain documents
-answers     answers that stay within their bounds
-searching   words looked for everywhere
-serve       the tools offered over stdin and stdout; needs the package `mcp`
+tools       the tools, with plain documents as results
+answers     limits the size of results
+server      serves the tools over stdin and stdout; needs the package `mcp`
 """

@@ -1,4 +1,4 @@
-"""Answers that stay within their bounds, in rows and in bytes, and say so where they had to be cut."""
+"""Limit the results of tools in rows and in bytes, and mark the ones that were truncated."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,70 +10,64 @@ from omnigraph.errors import GraphError, InvalidRequestError, LimitError
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """The first of some documents.
-
-    Attributes:
-        shown: those that fit.
-        is_cut: there are more.
-    """
+class Truncated:
+    """The first documents of a result, and whether there are more."""
 
     shown: list[dict[str, Any]]
     is_cut: bool
 
 
-def fitted(documents: Iterable[Mapping[str, Any]], most: int, *, bytes_max: int = limits.AGENT_BYTES_MAX) -> Fitted:
-    """As many documents as fit an answer; no more are asked for than that, and one.
+def truncate(
+    documents: Iterable[Mapping[str, Any]], count_max: int, *, bytes_max: int = limits.AGENT_BYTES_MAX
+) -> Truncated:
+    """Take the first documents that fit the limits, reading at most one more.
 
     Args:
-        documents (Iterable[Mapping[str, Any]]): rows, changes or whatever an answer lists.
-        most (int): how many were asked for.
-        bytes_max (int): of their JSON, all together.
-
-    Returns:
-        Fitted: the first ones.
+        documents: rows, changes or other items of a result.
+        count_max: the largest number of documents.
+        bytes_max: the largest size of their JSON, in total.
 
     Raises:
-        LimitError: not even the first fits.
+        LimitError: the first document alone is too large.
     """
     shown: list[dict[str, Any]] = []
-    room = bytes_max
-    for each in documents:
-        size = len(compact(each).encode())
-        if len(shown) >= most or size > room:
+    left = bytes_max
+    for document in documents:
+        size = len(compact_json(document).encode())
+        if len(shown) >= count_max or size > left:
             if not shown:
                 raise LimitError(
-                    f"the first row alone takes {size:,} bytes, and an answer has room for {bytes_max:,}: "
-                    "ask for fewer columns"
+                    f"the first row alone takes {size:,} bytes, and an answer is limited to {bytes_max:,}: "
+                    "request fewer columns"
                 )
-            return Fitted(shown, is_cut=True)
-        shown.append(dict(each))
-        room -= size
-    return Fitted(shown, is_cut=False)
+            return Truncated(shown, is_cut=True)
+        shown.append(dict(document))
+        left -= size
+    return Truncated(shown, is_cut=False)
 
 
-def asked_for(limit: int | None) -> int:
-    """How many rows an answer may have.
+def row_limit(limit: int | None) -> int:
+    """Return the requested number of rows, or the default.
 
     Raises:
-        InvalidRequestError: not so many.
+        InvalidRequestError: the limit is out of range.
     """
     if limit is None:
         return limits.AGENT_ROWS
     if not 1 <= limit <= limits.AGENT_ROWS_MAX:
-        raise InvalidRequestError(f"the limit must be 1 to {limits.AGENT_ROWS_MAX}, and it is {limit}")
+        raise InvalidRequestError(f"the limit must be 1 to {limits.AGENT_ROWS_MAX}, not {limit}")
     return limit
 
 
 def error_document(error: GraphError) -> dict[str, Any]:
-    """An error as a document: what kind it is, and what to read about it."""
+    """Return an error as a JSON document: its code, its message, and its conflicts."""
     document: dict[str, Any] = {"code": error.code, "error": str(error)}
-    conflicts = [str(getattr(each, "message", each)) for each in getattr(error, "conflicts", ())]
+    conflicts = [str(getattr(conflict, "message", conflict)) for conflict in getattr(error, "conflicts", ())]
     if conflicts:
         document["conflicts"] = conflicts[: limits.AGENT_ROWS]
     return document
 
 
-def compact(document: object) -> str:
-    """A document as JSON without spaces: whoever pays by the letter reads it."""
+def compact_json(document: object) -> str:
+    """Serialize a document as JSON without spaces, for models that are charged by token."""
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))

@@ -83,7 +83,7 @@ def _mcp(context: CommandContext) -> int:
         )
     writes = context.args.allow_writes or context.args.allow_main
     with context.graph(read_only=not writes) as graph:
-        from omnigraph.mcp.serve import serve  # noqa: PLC0415  (heavy, and installed only with an extra)
+        from omnigraph.mcp.server import serve  # noqa: PLC0415  (heavy, and installed only with an extra)
         from omnigraph.mcp.tools import Permissions  # noqa: PLC0415  (imports lance; help must not: test_startup)
 
         serve(graph, Permissions(writes=writes, main=context.args.allow_main, actor=context.actor))
