@@ -94,10 +94,9 @@ def parse_command(words: Sequence[str]) -> ParsedCommand:
     for word in words:
         if not _is_utf8(word):
             raise UsageError(f"not in UTF-8: {word!a}")
-    root = _Parser(command="")
-    if not words:
-        raise HelpRequested(root.format_help())
-    arguments = root.parse_args(words)
+    if not words or words[0] in _HELP_FLAGS:
+        raise HelpRequested(_overview())
+    arguments = _Parser(command="").parse_args(words)
     spec, warning = arguments.command_spec, arguments.command_warning
     del arguments.command_spec, arguments.command_warning
     return ParsedCommand(spec, load_command(spec), arguments, () if warning is None else (warning,))
@@ -151,7 +150,7 @@ class _Parser(argparse.ArgumentParser):
         if self._spec is not None:
             self.add_command_arguments()
         else:
-            self._add_subcommands()
+            self._add_subcommands(words)
         found, extras = super().parse_known_args(words, namespace)
         if extras:
             self.error(f"unrecognized arguments: {' '.join(extras)}")
@@ -169,11 +168,13 @@ class _Parser(argparse.ArgumentParser):
         command.arguments(self)
         self._add_global_flags(shown=self._spec.takes | {"debug"})
 
-    def _add_subcommands(self) -> None:
+    def _add_subcommands(self, words: Sequence[str]) -> None:
+        """Add the commands of the program or group; of the program, only those whose name is among the words."""
         commands = self.add_subparsers(title="commands", metavar="COMMAND", prog=self.prog)
         depth = len(self._name.split())
         for spec in COMMANDS:
-            if self._name in ("", spec.path[0]) and spec.path[depth] not in commands.choices:
+            is_wanted = spec.path[0] == self._name or (not self._name and spec.path[0] in words)
+            if is_wanted and spec.path[depth] not in commands.choices:
                 commands.add_parser(spec.path[depth], command=" ".join(spec.path[: depth + 1]), help=spec.summary)
         for old, new in ALIASES.items():
             if old.split()[:-1] == self._name.split():
