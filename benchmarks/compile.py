@@ -14,7 +14,7 @@ from omnigraph.language.plan.pattern import Read
 from omnigraph.language.plan.rewrite import rewrite
 from omnigraph.language.query import bind_params, compile, parse
 from omnigraph.language.query.bind import bind
-from omnigraph.language.query.compile import compile_anew
+from omnigraph.language.query.compile import compile_uncached
 from omnigraph.language.schema import accept
 from omnigraph.language.text import Source
 from omnigraph.model.schema import Schema
@@ -76,7 +76,7 @@ def measure(scale: Scale) -> Iterator[Figure]:
     times = scale.pick(full=300, quick=60)
     yield from _stages(schema, times)
     for name, text in EXAMPLES.items():
-        each = seconds_each(partial(compile_anew, text, schema, None, ""), times=times)
+        each = seconds_each(partial(compile_uncached, text, schema, None, ""), times=times)
         bar = COMPILE_MS_MAX if text is TYPICAL else None
         yield alone(f"compile {name}", each * 1e3, "ms", at_most=bar)
     yield from _from_memory(schema, times)
@@ -110,7 +110,7 @@ def _long_texts(schema: Schema, scale: Scale) -> Iterator[Figure]:
     """Whether the time of a text follows its length."""
     clauses = scale.pick(full=2_000, quick=500)
     short, long = (
-        seconds_each(partial(compile_anew, _long(count), schema, None, ""), times=1, rounds=3)
+        seconds_each(partial(compile_uncached, _long(count), schema, None, ""), times=1, rounds=3)
         for count in (clauses, clauses * 4)
     )
     yield compared(

@@ -17,7 +17,7 @@ from benchmarks.report import Figure, Scale, alone, compared, run, seconds_each
 from omnigraph.execution.lower import lower
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query import bind_params, compile
-from omnigraph.language.query.compile import compile_anew
+from omnigraph.language.query.compile import compile_uncached
 from omnigraph.language.query.lifted import compile_lifted
 from omnigraph.model.schema_document import digest
 from omnigraph.testing.graphs import POWER_LAW_SCHEMA, PowerLaw, power_law
@@ -79,7 +79,9 @@ def _parts(graph: omnigraph.Graph, name: str, text: str, keys: list[str]) -> Ite
     # Often enough for everything to be in memory, whatever looking things up has cost so far.
     for at in range(2_000):
         graph.query(text, {"k": keys[at % _SEEDS]})
-    yield alone(f"{name}: compiled", _us(lambda i: compile_anew(own(i), schema, None, schema_digest), times=100), "µs")
+    yield alone(
+        f"{name}: compiled", _us(lambda i: compile_uncached(own(i), schema, None, schema_digest), times=100), "µs"
+    )
     yield alone(f"{name}: operators made of the plan", _us(lambda _: lower(plan, schema), times=100), "µs")
     yield alone(
         f"{name}: plan found for another text of its kind",

@@ -19,8 +19,6 @@ PENDING: tuple[str, ...] = (
     "cluster",
     "drawing",
     "execution",
-    "language",
-    "model",
     "pipeline",
     "policy",
     "server",

@@ -14,7 +14,7 @@ from omnigraph.errors import ParseError
 from omnigraph.execution.adjacencies import ExpandForm
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.language.plan.pattern import Read
-from omnigraph.language.query.compile import CompiledQuery, bind_params, compile_anew
+from omnigraph.language.query.compile import CompiledQuery, bind_params, compile_uncached
 from omnigraph.language.query.params import Params
 from omnigraph.language.schema import accept
 from omnigraph.model.commit import MAIN
@@ -267,7 +267,7 @@ def _queries(draw: random.Random, count: int, schema: Schema) -> Iterator[tuple[
         queries = RandomQueries(draw)
         text = queries.text()
         try:
-            compiled = compile_anew(text, schema, None, digest(schema))
+            compiled = compile_uncached(text, schema, None, digest(schema))
         except ParseError:
             continue
         yield compiled, text, bind_params(compiled, queries.params())

@@ -24,7 +24,7 @@ import pytest
 
 from omnigraph.errors import GraphError
 from omnigraph.language import query as language
-from omnigraph.language.query.compile import CompiledQuery, compile_anew
+from omnigraph.language.query.compile import CompiledQuery, compile_uncached
 from omnigraph.language.query.format import format_file
 from omnigraph.language.schema import accept
 from omnigraph.model.schema import Schema
@@ -75,7 +75,7 @@ def shown(name: str, sections: dict[str, str]) -> str:
 
 
 def compiled(text: str, schema: Schema) -> list[CompiledQuery]:
-    return [compile_anew(text, schema, each.name, "") for each in language.parse(text).queries]
+    return [compile_uncached(text, schema, each.name, "") for each in language.parse(text).queries]
 
 
 def canonical(text: str) -> str:
@@ -88,7 +88,7 @@ def canonical(text: str) -> str:
 
 def error(text: str, schema: Schema) -> str:
     try:
-        compile_anew(text, schema, None, "")
+        compile_uncached(text, schema, None, "")
     except GraphError as raised:
         return str(raised)
     return "no error"

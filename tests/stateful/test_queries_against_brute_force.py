@@ -23,7 +23,7 @@ from omnigraph.execution.adjacencies import ExpandForm
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.pattern import Read
-from omnigraph.language.query.compile import CompiledQuery, bind_params, compile_anew
+from omnigraph.language.query.compile import CompiledQuery, bind_params, compile_uncached
 from omnigraph.model.schema_document import digest
 from omnigraph.testing.agreement import disagreement
 from omnigraph.testing.brute_force import answer
@@ -72,7 +72,7 @@ def well_typed(draw: random.Random, kind: Kind) -> tuple[CompiledQuery, str, dic
         queries = RandomQueries(draw)
         text = kind(queries)
         try:
-            return compile_anew(text, SCHEMA, None, DIGEST), text, queries.params()
+            return compile_uncached(text, SCHEMA, None, DIGEST), text, queries.params()
         except ParseError:
             continue
 

@@ -13,7 +13,7 @@ from omnigraph.drawing.drawing import Drawing, named
 from omnigraph.errors import InvalidRequestError, ParseError
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.expressions import NodeValue
-from omnigraph.language.query import compile, format_file, syntax
+from omnigraph.language.query import compile, format_file, statements, syntax
 from omnigraph.model.schema import EdgeType, Schema
 from omnigraph.model.types import Scalar
 
@@ -64,7 +64,7 @@ def drawn(
     schema = snapshot.schema
     compiled = compile(text, schema, name=name)
     query = compiled.bound.syntax
-    if not isinstance(query.body, syntax.Read):
+    if not isinstance(query.body, statements.Read):
         raise InvalidRequestError(f"'{query.name}' is a mutation: only what a query reads can be drawn")
     ways = list(_ways(query.body.clauses, schema))
     variables = list(dict.fromkeys(_variables(query.body.clauses)))
@@ -105,27 +105,27 @@ def _ways(clauses: Sequence[syntax.Clause], schema: Schema) -> Iterator[_Way]:
                 yield _Way(clause.source, clause.target, edge, clause.hops)
 
 
-def _types(query: syntax.Query, variables: Sequence[str], schema: Schema) -> dict[str, str]:
+def _types(query: statements.Query, variables: Sequence[str], schema: Schema) -> dict[str, str]:
     """The node type of each variable, as the compiler sees it."""
     named_ones = [each for each in variables if each != "_"]
     if not named_ones:
         raise InvalidRequestError(f"the pattern of '{query.name}' has no nodes to draw")
-    projections = tuple(syntax.Projection(syntax.Variable(each), each) for each in named_ones)
+    projections = tuple(statements.Projection(syntax.Variable(each), each) for each in named_ones)
     asked = _with(query, projections, ordered=False, limit=None)
     columns = compile(asked, schema, name=query.name).columns
     return {each.name: each.type.type_name for each in columns if isinstance(each.type, NodeValue)}
 
 
-def _asking(query: syntax.Query, types: Mapping[str, str], schema: Schema, limit: int) -> str:
+def _asking(query: statements.Query, types: Mapping[str, str], schema: Schema, limit: int) -> str:
     """The query that returns the nodes with their properties."""
-    assert isinstance(query.body, syntax.Read)
+    assert isinstance(query.body, statements.Read)
     projections = []
     for variable, type_name in types.items():
-        projections.append(syntax.Projection(syntax.Variable(variable), variable))
+        projections.append(statements.Projection(syntax.Variable(variable), variable))
         node = schema.node(type_name)
         assert node is not None
         projections += [
-            syntax.Projection(syntax.Property(variable, each.name), f"{variable}__{each.name}")
+            statements.Projection(syntax.Property(variable, each.name), f"{variable}__{each.name}")
             for each in node.properties
             if each.type.vector_dim is None and each.type.scalar is not Scalar.BLOB
         ]
@@ -141,15 +141,17 @@ def _asking(query: syntax.Query, types: Mapping[str, str], schema: Schema, limit
     return _with(query, tuple(projections), ordered=False, limit=limit)
 
 
-def _with(query: syntax.Query, projections: tuple[syntax.Projection, ...], *, ordered: bool, limit: int | None) -> str:
-    assert isinstance(query.body, syntax.Read)
+def _with(
+    query: statements.Query, projections: tuple[statements.Projection, ...], *, ordered: bool, limit: int | None
+) -> str:
+    assert isinstance(query.body, statements.Read)
     most = None if limit is None else syntax.Literal(syntax.LiteralKind.INTEGER, limit)
     body = replace(query.body, projections=projections, distinct=False)
     if ordered:
         body = replace(body, limit=_smaller(body.limit, most))
     else:
         body = replace(body, ordering=(), limit=most, offset=None)
-    return format_file(syntax.QueryFile((replace(query, body=body),)))
+    return format_file(statements.QueryFile((replace(query, body=body),)))
 
 
 def _smaller(

@@ -1,1 +1,1 @@
-"""Text to typed plan; touches no files."""
+"""Schema and query languages: text to typed, logical plans. Reads no files."""

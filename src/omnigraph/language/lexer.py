@@ -1,11 +1,11 @@
-"""The tokens of both languages, and a cursor that walks over them.
+"""Tokenizer of both languages, and a cursor over the tokens.
 
-One regular expression, one pass: time is linear in the text. The last alternative takes any character, so white space
-is never skipped in two ways, and no repetition holds another. Possessive repetition is not used: Python before 3.11.5
-matches it wrongly.
+One regular expression, one pass: linear time. The last alternative matches any character, so white space is never
+skipped in two ways, and repetitions are not nested. Possessive quantifiers are avoided: Python before 3.11.5 matches
+them wrongly.
 
-A character that starts no token, an unterminated string and an unterminated comment become a last token of kind `BAD`:
-a parser that stops earlier reports the earlier mistake, one that gets there reports this one.
+An invalid character, an unterminated string and an unterminated comment become a last token of kind `BAD`: a parser
+that stops earlier reports the earlier error, one that reaches it reports this one.
 """
 
 import re
@@ -50,6 +50,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_INTEGER_DIGITS_MAX = 20
 _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
@@ -80,7 +81,7 @@ class Comment:
 
 
 def tokenize(source: Source) -> Tokens:
-    """The tokens of a text, in one pass."""
+    """Return the tokens of a text, in one pass."""
     kinds: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -98,7 +99,7 @@ def tokenize(source: Source) -> Tokens:
 
 
 def comments(source: Source) -> Iterator[Comment]:
-    """The comments of a text, in order."""
+    """Yield the comments of a text, in order."""
     for kind, start, end in _scan(source.text):
         if kind is _COMMENT:
             yield Comment(source.text[start:end], Span(start, end))
@@ -117,7 +118,7 @@ def _scan(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _escaped_string(text: str, start: int, escape: int) -> tuple[str, int]:
-    """Kind and end of a string, from its first escape on; a repeated group would take memory per repetition."""
+    """Return kind and end of a string from its first escape on; a repeated group would take memory per repetition."""
     for match in _ESCAPE_OR_QUOTE.finditer(text, escape):
         if match[0] == '"':
             return STRING, match.end()
@@ -125,17 +126,10 @@ def _escaped_string(text: str, start: int, escape: int) -> tuple[str, int]:
 
 
 def string_value(source: Source, span: Span) -> str:
-    """What a string token says.
-
-    Args:
-        source: the text.
-        span: the token, with its quotes.
-
-    Returns:
-        The characters between the quotes, escapes replaced.
+    """Return the value of a string token, without quotes and with escapes replaced.
 
     Raises:
-        ParseError: an escape is none of the five.
+        ParseError: an escape sequence is not supported.
     """
     inner = source.text[span.start + 1 : span.end - 1]
     if "\\" not in inner:
@@ -157,18 +151,18 @@ def string_value(source: Source, span: Span) -> str:
 
 
 def quoted(value: str) -> str:
-    """A string token that says `value`."""
+    """Return a string token with this value."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
 
 
 class Cursor:
-    """A place in the tokens of a text: what stands here, what comes after, and errors that say so.
+    """Cursor over the tokens of a text, which also builds syntax errors.
 
     Attributes:
-        source: the text.
-        kind: the kind of the token here.
-        position: the index of the token here.
+        source: text being parsed.
+        kind: kind of the current token.
+        position: index of the current token.
     """
 
     __slots__ = ("_depth", "_ends", "_kinds", "_starts", "kind", "position", "source")
@@ -183,44 +177,44 @@ class Cursor:
 
     @property
     def span(self) -> Span:
-        """Where the token here is."""
+        """Span of the current token."""
         return Span(self._starts[self.position], self._ends[self.position])
 
     @property
     def text(self) -> str:
-        """The characters of the token here."""
+        """Characters of the current token."""
         return self.source.text[self._starts[self.position] : self._ends[self.position]]
 
     def span_from(self, start: int) -> Span:
-        """From `start` to the end of the token before this one."""
+        """Return the span from `start` to the end of the previous token."""
         return Span(start, self.end_before)
 
     @property
     def end_before(self) -> int:
-        """Where the token before this one ended; 0 at the first."""
+        """End of the previous token; 0 at the first."""
         return self._ends[self.position - 1] if self.position else 0
 
     @property
     def is_adjacent(self) -> bool:
-        """Whether nothing stands between the token before and this one."""
+        """True if nothing separates the current token from the previous one."""
         return self.position > 0 and self._ends[self.position - 1] == self._starts[self.position]
 
     def kind_after(self, ahead: int = 1) -> str:
-        """The kind of a later token; `END` beyond the last."""
-        at = self.position + ahead
-        return self._kinds[at] if at < len(self._kinds) else END
+        """Return the kind of a later token; `END` beyond the last."""
+        index = self.position + ahead
+        return self._kinds[index] if index < len(self._kinds) else END
 
     def text_after(self, ahead: int = 1) -> str:
-        """The characters of a later token; empty beyond the last."""
-        at = self.position + ahead
-        return self.source.text[self._starts[at] : self._ends[at]] if at < len(self._kinds) else ""
+        """Return the characters of a later token; empty beyond the last."""
+        index = self.position + ahead
+        return self.source.text[self._starts[index] : self._ends[index]] if index < len(self._kinds) else ""
 
     def at_word(self, word: str) -> bool:
-        """Whether the name `word` stands here."""
+        """True if the current token is the name `word`."""
         return self.kind is NAME and self.text == word
 
     def advance(self) -> Span:
-        """Step over the token here, whatever it is, and return where it was; the end is never passed."""
+        """Consume the current token and return its span; never passes the end."""
         span = self.span
         if self.position + 1 < len(self._kinds):
             self.position += 1
@@ -228,34 +222,31 @@ class Cursor:
         return span
 
     def take(self, kind: str) -> Span | None:
-        """Step over the token here if it is of this kind, and return where it was."""
+        """Consume the current token if it is of this kind, and return its span."""
         return self.advance() if self.kind == kind else None
 
     def take_word(self, word: str) -> Span | None:
-        """Step over the name `word` if it stands here, and return where it was."""
+        """Consume the name `word` if it is the current token, and return its span."""
         return self.advance() if self.at_word(word) else None
 
     def expect(self, kind: str, *, where: str = "", expected: Sequence[str] = (), hint: str = "") -> Span:
-        """Step over the token here, which must be of this kind.
+        """Consume the current token, which must be of this kind, and return its span.
 
         Args:
-            kind: the kind.
-            where: for the message, like `in the body of node Person`.
+            kind: required kind.
+            where: context for the message, like `in the body of node Person`.
             expected: phrases for the report; by default the kind.
-            hint: what to do about it if it is another.
-
-        Returns:
-            Where it was.
+            hint: suggestion for the report.
 
         Raises:
-            ParseError: it is of another kind.
+            ParseError: the token is of another kind.
         """
         if self.kind != kind:
             raise self.unexpected(where=where, expected=expected or (phrase_of(kind),), hint=hint)
         return self.advance()
 
     def split(self, length: int) -> Span:
-        """Step over the first characters of the name here, leaving the rest as a token of its own.
+        """Consume the first characters of the current name, leaving the rest as a token of its own.
 
         The languages have no word boundaries after keywords: `nodePerson` is `node Person`.
         """
@@ -265,16 +256,16 @@ class Cursor:
         return Span(start, start + length)
 
     def skip_to(self, offset: int) -> None:
-        """Step over every token that starts before `offset`."""
+        """Consume every token that starts before `offset`."""
         while self._starts[self.position] < offset and self.kind is not END:
             self.advance()
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """One level deeper inside this block.
+        """Increase the nesting depth within the context.
 
         Raises:
-            ParseError: that is deeper than texts may nest.
+            ParseError: the text nests too deeply.
         """
         if self._depth >= limits.LANGUAGE_NESTING_MAX:
             raise parse_error(
@@ -287,15 +278,12 @@ class Cursor:
             self._depth -= 1
 
     def unexpected(self, *, where: str = "", expected: Sequence[str] = (), hint: str = "") -> ParseError:
-        """The error that the token here cannot stand here.
+        """Return the error for an unexpected current token; for a `BAD` token it explains why it is invalid.
 
         Args:
-            where: for the message, like `in the body of node Person`.
-            expected: what could have stood here.
-            hint: what to do about it.
-
-        Returns:
-            The error, to be raised. For a `BAD` token it says what is bad about it.
+            where: context for the message, like `in the body of node Person`.
+            expected: phrases for what is allowed here.
+            hint: suggestion for the report.
         """
         span = self.span
         if self.kind is BAD:
@@ -305,12 +293,25 @@ class Cursor:
         return parse_error(self.source, span, message, expected=expected, hint=hint)
 
     def error(self, span: Span, message: str, *, expected: Sequence[str] = (), hint: str = "") -> ParseError:
-        """An error at a span of this text, to be raised."""
+        """Return an error at a span of this text."""
         return parse_error(self.source, span, message, expected=expected, hint=hint)
 
 
+def parse_integer(cursor: Cursor, digits: str, span: Span, *, most: int) -> int:
+    """Convert the digits of a token to a number.
+
+    Raises:
+        ParseError: it is greater than `most`.
+    """
+    # Texts may hold millions of digits; only a few of them are worth converting.
+    significant = digits.lstrip("0")
+    if len(significant) > _INTEGER_DIGITS_MAX or int(significant or "0") > most:
+        raise cursor.error(span, "invalid integer: number too large to fit in target type")
+    return int(significant or "0")
+
+
 def phrase_of(kind: str) -> str:
-    """A kind of token as a phrase for people."""
+    """Return a phrase for a kind of token, for messages."""
     match kind:
         case "name":
             return "a name"

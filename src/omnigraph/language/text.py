@@ -1,4 +1,4 @@
-"""A text in one of the languages, places in it, and the caret under a mistake.
+"""Source texts, spans, and error reports with a caret.
 
 parse error: unexpected `,` in the body of node Person
  --> 2:15
@@ -35,25 +35,25 @@ NOWHERE = Span(0, 0)
 
 
 class Source:
-    """One text, checked to be text, that can say in which line and column an offset lies.
+    """A validated text that maps offsets to lines and columns.
 
     Attributes:
-        text: the characters; a byte order mark at the start is not one of them.
-        name: what to call it in messages, usually a file name.
+        text: characters without a leading byte order mark.
+        name: name for messages, usually a file name.
     """
 
     __slots__ = ("_line_starts", "name", "text")
 
     def __init__(self, text: str | bytes, name: str = "text") -> None:
-        """Check the text.
+        """Validate the text.
 
         Args:
             text: characters, or bytes in UTF-8.
-            name: what to call it in messages.
+            name: name for messages.
 
         Raises:
-            InvalidRequestError: it is neither.
-            LimitError: it is longer than any text we read.
+            InvalidRequestError: it is neither `str` nor `bytes`.
+            LimitError: it is too long.
             ParseError: it is not UTF-8, or holds a NUL character or half of a surrogate pair.
         """
         self.name = name
@@ -83,19 +83,19 @@ class Source:
             raise parse_error(self, Span(nul, nul + 1), "the text holds a NUL character; is it a binary file?")
 
     def position(self, offset: int) -> tuple[int, int]:
-        """The line and column of a character, both counted from 1."""
+        """Return the line and column of an offset, both counted from 1."""
         starts = self._starts()
         line = bisect_right(starts, offset)
         return line, offset - starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The characters of a line (from 1), without its end."""
+        """Return a line (from 1), without its end."""
         starts = self._starts()
         end = starts[number] if number < len(starts) else len(self.text)
         return self.text[starts[number - 1] : end].rstrip("\r\n")
 
     def cut(self, span: Span) -> str:
-        """The characters of a span."""
+        """Return the characters of a span."""
         return self.text[span.start : span.end]
 
     def _starts(self) -> list[int]:
@@ -110,16 +110,9 @@ class Source:
 
 
 def report(source: Source, span: Span, *, expected: Sequence[str] = (), hint: str = "") -> str:
-    """Show where a mistake is.
+    """Format the location of an error: position, source line, caret, expected phrases and hint.
 
-    Args:
-        source: the text.
-        span: the characters at fault; a span over several lines is shown by its first.
-        expected: what could have stood there instead, as phrases for people.
-        hint: what to do about it.
-
-    Returns:
-        Lines with the position, the source line, a caret under the span, what was expected, and the hint.
+    A span over several lines is shown by its first.
     """
     line, column = source.position(span.start)
     shown, before = _window(source.line(line), column - 1)
@@ -149,7 +142,7 @@ def parse_error(
     hint: str = "",
     stage: str = "parse",
 ) -> ParseError:
-    """The error for a mistake at a place in a text.
+    """Return an error at a span, with line, column and report; `stage` is `parse`, `catalog` or `type`.
 
     Args:
         source: the text.
@@ -174,7 +167,7 @@ def parse_error(
 
 
 def one_of(phrases: Sequence[str]) -> str:
-    """The phrases as a list for people: `a`, `a or b`, `a, b or c`."""
+    """Join phrases for people: `a`, `a or b`, `a, b or c`."""
     if len(phrases) < 2:
         return "".join(phrases)
     return f"{', '.join(phrases[:-1])} or {phrases[-1]}"
@@ -196,7 +189,7 @@ def _too_long(name: str) -> LimitError:
 
 
 def _window(line: str, before: int) -> tuple[str, int]:
-    """A part of a long line around the character after `before` others, and how many of the part stand before it."""
+    """Cut a long line around the character at `before`; return the part and that character's offset in it."""
     most = limits.REPORT_LINE_CHARACTERS_MAX
     if len(line) <= most:
         return line, before
@@ -210,14 +203,14 @@ def _window(line: str, before: int) -> tuple[str, int]:
 
 
 def _printable(line: str) -> str:
-    """The line without characters that would move the cursor of a terminal."""
+    """Replace characters that would move the cursor of a terminal."""
     return "".join(
         character if character == "\t" or character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
     )
 
 
 def _blank(before: str) -> str:
-    """White space as wide as `before` is on a terminal."""
+    """Return white space as wide as `before` is on a terminal."""
     return "".join(
         "\t" if character == "\t" else "  " if unicodedata.east_asian_width(character) in "WF" else " "
         for character in before

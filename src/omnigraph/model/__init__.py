@@ -1,1 +1,1 @@
-"""What a graph is: values only, standard library only."""
+"""Values that describe a graph: schema, commits, conflicts. Standard library only."""

@@ -1,4 +1,4 @@
-"""Analyzers: how a text becomes the words that searches compare, as `@analyzer` declares it for a property."""
+"""Text analyzers: how searches tokenize a property, as its `@analyzer` annotation declares."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ ANNOTATION = "analyzer"
 
 
 class Analyzer(StrEnum):
-    """What is done to the words of texts and queries, beside lower case.
+    """Token filters that are applied to texts and queries, beside lower-casing.
 
     Attributes:
         ENGLISH: fold accents, drop stop words, reduce words to their stems.

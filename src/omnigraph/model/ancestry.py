@@ -1,11 +1,11 @@
-"""Ancestry of commits whose log entries were cut away: enough of it to find merge bases."""
+"""Ancestry of commits whose log entries were cut: enough of it to find merge bases."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a log."""
+    """Position of an entry in a branch's log."""
 
     branch: str
     number: int
@@ -13,12 +13,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """An ancestor of a commit, some steps below it.
+    """An ancestor of a commit.
 
     Attributes:
-        commit: its id.
-        place: where its own entry lies, or lay.
-        steps: how many commits lie on the way to it, itself included.
+        commit: id of the ancestor.
+        place: log position of its entry, which may have been cut.
+        steps: commits on the way to the ancestor, itself included.
     """
 
     commit: str
@@ -28,13 +28,13 @@ class Ancestor:
 
 @dataclass(frozen=True, slots=True)
 class CutCommit:
-    """A commit whose entry was cut away.
+    """A commit whose log entry was cut.
 
     Attributes:
-        commit: its id.
-        number: of its entry.
-        parents: the nearest ancestors that are known by name, the one on the line of first parents first; commits
-            between have one parent and one child. None where nothing below is needed.
+        commit: id of the commit.
+        number: log number that its entry had.
+        parents: nearest known ancestors, first-parent line first; commits between have one parent and one child. None
+            where nothing below is needed.
     """
 
     commit: str
@@ -44,12 +44,12 @@ class CutCommit:
 
 @dataclass(frozen=True, slots=True)
 class CutLog:
-    """What is known of the entries that were cut from a log.
+    """Ancestry that is known of the entries cut from a log.
 
     Attributes:
-        branch: whose log.
+        branch: name of the log's branch.
         first: entries below this number are described here.
-        commits: those that are known by name, by number.
+        commits: the known ones, ascending by number.
     """
 
     branch: str

@@ -1,19 +1,19 @@
-"""What one commit did to the entities of each type."""
+"""Changes of one commit to the entities of each type."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class TypeChange:
-    """Counts of one type's changes, and the ids themselves where they are few.
+    """Counts of one type's changes, and the ids where they are few.
 
     Attributes:
-        inserted: how many entities were added.
-        updated: how many were replaced.
-        deleted: how many were removed.
-        inserted_ids: which, when the whole change set is inline; else None.
-        updated_ids: likewise.
-        deleted_ids: likewise.
+        inserted: number of entities added.
+        updated: number of entities replaced.
+        deleted: number of entities removed.
+        inserted_ids: ids of the inserted entities if the whole change set is inline, else None.
+        updated_ids: likewise for updates.
+        deleted_ids: likewise for deletes.
     """
 
     inserted: int

@@ -1,4 +1,4 @@
-"""Records: the entries of a branch's log, each naming the version of every table."""
+"""Log records: the entries of a branch's log, each naming a version of every table."""
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -10,7 +10,7 @@ from omnigraph.model.times import Times
 
 
 class CommitKind(StrEnum):
-    """Why an entry was written."""
+    """Operation that wrote a log entry."""
 
     INIT = "init"
     MUTATION = "mutation"
@@ -28,22 +28,22 @@ class CommitKind(StrEnum):
     CLOCK = "clock"
 
 
-# Commits that change how rows lie, and none of them.
+# Commits that change only the physical layout.
 _LAYOUTS = frozenset({CommitKind.INDEX, CommitKind.COMPACT})
-# Entries that mark a place in the log but make no new state of the graph.
+# Entries that mark a position in the log without a new state of the graph.
 _NOT_COMMITS = frozenset({CommitKind.PRUNE, CommitKind.BARRIER, CommitKind.FORK, CommitKind.DELETE, CommitKind.CLOCK})
-COMMIT_KINDS = tuple(each for each in CommitKind if each not in _NOT_COMMITS)
-"""Why there is a commit; what a list of commits can be asked for."""
-# Entries with which a life of a branch begins.
+COMMIT_KINDS = tuple(kind for kind in CommitKind if kind not in _NOT_COMMITS)
+"""Kinds of commits; filters of a list of commits."""
+# Entries that begin a life of a branch.
 _BEGINNINGS = frozenset({CommitKind.INIT, CommitKind.FORK})
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 UPKEEP_ACTOR = "omnigraph:upkeep"
 MAIN = "main"
 LOST_COMMIT = "lost_commit"
-"""Under which note the entry in the place of a lost one names it."""
+"""Key of the note by which a replacement entry names the lost commit."""
 UNKNOWN = -1
-"""Instead of a size that an old record did not write down."""
+"""Size in old records that do not store it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class TableOutcome:
-    """What recovery did to one table of an interrupted write."""
+    """Effect of a recovery on one table of an interrupted write."""
 
     type_key: str
     from_version: int
@@ -73,7 +73,7 @@ class TableOutcome:
 
 
 class RecoveryKind(StrEnum):
-    """How an interrupted write ended."""
+    """Outcome of an interrupted write."""
 
     FINISHED = "RolledForward"
     UNDONE = "RolledBack"
@@ -81,7 +81,7 @@ class RecoveryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The audit of one interrupted write, carried by the entry that ended it."""
+    """Audit of one interrupted write, carried by the entry that ended it."""
 
     kind: RecoveryKind
     intent: str
@@ -92,12 +92,12 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Names an entry of a log by what it holds, for the entry that was built on it.
+    """Reference from a log entry to its predecessor, by content.
 
     Attributes:
-        number: its place.
-        commit: its id.
-        checksum: of its bytes.
+        number: log number of the predecessor.
+        commit: commit id of the predecessor.
+        checksum: checksum of the predecessor's bytes.
     """
 
     number: int
@@ -110,33 +110,33 @@ class Record:
     """One entry of a branch's log.
 
     Attributes:
-        commit: this entry's own ULID; no two entries share one.
-        branch: whose log it is in.
-        number: its place there; rises by one, never reused.
-        kind: why it was written.
-        parent: the commit before it, None for the first of all.
-        schema: digest of the schema accepted at this commit.
-        tables: for every type key, the pinned table version. Always whole.
-        created_at_us: when, microseconds since the epoch.
-        merged_parent: the other side of a merge.
-        actor: who.
-        message: why, in the writer's words.
-        intent: the intent this entry completes.
-        idempotency_key: the caller's name for the request.
-        changes: what happened to entities.
-        footprint: what the write read and wrote.
+        commit: ULID of this entry, globally unique.
+        branch: name of the log's branch.
+        number: log number; increases by one, never reused.
+        kind: operation that wrote the entry.
+        parent: previous commit, None for the very first.
+        schema: digest of the schema at this commit.
+        tables: pinned table version of every type key; always complete.
+        created_at_us: microseconds since the epoch.
+        merged_parent: merged-in commit of a merge.
+        actor: user or program that writes, if known.
+        message: commit message.
+        intent: id of the intent this entry completes.
+        idempotency_key: client-chosen key that makes retries safe.
+        changes: changed entities by type.
+        footprint: read set and write set.
         aborted: intents this entry declares dead.
-        recovery: the audit, on recover entries.
-        fork_of: on fork entries, the branch it was made from.
-        fork_number: on fork entries, the source's entry number at the fork.
-        notes: further facts of the kind, as plain JSON values (merge resolutions).
-        born: number of the entry with which this life of its branch began; None in records that do not tell.
-        pruned: what has been pruned of the branch, up to and with this entry.
-        digests: checksums of the table files that the commit has added, by path under the root.
-        graph: id of the graph whose log it is in; empty before on-disk version 2.
-        previous: the entry of the same log it was built on; None on the first, and before on-disk version 2.
-        checksum: of its bytes on the store, by which its successor names it.
-        times: corrected times of entries of the same log (`repair --clock`). The log sets these four.
+        recovery: audit of a recover entry.
+        fork_of: source branch of a fork entry.
+        fork_number: log number of the source at the fork.
+        notes: further JSON values that depend on the kind (merge resolutions).
+        born: number of the entry that began this life of the branch; None in old records.
+        pruned: prune marks up to and including this entry.
+        digests: checksums of added table files, by path under the root.
+        graph: id of the graph; empty before on-disk version 2.
+        previous: link to the previous entry of the log; None on the first, and before on-disk version 2.
+        checksum: checksum of the stored bytes, by which the successor links here.
+        times: corrected times of entries of the same log (`repair --clock`). The log sets the last four.
     """
 
     commit: str
@@ -169,56 +169,56 @@ class Record:
 
     @property
     def link(self) -> Link:
-        """This entry as its successor names it."""
+        """Reference by which its successor names this entry."""
         return Link(self.number, self.commit, self.checksum)
 
     @property
     def number_before(self) -> int:
-        """The place of the entry before it in the log; strays between the two are stepped over."""
+        """Log number of the previous entry; stray entries between the two are skipped."""
         return self.number - 1 if self.previous is None else self.previous.number
 
     def follows(self, earlier: "Record") -> bool:
-        """True if this entry was built on `earlier`; entries before on-disk version 2 are known by their places."""
+        """True if this entry was built on `earlier`; before on-disk version 2, entries are compared by number."""
         if self.previous is None:
             return not self.graph and not earlier.graph and self.number == earlier.number + 1
         return self.previous == earlier.link
 
     @property
     def is_commit(self) -> bool:
-        """Whether this entry is a commit of the graph, or only a mark in the log."""
+        """True if this entry is a commit of the graph, not only a mark in the log."""
         return self.kind not in _NOT_COMMITS
 
     @property
     def head_commit(self) -> str:
-        """The commit whose state this entry shows: its own, or for a mark the one before."""
+        """Commit whose state this entry shows: its own, or for a mark the previous one."""
         return self.commit if self.is_commit or self.parent is None else self.parent
 
     @property
     def is_layout(self) -> bool:
-        """Whether this commit changes how rows lie, and none of them."""
+        """True if this commit changes only the physical layout of rows."""
         return self.kind in _LAYOUTS
 
     def has_content_of(self, commit: str) -> bool:
-        """Whether a reader of this entry sees what a reader of `commit` sees, as far as this entry alone tells.
+        """True if this entry shows the same content as `commit`, judged from this entry alone.
 
-        Whoever has read a commit shall not be told that it changed because its tables were compacted since.
+        Compaction does not change content: a reader of a commit must not be notified of a change after it.
         """
         return commit == self.head_commit or (self.is_layout and commit == self.parent)
 
     def stands_for(self, commit: str) -> bool:
-        """True for the entry of a commit, and for the one that a quarantine put in the place of a commit it lost."""
+        """True for the entry of a commit, and for the entry by which a quarantine replaced a lost commit."""
         return commit in (self.commit, self.notes.get(LOST_COMMIT))
 
     @property
     def is_live(self) -> bool:
-        """Whether the branch exists after this entry."""
+        """True if the branch exists after this entry."""
         return self.kind is not CommitKind.DELETE
 
     @property
     def life(self) -> int | None:
-        """Number of the entry with which this life of its branch began, as far as this record tells."""
+        """Number of the entry that began this life of the branch; None in records that do not store it."""
         return self.number if self.kind in _BEGINNINGS else self.born
 
     def at(self, number: int) -> "Record":
-        """The same entry at another place of the log."""
+        """Return a copy of the entry at another log number."""
         return replace(self, number=number)

@@ -1,4 +1,4 @@
-"""Why a write, a merge or the undoing of a commit was refused: values that name what is in the way."""
+"""Conflicts of writes, merges and reverts, as values that name the cause."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class ExpectedVersionMismatch:
 
 @dataclass(frozen=True, slots=True)
 class ReadSetChanged:
-    """Somebody changed what this write had read: a type key, `schema` or `branch`."""
+    """Another write changed what this write had read: a type key, `schema` or `branch`."""
 
     member: str
     expected: str
@@ -25,7 +25,7 @@ class ReadSetChanged:
 
 @dataclass(frozen=True, slots=True)
 class KeyConflict:
-    """An entity that was to be new exists already."""
+    """An entity to be inserted exists already."""
 
     type_key: str
     entity_id: str
@@ -37,7 +37,7 @@ class KeyConflict:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDead:
-    """Recovery took this writer for dead and undid its work; running it again is safe."""
+    """Recovery declared this writer dead and undid its work; a retry is safe."""
 
     intent: str
     by_commit: str
@@ -45,7 +45,7 @@ class DeclaredDead:
 
 @dataclass(frozen=True, slots=True)
 class BasePruned:
-    """The commit this write started from was pruned while it ran; running it again on a fresh one is safe."""
+    """The commit this write started from was pruned meanwhile; a retry on a fresh base is safe."""
 
     branch: str
     base_number: int
@@ -56,7 +56,7 @@ Conflict = ExpectedVersionMismatch | ReadSetChanged | KeyConflict | DeclaredDead
 
 
 class MergeConflictKind(StrEnum):
-    """Why a merge cannot decide by itself."""
+    """Reason why a merge cannot decide by itself."""
 
     DIVERGENT_INSERT = "divergent_insert"
     DIVERGENT_UPDATE = "divergent_update"
@@ -70,18 +70,18 @@ class MergeConflictKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MergeConflict:
-    """Something two branches did that cannot both stand.
+    """Changes of two branches that contradict each other.
 
     Attributes:
-        kind: which sort.
-        type_key: the type it is about, like `node:Person`; `schema` where it is about the schema.
-        entity_id: the entity; of the schema, the item: `node:Person`, `node:Person.age`, or `*` for all of it. None
-            where it is about more than one.
-        message: what it is, for people.
-        base: the entity at the common ancestor, as JSON shows its values; None where it was not there.
-        source: the entity on the branch brought in; None where it is not there.
-        target: the entity on the branch changed; None where it is not there.
-        properties: what both branches set, differently, where both have the entity.
+        kind: reason of the conflict.
+        type_key: type in conflict, like `node:Person`; `schema` for a schema conflict.
+        entity_id: id of the entity; for a schema conflict `node:Person`, `node:Person.age`, or `*` for all of it.
+            None if several entities are involved.
+        message: explanation for people.
+        base: JSON values of the entity at the common ancestor; None if it did not exist.
+        source: JSON values on the source branch; None if it does not exist.
+        target: JSON values on the target branch; None if it does not exist.
+        properties: properties that both branches set to different values.
     """
 
     kind: MergeConflictKind
@@ -95,7 +95,7 @@ class MergeConflict:
 
 
 class RevertConflictKind(StrEnum):
-    """Why a commit cannot be undone."""
+    """Reason why a commit cannot be reverted."""
 
     CHANGED_SINCE = "changed_since"
     SCHEMA_CHANGED = "schema_changed"
@@ -104,16 +104,16 @@ class RevertConflictKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RevertConflict:
-    """Something that keeps a commit from being undone.
+    """An entity or constraint that prevents a revert.
 
     Attributes:
-        kind: which sort.
-        type_key: the type it is about; `schema` where it is about all of them.
-        entity_id: the entity; None where it is about more than one.
-        message: what it is, for people.
-        before: the entity before the commit, as JSON shows its values; None where it was not there.
-        after: the entity as the commit left it; None where it was not there.
-        current: the entity now; None where it is not there.
+        kind: reason of the conflict.
+        type_key: type in conflict; `schema` if it concerns all types.
+        entity_id: id of the entity; None if several are involved.
+        message: explanation for people.
+        before: JSON values before the commit; None if it did not exist.
+        after: JSON values after the commit; None if it did not exist.
+        current: JSON values now; None if it does not exist.
     """
 
     kind: RevertConflictKind

@@ -1,8 +1,8 @@
-"""What a write read and wrote, small enough to compare without opening a table.
+"""Write footprints: read set and write set as hashed tokens, small enough to compare without opening a table.
 
 A footprint is, per type key, two sets of *tokens*: 64-bit hashes of short texts that name what was read or written.
-Two different texts may share a hash; then a conflict is seen where there is none, and the write is judged again on a
-fresh base. The other error, a conflict that is missed, cannot happen.
+On a hash collision a conflict is reported where there is none, and the write is validated again on a fresh base. The
+opposite error, a missed conflict, cannot happen.
 
     id:{id}            the content of one entity       written by every insert, update and delete of it
     exists:{id}        that an entity is there or not  written by insert and delete, read by endpoint checks
@@ -22,7 +22,7 @@ from omnigraph import limits
 
 
 class TokenKind(StrEnum):
-    """What a token names."""
+    """Kind of fact that a token names."""
 
     ID = "id"
     EXISTS = "exists"
@@ -35,7 +35,7 @@ _U64 = 2**64 - 1
 
 
 def mixed(value: int) -> int:
-    """A 64-bit number whose every bit depends on every bit of the given one (the finaliser of splitmix64)."""
+    """Return a 64-bit number whose every bit depends on every bit of `value` (the finaliser of splitmix64)."""
     value = (value + 0x9E3779B97F4A7C15) & _U64
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _U64
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _U64
@@ -44,7 +44,7 @@ def mixed(value: int) -> int:
 
 @lru_cache
 def _weights(count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The weights of so many places, and the sums of the first 0, 1, 2, … of them."""
+    """Return the weights of `count` positions, and their prefix sums."""
     weights = tuple(mixed(place) for place in range(count))
     return weights, (0, *accumulate(weights))
 
@@ -54,9 +54,9 @@ _WEIGHTS, _SUMS = _weights(64)
 
 @lru_cache(limits.NAMES_REMEMBERED_MAX)
 def _total(name: str) -> tuple[int, int]:
-    """A name's bytes, one more each, times the weights of their places, summed; and how many there are.
+    """Return the weighted sum of a name's bytes (each plus one), and their number.
 
-    Remembered, because one write names the same entity in several kinds of tokens.
+    Cached, because one write names the same entity in several kinds of tokens.
     """
     raw = name.encode("utf-8", "surrogatepass")
     size = len(raw)
@@ -65,7 +65,7 @@ def _total(name: str) -> tuple[int, int]:
 
 
 def seed(kind: TokenKind) -> int:
-    """Where the hash of a kind starts: names of two kinds share no token."""
+    """Return the initial hash of a kind; names of two kinds share no token."""
     return int.from_bytes(blake2b(kind.encode(), digest_size=8).digest(), "big")
 
 
@@ -73,9 +73,9 @@ _SEEDS = {kind: seed(kind) for kind in TokenKind}
 
 
 def tokens(kind: TokenKind, names: Iterable[str]) -> frozenset[int]:
-    """The tokens of `names`: each byte times a weight of its place, summed, and mixed with the kind and the length.
+    """Hash `names`: the weighted sum of their bytes, mixed with the kind and the length.
 
-    The sum is what makes it fast over whole columns (`transaction/tokens.py` does the same in one pass over them). The
+    The sum makes it fast over whole columns (`transaction/tokens.py` computes the same in one pass over them). The
     result is written to disk: the function must never change without a new format.
     """
     start = _SEEDS[kind]
@@ -84,7 +84,7 @@ def tokens(kind: TokenKind, names: Iterable[str]) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class TypeFootprint:
-    """One type's part: what was read, what was written.
+    """Read set and write set of one type.
 
     Attributes:
         reads: tokens read.
@@ -101,7 +101,7 @@ class TypeFootprint:
     lays_out: bool = False
 
     def merged(self, other: "TypeFootprint") -> "TypeFootprint":
-        """Both together."""
+        """Return the union of both footprints."""
         return TypeFootprint(
             self.reads | other.reads,
             self.writes | other.writes,
@@ -112,7 +112,7 @@ class TypeFootprint:
 
     @property
     def changes_content(self) -> bool:
-        """Whether anything a reader could see may have changed."""
+        """True if anything a reader could see may have changed."""
         return bool(self.writes) or self.writes_whole
 
 
@@ -121,7 +121,7 @@ NOTHING = TypeFootprint()
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one write read and wrote, by type key.
+    """Read set and write set of one write, by type key.
 
     Attributes:
         types: per type key; empty when the parts lie in `file`.
@@ -132,24 +132,24 @@ class Footprint:
     file: str | None = None
 
     def of(self, type_key: str) -> TypeFootprint:
-        """One type's part; empty where the write did not touch the type."""
+        """Return one type's part; empty if the write did not touch the type."""
         return self.types.get(type_key, NOTHING)
 
     @property
     def token_count(self) -> int:
-        """How many tokens there are in all."""
+        """Number of tokens over all types."""
         return sum(len(part.reads) + len(part.writes) for part in self.types.values())
 
     def merged(self, other: "Footprint") -> "Footprint":
-        """Both together."""
+        """Return the union of both footprints."""
         keys = self.types.keys() | other.types.keys()
         return Footprint({key: self.of(key).merged(other.of(key)) for key in sorted(keys)})
 
 
 def clashes(ours: TypeFootprint, theirs: TypeFootprint) -> bool:
-    """Whether a write with footprint `theirs`, already in the log, changes what `ours` read or wrote.
+    """True if a committed write with footprint `theirs` changes what `ours` read or wrote.
 
-    What they read does not matter: they come first in the order, and we had not written yet.
+    Their read set does not matter: they come first in the serial order, before our writes.
     """
     if not theirs.changes_content:
         return False

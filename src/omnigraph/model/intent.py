@@ -1,4 +1,4 @@
-"""Intents: the note a large write leaves before its first effect."""
+"""Write intents: the record a large write stores before its first effect."""
 
 from dataclasses import dataclass, field
 
@@ -9,15 +9,15 @@ from omnigraph.model.footprint import Footprint
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Which process wrote an intent, so that another one of the same boot can tell whether it still lives.
+    """Process that wrote an intent, so that other processes of the same boot can tell whether it is alive.
 
     Attributes:
-        host: its name, for people; many hosts may have the same.
-        pid: its number.
-        started: when it started, in its kernel's own count.
-        boot: which boot of which kernel it runs in; empty where the system does not say.
-        namespace: in which namespace its number is valid; likewise.
-        token: what no other process has.
+        host: host name for messages; not unique.
+        pid: process id.
+        started: start time in kernel ticks.
+        boot: id of the boot; empty if the system has none.
+        namespace: PID namespace; likewise.
+        token: unique token of the process.
     """
 
     host: str
@@ -30,21 +30,21 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a write is about to do: put before the first effect.
+    """Plan of a write, stored before its first effect.
 
     Attributes:
-        id: its ULID.
-        kind: the kind of commit it will become.
-        branch: where.
-        base_number: the log entry it started from.
-        base_commit: that entry's own id.
-        actor: who.
-        writer: which process.
-        tables: every table it will touch, at the version it starts from.
-        created_at_us: when.
-        adopts: commits of other lines whose versions it will name (merge, revert).
-        asks_s: for how many seconds its writer, overtaken too often, asks others not to touch those tables.
-        since_us: since when its files may have been written, by the store's clock; 0 where not before the intent.
+        id: ULID of the intent.
+        kind: kind of the resulting commit.
+        branch: target branch.
+        base_number: number of the log entry it starts from.
+        base_commit: commit id of that entry.
+        actor: user or program that writes, if known.
+        writer: process that performs the write.
+        tables: every table it will change, at the starting version.
+        created_at_us: microseconds since the epoch.
+        adopts: commits of other branches whose table versions it will use (merge, revert).
+        asks_s: seconds for which a starved writer asks others not to write to these tables.
+        since_us: earliest write time of its files by the store's clock; 0 if not before the intent.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Intent:
 
     @property
     def title(self) -> str:
-        """Which write it is, for people."""
+        """Description of the write for messages."""
         by = f" by {self.actor}" if self.actor else ""
         process = f"process {self.writer.pid} of {self.writer.host}"
         return f"{self.kind.value} {self.id}{by} on branch '{self.branch}', {process}"
@@ -70,22 +70,22 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The second document: everything is staged, and this is all that is needed to publish it.
+    """Second document of an intent: everything is staged, and this is all that is needed to publish it.
 
     Attributes:
-        intent: whose.
+        intent: id of the intent.
         schema: digest of the schema after the write.
-        tables: the staged pin of every touched table.
-        removed: type keys the write drops from the map.
-        footprint: what was read and written.
-        changes: what changed.
-        merged_parent: the other side of a merge.
-        message: the writer's words.
-        idempotency_key: the caller's name for the request.
-        notes: further facts of the kind.
-        if_commit: the caller's precondition on the head commit; it binds whoever publishes.
-        expected_table_versions: the caller's precondition on table versions, likewise.
-        prune_previous: mark every earlier commit in the same entry, whoever publishes.
+        tables: staged pin of every changed table.
+        removed: type keys the write removes.
+        footprint: read set and write set.
+        changes: changed entities by type.
+        merged_parent: merged-in commit of a merge.
+        message: commit message.
+        idempotency_key: client-chosen key that makes retries safe.
+        notes: further JSON values that depend on the kind.
+        if_commit: precondition on the head commit; it also binds a recovering process.
+        expected_table_versions: precondition on table versions, likewise.
+        prune_previous: mark every earlier commit in the same log entry.
     """
 
     intent: str

@@ -1,6 +1,6 @@
-"""The id of a keyed node or edge: the canonical text of its key.
+"""Ids of keyed nodes and edges: the canonical text of the key.
 
-The text is part of the contract with everybody who stores ids (edges, exports, other programs), so it never changes.
+The text is part of the contract with everything that stores ids (edges, exports, other programs): it never changes.
 """
 
 import json
@@ -26,33 +26,33 @@ _END = PropertyType(Scalar.STRING)
 
 
 def key_parts(entity: EntityType) -> tuple[tuple[str, PropertyType], ...]:
-    """What an entity's id is derived from: names and types, in the order they enter it; empty where ids are free."""
+    """Return names and types of the key columns in id order; empty if ids are not derived."""
     if not isinstance(entity, EdgeType):
-        return tuple((each.name, each.type) for each in entity.key)
+        return tuple((property_.name, property_.type) for property_ in entity.key)
     found = ((name, entity.property_named(name)) for name in entity.key_names)
-    return tuple((name, _END if each is None else each.type) for name, each in found)
+    return tuple((name, _END if property_ is None else property_.type) for name, property_ in found)
 
 
 def derived_id(entity: EntityType, values: Mapping[str, KeyValue | None]) -> str:
-    """The id of an entity of a keyed type.
+    """Derive the id of an entity of a keyed type.
 
     Args:
-        entity: the type; it has a key.
-        values: property values by name, of an edge `src` and `dst` as well; those outside the key are not looked at.
+        entity: a type with a key.
+        values: property values by name, of an edge `src` and `dst` as well; values outside the key are ignored.
 
     Returns:
-        The canonical text of the one key value, or, of several, a compact JSON array of theirs in key order.
+        The canonical text of a single key value, or a compact JSON array of several in key order.
 
     Raises:
         InvalidRequestError: a key value is absent, of another type, out of range or not finite.
     """
     texts = []
-    for name, of in key_parts(entity):
+    for name, type_ in key_parts(entity):
         value = values.get(name)
         if value is None:
             raise InvalidRequestError(missing_key(entity))
         try:
-            texts.append(canonical_text(value, of))
+            texts.append(canonical_text(value, type_))
         except ValueError as mistake:
             raise InvalidRequestError(f"@key property {entity.name}.{name} {mistake}") from None
     if len(texts) == 1:
@@ -61,25 +61,25 @@ def derived_id(entity: EntityType, values: Mapping[str, KeyValue | None]) -> str
 
 
 def missing_key(entity: EntityType) -> str:
-    """What to say of an entity without a value in its key."""
+    """Return the message for an entity without a key value."""
     return f"{entity.kind} {entity.name} is missing a non-null @key value"
 
 
-def canonical_text(value: KeyValue, of: PropertyType) -> str:
-    """The one text for a value of a type that can be a key.
+def canonical_text(value: KeyValue, type_: PropertyType) -> str:
+    """Format a key value as its one canonical text.
 
     Args:
-        value: a Python value; days or milliseconds since 1970 serve for dates as well as `date` and `datetime`.
-        of: its type: neither list, vector nor blob.
+        value: a Python value; dates may be given as days or milliseconds since 1970.
+        type_: neither list, vector nor blob.
 
     Returns:
         Strings as they are, whole numbers in decimal, `true` or `false`, days or milliseconds since 1970, and floats in
         the fewest digits that read back the same at their width, without an exponent; both zeros are `0`.
 
     Raises:
-        ValueError: it is no value of that type; the message says what it is instead.
+        ValueError: the value is not of that type; the message names its actual type.
     """
-    match of.scalar:
+    match type_.scalar:
         case Scalar.STRING if isinstance(value, str):
             return value
         case Scalar.BOOL if isinstance(value, bool):
@@ -87,12 +87,12 @@ def canonical_text(value: KeyValue, of: PropertyType) -> str:
         case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64 if isinstance(value, int) and not isinstance(
             value, bool
         ):
-            least, most = INTEGER_BOUNDS[of.scalar]
+            least, most = INTEGER_BOUNDS[type_.scalar]
             if not least <= value <= most:
-                raise ValueError(f"value {value} exceeds {of.scalar} range")
+                raise ValueError(f"value {value} exceeds {type_.scalar} range")
             return str(value)
         case Scalar.F32 | Scalar.F64 if isinstance(value, int | float) and not isinstance(value, bool):
-            return _float_text(float(value), of.scalar)
+            return _float_text(float(value), type_.scalar)
         case Scalar.DATE if not isinstance(value, bool | str | float | datetime):
             return str(value.toordinal() - _EPOCH_DAY if isinstance(value, date) else value)
         case Scalar.DATETIME if isinstance(value, datetime):
@@ -101,7 +101,7 @@ def canonical_text(value: KeyValue, of: PropertyType) -> str:
         case Scalar.DATETIME if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         case _:
-            raise ValueError(f"expects {of}, got {value!r}")
+            raise ValueError(f"expects {type_}, got {value!r}")
 
 
 def _float_text(value: float, scalar: Scalar) -> str:
@@ -114,7 +114,7 @@ def _float_text(value: float, scalar: Scalar) -> str:
 
 
 def _shortest_f32(value: float) -> str:
-    """The fewest digits that read back as the 32-bit float nearest to `value`."""
+    """Return the fewest digits that read back as the 32-bit float nearest to `value`."""
     try:
         stored = _as_f32(value)
     except OverflowError:

@@ -1,23 +1,23 @@
-"""What has been pruned of a branch. Every entry takes it on from the one before, so that the head alone tells."""
+"""Prune marks of a branch. Every log entry inherits them from the previous one, so the head alone is enough."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The marks that prunes have left on a branch.
+    """Marks that prunes have left on a branch.
 
-    A marked commit is listed and read by nobody, but its data is still there. What lies below the floor is gone for
-    good: a sweep may delete its data and its entries at any moment.
+    A marked commit is neither listed nor readable, but its data still exists. Data below the floor may be gone: a sweep
+    may delete it and its log entries at any moment.
 
     Attributes:
-        floor: the first entry that is kept.
-        through: every commit up to and with this entry is marked.
-        single: further marked entries, each by its number, ascending.
-        ages: of some marked entries, number and time in microseconds, ascending; a later prune then need not read them.
-        unswept: the first entry that, when the mark was made, no sweep was known to have cut away. What lies between it
-            and the floor is still to be swept, whoever died meanwhile.
-        gone: entries above the floor whose data is gone for good as well, ascending; their places in the log stay.
+        floor: number of the first kept entry.
+        through: every commit up to and including this entry is marked.
+        single: further marked entries by number, ascending.
+        ages: number and time in microseconds of some marked entries, ascending; a later prune then need not read them.
+        unswept: first entry that no sweep was known to have cut when the mark was made. Entries between it and the
+            floor are still to be swept, even after a crash.
+        gone: entries above the floor whose data is deleted as well, ascending; their log numbers stay.
     """
 
     floor: int = 1
@@ -28,15 +28,15 @@ class Pruned:
     gone: tuple[int, ...] = ()
 
     def is_kept(self, number: int) -> bool:
-        """Whether the data of an entry is still there."""
+        """True if the data of an entry still exists."""
         return number >= self.floor and number not in self.gone
 
     def is_listed(self, number: int) -> bool:
-        """Whether an entry is shown to readers: kept, and not marked."""
+        """True if an entry is visible to readers: kept, and not marked."""
         return self.is_kept(number) and number > self.through and number not in self.single
 
     def next_listed(self, number: int) -> int:
-        """The first entry after one that is shown to readers, if the log goes on for so long."""
+        """Return the number of the first visible entry after `number`, if the log is that long."""
         found = max(number + 1, self.floor, self.through + 1)
         while found in self.single or found in self.gone:
             found += 1

@@ -1,7 +1,7 @@
-"""The schema of a graph, resolved: every type and property with the number that stays when its name changes.
+"""Resolved schema of a graph: every type and property with an id that survives renames.
 
-The numbers of a graph's first schema are counted from 1; later ones are derived from what they stand for
-(`model/schema_identity.py`), so that equal changes on two branches have equal numbers.
+The ids of a graph's first schema are counted from 1; later ones are derived from kind, owner and name
+(`model/schema_identity.py`), so that equal changes on two branches get equal ids.
 
 Types and properties are sorted by name. Constraints name properties; an edge's may also name its endpoints `src` and
 `dst`. A property-level `@key`, `@unique` or `@index` is present as the constraint over that one property.
@@ -17,7 +17,7 @@ from omnigraph.model.types import PropertyType
 
 
 class TypeKind(StrEnum):
-    """The three kinds of declaration; each has names of its own."""
+    """The three kinds of declaration; each has its own namespace."""
 
     INTERFACE = "interface"
     NODE = "node"
@@ -25,7 +25,7 @@ class TypeKind(StrEnum):
 
 
 class PropertyConstraint(StrEnum):
-    """What a property can declare beside itself, without parentheses."""
+    """Constraints that a property can declare inline, without parentheses."""
 
     KEY = "key"
     UNIQUE = "unique"
@@ -49,7 +49,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class TypeRef:
-    """A type by number and name."""
+    """Reference to a type by id and name."""
 
     type_id: int
     type_name: str
@@ -57,7 +57,7 @@ class TypeRef:
 
 @dataclass(frozen=True, slots=True)
 class PropertyRef:
-    """A property by the numbers and names of it and its owner."""
+    """Reference to a property by the ids and names of itself and its owner."""
 
     owner_type_id: int
     owner_type_name: str
@@ -67,7 +67,7 @@ class PropertyRef:
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """From which text a vector is made, and with which model."""
+    """Source text and model of an embedding vector."""
 
     source: PropertyRef
     model: str | None = None
@@ -75,7 +75,7 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The tuple an entity's id is derived from. Implies uniqueness.
+    """Properties that an entity's id is derived from. Implies uniqueness.
 
     An edge's begins with `src` and `dst`; the properties are in the order of their numbers.
     """
@@ -86,7 +86,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """No two entities of the type share this tuple; one with an absent component shares nothing."""
+    """Uniqueness of a tuple over all entities of a type; tuples with an absent component are not compared."""
 
     kind: ClassVar[str] = "unique"
     properties: tuple[str, ...]
@@ -94,7 +94,7 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The wish for an index; over one property of a node it becomes one when the graph is optimized."""
+    """Declared index; over one property of a node it is built when the graph is optimized."""
 
     kind: ClassVar[str] = "index"
     properties: tuple[str, ...]
@@ -112,7 +112,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A pattern that must be found somewhere in a string."""
+    """Regular expression that must match somewhere in a string."""
 
     kind: ClassVar[str] = "check"
     property: str
@@ -124,7 +124,7 @@ Constraint = Key | Unique | Index | Range | Check
 
 @dataclass(frozen=True, slots=True)
 class Cardinality:
-    """How many edges of a type may leave one node; `max` None is any number."""
+    """Allowed number of edges of a type per source node; `max` None is unbounded."""
 
     min: int = 0
     max: int | None = None
@@ -138,14 +138,12 @@ class Property:
     """One property of a type.
 
     Attributes:
-        name: its name.
-        property_id: the number that stays when the name changes.
-        type: its type.
-        annotations: what has no field of its own: `@description` and annotations without meaning to us.
-        constraints: those it declares itself, sorted.
-        embed: for a vector with `@embed`, from what it is made.
-        declared_directly: False where it came from an interface only.
-        satisfies: the interface properties it stands for.
+        property_id: id that survives renames.
+        annotations: those without a field of their own: `@description` and unknown ones.
+        constraints: inline constraints, sorted.
+        embed: source of a vector with `@embed`.
+        declared_directly: False if it comes from an interface only.
+        satisfies: interface properties that it implements.
     """
 
     name: str
@@ -159,20 +157,20 @@ class Property:
 
     @property
     def default(self) -> str | None:
-        """What its `@default` says: for entities that were there before it."""
+        """Value of `@default`, for entities that existed before the property."""
         return next((note.value for note in self.annotations if note.name == "default"), None)
 
     @property
     def analyzer(self) -> Analyzer:
-        """What its `@analyzer` says: which words searches find in its texts."""
-        said = next((note.value for note in self.annotations if note.name == ANNOTATION), None)
+        """Value of `@analyzer`: how searches tokenize the property."""
+        declared = next((note.value for note in self.annotations if note.name == ANNOTATION), None)
         # A schema of an older release may have the annotation without a meaning.
-        return Analyzer(said) if said in set(Analyzer) else DEFAULT_ANALYZER
+        return Analyzer(declared) if declared in set(Analyzer) else DEFAULT_ANALYZER
 
 
 @dataclass(frozen=True, slots=True)
 class InterfaceType:
-    """Properties that node types promise to have."""
+    """Set of properties that implementing node types must have."""
 
     kind: ClassVar[TypeKind] = TypeKind.INTERFACE
     name: str
@@ -181,7 +179,7 @@ class InterfaceType:
     _by_name: dict[str, Property] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {each.name: each for each in self.properties})
+        object.__setattr__(self, "_by_name", {property_.name: property_ for property_ in self.properties})
 
     @property
     def type_key(self) -> str:
@@ -189,22 +187,21 @@ class InterfaceType:
         return f"{self.kind}:{self.name}"
 
     def property_named(self, name: str) -> Property | None:
-        """The property of this name."""
+        """Return the property of this name."""
         return self._by_name.get(name)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
-    """One type of node.
+    """One node type.
 
     Attributes:
-        name: its name.
-        type_id: the number that stays when the name changes.
-        table_id: the number of its table's lifetime; a type dropped and added again gets another.
-        properties: sorted by name; those of its interfaces are among them.
-        constraints: in the order of their spelling.
-        annotations: of the declaration.
-        implements: its interfaces, sorted by name.
+        type_id: id that survives renames.
+        table_id: id of the table; a type dropped and added again gets another.
+        properties: sorted by name, including those of interfaces.
+        constraints: sorted by their text.
+        annotations: those of the declaration.
+        implements: interfaces, sorted by name.
     """
 
     kind: ClassVar[TypeKind] = TypeKind.NODE
@@ -218,7 +215,7 @@ class NodeType:
     _by_name: dict[str, Property] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {each.name: each for each in self.properties})
+        object.__setattr__(self, "_by_name", {property_.name: property_ for property_ in self.properties})
 
     @property
     def type_key(self) -> str:
@@ -226,12 +223,12 @@ class NodeType:
         return f"{self.kind}:{self.name}"
 
     def property_named(self, name: str) -> Property | None:
-        """The property of this name."""
+        """Return the property of this name."""
         return self._by_name.get(name)
 
     @property
     def key(self) -> tuple[Property, ...]:
-        """The properties the id is derived from, in the order they enter it; empty where ids are free."""
+        """Properties the id is derived from, in id order; empty if ids are not derived."""
         for constraint in self.constraints:
             if isinstance(constraint, Key):
                 return tuple(self._by_name[name] for name in constraint.properties)
@@ -239,24 +236,23 @@ class NodeType:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether ids are derived from a key."""
+        """True if ids are derived from a key."""
         return any(isinstance(constraint, Key) for constraint in self.constraints)
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeType:
-    """One type of edge.
+    """One edge type.
 
     Attributes:
-        name: its name.
-        type_id: the number that stays when the name changes.
-        table_id: the number of its table's lifetime.
-        from_type: the node type edges leave.
-        to_type: the node type edges reach.
-        cardinality: how many may leave one node.
+        type_id: id that survives renames.
+        table_id: id of the table; a type dropped and added again gets another.
+        from_type: source node type.
+        to_type: target node type.
+        cardinality: allowed number of edges per source node.
         properties: sorted by name.
-        constraints: in the order of their spelling; they may name `src` and `dst`, and a `Key` names both.
-        annotations: of the declaration.
+        constraints: sorted by their text; they may name `src` and `dst`, and a `Key` names both.
+        annotations: those of the declaration.
     """
 
     kind: ClassVar[TypeKind] = TypeKind.EDGE
@@ -272,7 +268,7 @@ class EdgeType:
     _by_name: dict[str, Property] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {each.name: each for each in self.properties})
+        object.__setattr__(self, "_by_name", {property_.name: property_ for property_ in self.properties})
 
     @property
     def type_key(self) -> str:
@@ -280,17 +276,17 @@ class EdgeType:
         return f"{self.kind}:{self.name}"
 
     def property_named(self, name: str) -> Property | None:
-        """The property of this name."""
+        """Return the property of this name."""
         return self._by_name.get(name)
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """What the id is derived from, `src` and `dst` before properties; empty where ids are free."""
-        return next((each.properties for each in self.constraints if isinstance(each, Key)), ())
+        """Names the id is derived from, `src` and `dst` before properties; empty if ids are not derived."""
+        return next((constraint.properties for constraint in self.constraints if isinstance(constraint, Key)), ())
 
     @property
     def is_keyed(self) -> bool:
-        """Whether ids are derived from a key: one edge for one fact, whoever writes it."""
+        """True if ids are derived from a key: writing the same edge twice yields one edge."""
         return bool(self.key_names)
 
 
@@ -303,12 +299,12 @@ class Schema:
     """All types of a graph, resolved.
 
     Attributes:
-        identity_domain: ULID of the graph's first schema; numbers of different domains mean nothing to each other.
-        next_id: one more than the greatest counted number; derived numbers are far above.
+        identity_domain: ULID of the graph's first schema; ids of different domains are unrelated.
+        next_id: one more than the greatest counted id; derived ids are far above.
         interfaces: sorted by name.
         nodes: sorted by name.
-        edges: sorted by name; no two are equal after lower-casing.
-        retired: derived numbers of dropped types, properties and tables, sorted; no number is given twice.
+        edges: sorted by name; unique after lower-casing.
+        retired: derived ids of dropped types, properties and tables, sorted; no id is reused.
     """
 
     identity_domain: str
@@ -323,25 +319,25 @@ class Schema:
     _edges_folded: dict[str, EdgeType] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_interfaces", {each.name: each for each in self.interfaces})
-        object.__setattr__(self, "_nodes", {each.name: each for each in self.nodes})
-        object.__setattr__(self, "_edges", {each.name: each for each in self.edges})
-        object.__setattr__(self, "_edges_folded", {each.name.lower(): each for each in self.edges})
+        object.__setattr__(self, "_interfaces", {interface.name: interface for interface in self.interfaces})
+        object.__setattr__(self, "_nodes", {node.name: node for node in self.nodes})
+        object.__setattr__(self, "_edges", {edge.name: edge for edge in self.edges})
+        object.__setattr__(self, "_edges_folded", {edge.name.lower(): edge for edge in self.edges})
 
     def interface(self, name: str) -> InterfaceType | None:
-        """The interface of exactly this name."""
+        """Return the interface of exactly this name."""
         return self._interfaces.get(name)
 
     def node(self, name: str) -> NodeType | None:
-        """The node type of exactly this name."""
+        """Return the node type of exactly this name."""
         return self._nodes.get(name)
 
     def edge(self, name: str) -> EdgeType | None:
-        """The edge type of exactly this name, else of this name whatever its case."""
+        """Return the edge type of exactly this name, else of this name in any case."""
         return self._edges.get(name) or self._edges_folded.get(name.lower())
 
     def entity(self, type_key: str) -> EntityType | None:
-        """The type of a key like `node:Person` or `edge:Knows`."""
+        """Return the type of a key like `node:Person` or `edge:Knows`."""
         kind, _, name = type_key.partition(":")
         if kind == TypeKind.NODE:
             return self._nodes.get(name)
@@ -349,25 +345,25 @@ class Schema:
 
     @property
     def entities(self) -> Iterator[EntityType]:
-        """Every type that has a table: nodes, then edges."""
+        """Types with a table: nodes, then edges."""
         yield from self.nodes
         yield from self.edges
 
     @property
     def types(self) -> Iterator[AnyType]:
-        """Every type: interfaces, nodes, edges."""
+        """All types: interfaces, nodes, edges."""
         yield from self.interfaces
         yield from self.nodes
         yield from self.edges
 
     @property
     def numbers(self) -> Iterator[int]:
-        """Every number in use: of types, properties and tables."""
-        for each in self.types:
-            yield each.type_id
-            yield from (part.property_id for part in each.properties)
-        yield from (each.table_id for each in self.entities)
+        """All ids in use: of types, properties and tables."""
+        for type_ in self.types:
+            yield type_.type_id
+            yield from (property_.property_id for property_ in type_.properties)
+        yield from (entity.table_id for entity in self.entities)
 
     def edges_of(self, node_name: str) -> tuple[EdgeType, ...]:
-        """The edge types that leave or reach a node type."""
-        return tuple(each for each in self.edges if node_name in (each.from_type.type_name, each.to_type.type_name))
+        """Return the edge types that start or end at a node type."""
+        return tuple(edge for edge in self.edges if node_name in (edge.from_type.type_name, edge.to_type.type_name))

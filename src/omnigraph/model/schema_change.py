@@ -1,4 +1,4 @@
-"""The steps from one schema to the next, as values that say in a sentence what they do."""
+"""Schema migration steps, as values that describe themselves in a sentence."""
 
 import json
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _UNKNOWN_TIER = "destructive"
 
 
 class DropMode(StrEnum):
-    """Whether what is dropped stays readable in older commits."""
+    """Retention of dropped data in older commits."""
 
     SOFT = "soft"
     HARD = "hard"
@@ -23,7 +23,7 @@ class DropMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AddType:
-    """A type that was not there."""
+    """Add a type."""
 
     kind: ClassVar[str] = "add_type"
     type_kind: TypeKind
@@ -35,7 +35,7 @@ class AddType:
 
 @dataclass(frozen=True, slots=True)
 class RenameType:
-    """A type under a new name, with its data."""
+    """Rename a type and keep its data."""
 
     kind: ClassVar[str] = "rename_type"
     type_kind: TypeKind
@@ -48,7 +48,7 @@ class RenameType:
 
 @dataclass(frozen=True, slots=True)
 class AddProperty:
-    """A property that was not there; existing entities have none."""
+    """Add an optional property; existing entities have no value."""
 
     kind: ClassVar[str] = "add_property"
     type_kind: TypeKind
@@ -63,7 +63,7 @@ class AddProperty:
 
 @dataclass(frozen=True, slots=True)
 class RenameProperty:
-    """A property under a new name, with its data."""
+    """Rename a property and keep its data."""
 
     kind: ClassVar[str] = "rename_property"
     type_kind: TypeKind
@@ -78,7 +78,7 @@ class RenameProperty:
 
 @dataclass(frozen=True, slots=True)
 class AddConstraint:
-    """A constraint that existing data cannot break."""
+    """Add a constraint that existing data cannot violate, or was validated against."""
 
     kind: ClassVar[str] = "add_constraint"
     type_kind: TypeKind
@@ -91,7 +91,7 @@ class AddConstraint:
 
 @dataclass(frozen=True, slots=True)
 class ExtendEnum:
-    """More values for an enum."""
+    """Add values to an enum."""
 
     kind: ClassVar[str] = "extend_enum"
     type_kind: TypeKind
@@ -100,13 +100,13 @@ class ExtendEnum:
     added_values: tuple[str, ...]
 
     def __str__(self) -> str:
-        path, added = f"{self.type_name}.{self.property_name}", ", ".join(f"+{each}" for each in self.added_values)
+        path, added = f"{self.type_name}.{self.property_name}", ", ".join(f"+{value}" for value in self.added_values)
         return f"extend enum '{path}' ({added}) on {self.type_kind} '{self.type_name}'"
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateTypeMetadata:
-    """Another description or instruction of a type; `annotations` is all of it."""
+    """Replace the description or instruction of a type; `annotations` is the complete new set."""
 
     kind: ClassVar[str] = "update_type_metadata"
     type_kind: TypeKind
@@ -119,7 +119,7 @@ class UpdateTypeMetadata:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePropertyMetadata:
-    """Another description of a property; `annotations` is all of it."""
+    """Replace the description of a property; `annotations` is the complete new set."""
 
     kind: ClassVar[str] = "update_property_metadata"
     type_kind: TypeKind
@@ -136,7 +136,7 @@ class UpdatePropertyMetadata:
 
 @dataclass(frozen=True, slots=True)
 class FillProperty:
-    """A required property that was not there; existing entities get its `@default`."""
+    """Add a required property; existing entities get its `@default`."""
 
     kind: ClassVar[str] = "fill_property"
     type_kind: TypeKind
@@ -155,7 +155,7 @@ class FillProperty:
 
 @dataclass(frozen=True, slots=True)
 class ChangePropertyType:
-    """Another type of a property, to which every value there is can be brought."""
+    """Change the type of a property and convert every existing value."""
 
     kind: ClassVar[str] = "change_property_type"
     type_kind: TypeKind
@@ -171,7 +171,7 @@ class ChangePropertyType:
 
 @dataclass(frozen=True, slots=True)
 class RemoveConstraint:
-    """A constraint less."""
+    """Remove a constraint."""
 
     kind: ClassVar[str] = "remove_constraint"
     type_kind: TypeKind
@@ -184,7 +184,7 @@ class RemoveConstraint:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCardinality:
-    """Another number of edges that may leave a node; None is any number."""
+    """Change the allowed number of edges per node; None is unbounded."""
 
     kind: ClassVar[str] = "change_cardinality"
     type_kind: TypeKind
@@ -199,7 +199,7 @@ class ChangeCardinality:
 
 @dataclass(frozen=True, slots=True)
 class DropType:
-    """A type that is no longer there."""
+    """Drop a type."""
 
     kind: ClassVar[str] = "drop_type"
     type_kind: TypeKind
@@ -212,7 +212,7 @@ class DropType:
 
 @dataclass(frozen=True, slots=True)
 class DropProperty:
-    """A property that is no longer there."""
+    """Drop a property."""
 
     kind: ClassVar[str] = "drop_property"
     type_kind: TypeKind
@@ -227,12 +227,12 @@ class DropProperty:
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedChange:
-    """A change no step makes.
+    """A change that no step supports.
 
     Attributes:
-        entity: what it is about: `node:T`, `node:T.p` or `schema`.
-        reason: why it cannot be made.
-        code: the code of the lint catalogue, where there is one.
+        entity: `node:T`, `node:T.p` or `schema`.
+        reason: explanation for messages.
+        code: code of the lint catalogue, if there is one.
     """
 
     kind: ClassVar[str] = "unsupported_change"
@@ -246,7 +246,7 @@ class UnsupportedChange:
 
     @property
     def text(self) -> str:
-        """The reason, with the code before it."""
+        """Reason, prefixed with the code."""
         return f"[{self.code}] {self.reason}" if self.code else self.reason
 
 
@@ -270,7 +270,7 @@ Step = (
 
 
 class DiagnosticCode(StrEnum):
-    """What can be worth knowing about a schema text that is no mistake."""
+    """Kinds of remarks about a valid schema text."""
 
     IGNORED_RENAME_HINT = "ignored_exact_match_rename_hint"
     INERT_RENAME_HINT = "inert_initialization_rename_hint"
@@ -278,7 +278,7 @@ class DiagnosticCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Something worth knowing about one declaration or property."""
+    """Remark about one declaration or property."""
 
     code: DiagnosticCode
     entity: str
@@ -287,12 +287,12 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlan:
-    """How to get from one schema to the next.
+    """Migration from one schema to the next.
 
     Attributes:
-        steps: in order; none where nothing changes.
-        schema: the schema afterwards; only to be used when the plan is supported.
-        diagnostics: what is worth knowing about the text.
+        steps: in order; empty if nothing changes.
+        schema: schema after the migration; valid only if the plan is supported.
+        diagnostics: remarks about the text.
     """
 
     steps: tuple[Step, ...]
@@ -301,19 +301,19 @@ class SchemaPlan:
 
     @property
     def supported(self) -> bool:
-        """Whether every change can be made."""
+        """True if every change can be made."""
         return not any(isinstance(step, UnsupportedChange) for step in self.steps)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes."""
+        """True if nothing changes."""
         return not self.steps
 
     def require_supported(self) -> None:
-        """Refuse a plan that cannot be carried out.
+        """Refuse an unsupported plan.
 
         Raises:
-            InvalidRequestError: the first change that no step makes.
+            InvalidRequestError: for the first unsupported change.
         """
         for step in self.steps:
             if isinstance(step, UnsupportedChange):
@@ -321,11 +321,11 @@ class SchemaPlan:
 
     @property
     def drops_hard(self) -> bool:
-        """Whether something is dropped that shall be gone from older commits too."""
+        """True if something is dropped from older commits too."""
         return any(isinstance(step, DropType | DropProperty) and step.mode is DropMode.HARD for step in self.steps)
 
     def with_data_loss(self) -> "SchemaPlan":
-        """The same plan, in which everything dropped is gone for good."""
+        """Return a copy of the plan in which every drop is permanent."""
         steps = (
             replace(step, mode=DropMode.HARD) if isinstance(step, DropType | DropProperty) else step
             for step in self.steps
@@ -334,13 +334,15 @@ class SchemaPlan:
 
 
 def _annotations_text(annotations: tuple[Annotation, ...]) -> str:
-    """` (@description("…"))`; nothing where there are none."""
-    shown = ", ".join(f"@{each.name}({json.dumps(each.value, ensure_ascii=False)})" for each in annotations)
+    """Format annotations as ` (@description("…"))`; empty if there are none."""
+    shown = ", ".join(
+        f"@{annotation.name}({json.dumps(annotation.value, ensure_ascii=False)})" for annotation in annotations
+    )
     return f" ({shown})" if shown else ""
 
 
 def constraint_text(constraint: Constraint) -> str:
-    """A constraint roughly as the schema language writes it."""
+    """Format a constraint approximately as the schema language writes it."""
     match constraint:
         case Range(name, least, most):
             return f"@range({name}, {'' if least is None else least}..{'' if most is None else most})"

@@ -1,4 +1,4 @@
-"""The JSON form of a schema plan, both ways."""
+"""JSON form of a schema plan: serialize and deserialize."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -36,7 +36,7 @@ from omnigraph.model.types import PropertyType
 
 
 def plan_document(steps: tuple[Step, ...]) -> dict[str, Any]:
-    """A plan as plain JSON values: whether it is supported, and its steps."""
+    """Serialize a plan: whether it is supported, and its steps."""
     supported = not any(isinstance(step, UnsupportedChange) for step in steps)
     return {"supported": supported, "steps": [step_document(step) for step in steps]}
 
@@ -46,13 +46,13 @@ _JSON_NAMES = {"from_name": "from", "to_name": "to"}
 
 
 def step_document(step: Step) -> dict[str, Any]:
-    """One step as plain JSON values."""
+    """Serialize one step."""
     document: dict[str, Any] = {"kind": step.kind}
-    for each in fields(step):
-        value = getattr(step, each.name)
-        if each.name == "code" and value is None:
+    for field in fields(step):
+        value = getattr(step, field.name)
+        if field.name == "code" and value is None:
             continue
-        document[_JSON_NAMES.get(each.name, each.name)] = _value_document(value)
+        document[_JSON_NAMES.get(field.name, field.name)] = _value_document(value)
     return document
 
 
@@ -63,7 +63,10 @@ def _value_document(value: object) -> object:
         case Key() | Unique() | Index() | Range() | Check():
             return _tagged(value)
         case tuple():
-            return [annotation_document(each) if isinstance(each, Annotation) else each for each in value]
+            return [
+                annotation_document(annotation) if isinstance(annotation, Annotation) else annotation
+                for annotation in value
+            ]
         case StrEnum():
             return value.value
         case _:
@@ -82,20 +85,20 @@ def _tagged(constraint: Constraint) -> dict[str, Any]:
 
 
 def steps_from_document(document: dict[str, Any]) -> tuple[Step, ...]:
-    """The steps a plan's JSON form describes.
+    """Deserialize the steps of a plan.
 
     Raises:
-        FormatError: it is no such form.
+        FormatError: the document is not a plan.
     """
     try:
-        return tuple(_step(each) for each in document["steps"])
+        return tuple(_step(step) for step in document["steps"])
     except (KeyError, TypeError, ValueError, AttributeError) as mistake:
         raise FormatError(f"the schema plan is damaged: {type(mistake).__name__}: {mistake}") from mistake
 
 
 _STEP_TYPES: dict[str, type[Step]] = {
-    each.kind: each
-    for each in (
+    step_type.kind: step_type
+    for step_type in (
         AddType,
         RenameType,
         AddProperty,
@@ -120,12 +123,12 @@ STEP_KINDS = tuple(_STEP_TYPES)
 def _step(document: dict[str, Any]) -> Step:
     step_type = _STEP_TYPES[document["kind"]]
     values: dict[str, Any] = {}
-    for each in fields(step_type):
-        name = _JSON_NAMES.get(each.name, each.name)
+    for field in fields(step_type):
+        name = _JSON_NAMES.get(field.name, field.name)
         if name == "code" and name not in document:
             continue
-        read = _READERS.get(each.name)
-        values[each.name] = read(document[name]) if read else document[name]
+        read = _READERS.get(field.name)
+        values[field.name] = read(document[name]) if read else document[name]
     return step_type(**values)
 
 
@@ -144,6 +147,6 @@ _READERS: dict[str, Callable[[Any], object]] = {
     "from_type": type_from_document,
     "to_type": type_from_document,
     "constraint": _constraint,
-    "annotations": lambda found: tuple(annotation_from_document(each) for each in found),
+    "annotations": lambda found: tuple(annotation_from_document(annotation) for annotation in found),
     "added_values": tuple,
 }

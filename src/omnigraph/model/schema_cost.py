@@ -1,4 +1,4 @@
-"""One step of a schema change with the data it loses."""
+"""Schema migration steps with the amount of data they lose."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +9,12 @@ from omnigraph.model.schema_change_document import step_document, steps_from_doc
 
 @dataclass(frozen=True, slots=True)
 class CostedStep:
-    """One step of a schema change and the data it loses.
+    """A migration step and the amount of data it loses.
 
     Attributes:
-        step: the step.
-        rows_lost: of a dropped type, its rows; 0 for every other step.
-        values_lost: of a dropped property, the rows that have a value for it; 0 for every other step.
+        step: the migration step itself.
+        rows_lost: rows of a dropped type; 0 for every other step.
+        values_lost: rows with a value for a dropped property; 0 for every other step.
     """
 
     step: Step
@@ -29,7 +29,7 @@ class CostedStep:
         return str(self.step)
 
     def to_dict(self) -> dict[str, Any]:
-        """The step as plain JSON values: its own fields, a sentence, and what it loses."""
+        """Serialize the step: its fields, a sentence, and the losses."""
         return step_document(self.step) | {
             "text": str(self.step),
             "rows_lost": self.rows_lost,
@@ -38,7 +38,7 @@ class CostedStep:
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> "CostedStep":
-        """The step that `to_dict` told of."""
+        """Deserialize the result of `to_dict`."""
         [step] = steps_from_document({"steps": [document]})
         return cls(step, document["rows_lost"], document["values_lost"])
 

@@ -1,9 +1,9 @@
-"""A resolved schema as a JSON document, and the digests that stand for it.
+"""JSON form and digests of a resolved schema.
 
-    digest         of everything, numbers included: what a commit names
-    shape_digest   of what the schema says, whatever its numbers, its order, its comments and how it came about
+    digest         over everything, ids included: what a commit stores
+    shape_digest   over the meaning alone: independent of ids, order, comments and history
 
-The document repeats names beside numbers so that people can read it; numbers decide.
+The document repeats names beside ids so that people can read it; ids decide.
 """
 
 import json
@@ -46,14 +46,14 @@ _SYSTEM_ROLES = frozenset({ID, SRC, DST})
 
 
 def to_document(schema: Schema) -> Document:
-    """The schema as plain JSON values."""
+    """Serialize the schema to plain JSON values."""
     document: Document = {
         "ir_version": DOCUMENT_VERSION,
         "schema_identity_domain": schema.identity_domain,
         "next_identity_id": schema.next_id,
-        "interfaces": [_interface_document(each) for each in schema.interfaces],
-        "nodes": [_node_document(each) for each in schema.nodes],
-        "edges": [_edge_document(each) for each in schema.edges],
+        "interfaces": [_interface_document(interface) for interface in schema.interfaces],
+        "nodes": [_node_document(node) for node in schema.nodes],
+        "edges": [_edge_document(edge) for edge in schema.edges],
     }
     if schema.retired:
         document["retired_identity_ids"] = list(schema.retired)
@@ -61,16 +61,10 @@ def to_document(schema: Schema) -> Document:
 
 
 def from_document(document: Document) -> Schema:
-    """The schema a document describes.
-
-    Args:
-        document: what `to_document` made, perhaps by another release.
-
-    Returns:
-        An equal schema.
+    """Deserialize a schema that `to_document` of this or another release made.
 
     Raises:
-        FormatError: it was made by a newer release, or is no such document.
+        FormatError: the document was made by a newer release, or is not a schema.
     """
     version = document.get("ir_version") if isinstance(document, dict) else None
     if isinstance(version, int) and version > DOCUMENT_VERSION:
@@ -82,10 +76,11 @@ def from_document(document: Document) -> Schema:
             identity_domain=document["schema_identity_domain"],
             next_id=document["next_identity_id"],
             interfaces=tuple(
-                InterfaceType(each["name"], each["type_id"], _properties(each)) for each in document["interfaces"]
+                InterfaceType(interface["name"], interface["type_id"], _properties(interface))
+                for interface in document["interfaces"]
             ),
-            nodes=tuple(_node(each) for each in document["nodes"]),
-            edges=tuple(_edge(each) for each in document["edges"]),
+            nodes=tuple(_node(node) for node in document["nodes"]),
+            edges=tuple(_edge(edge) for edge in document["edges"]),
             retired=tuple(map(int, document.get("retired_identity_ids", ()))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as mistake:
@@ -93,15 +88,15 @@ def from_document(document: Document) -> Schema:
 
 
 def to_bytes(schema: Schema) -> bytes:
-    """The document in its one canonical spelling: what is stored, and what `digest` is over."""
+    """Serialize the schema canonically: the stored bytes, which `digest` is computed over."""
     return _canonical(to_document(schema))
 
 
 def from_bytes(body: bytes) -> Schema:
-    """The schema of a stored document.
+    """Deserialize a stored schema.
 
     Raises:
-        FormatError: it was made by a newer release, or is no such document.
+        FormatError: the document was made by a newer release, or is not a schema.
     """
     try:
         document = json.loads(body)
@@ -111,13 +106,13 @@ def from_bytes(body: bytes) -> Schema:
 
 
 def digest(schema: Schema) -> str:
-    """`sha256:…` of the whole document, numbers included."""
+    """Return `sha256:…` of the whole document, ids included."""
     return _digest(to_bytes(schema))
 
 
 def shape_digest(schema: Schema) -> str:
-    """`sha256:…` of what the schema says; equal for two texts that differ in comments, order or rename hints."""
-    return _digest(_canonical([_shape(each) for each in schema.types]))
+    """Return `sha256:…` of the meaning; equal for texts that differ in comments, order or rename hints."""
+    return _digest(_canonical([_shape(type_) for type_ in schema.types]))
 
 
 def _canonical(value: object) -> bytes:
@@ -128,18 +123,18 @@ def _digest(body: bytes) -> str:
     return f"sha256:{sha256(body).hexdigest()}"
 
 
-def type_document(of: PropertyType) -> Document:
-    """A property's type as plain JSON values."""
+def type_document(type_: PropertyType) -> Document:
+    """Serialize a property's type."""
     return {
-        "scalar": {"Vector": of.vector_dim} if of.scalar is Scalar.VECTOR else of.scalar.value,
-        "nullable": of.nullable,
-        "list": of.list,
-        "enum_values": None if of.enum_values is None else list(of.enum_values),
+        "scalar": {"Vector": type_.vector_dim} if type_.scalar is Scalar.VECTOR else type_.scalar.value,
+        "nullable": type_.nullable,
+        "list": type_.list,
+        "enum_values": None if type_.enum_values is None else list(type_.enum_values),
     }
 
 
 def type_from_document(document: Document) -> PropertyType:
-    """The type a document describes."""
+    """Deserialize a property's type."""
     scalar, values = document["scalar"], document["enum_values"]
     dimension = scalar["Vector"] if isinstance(scalar, dict) else None
     return PropertyType(
@@ -152,7 +147,7 @@ def type_from_document(document: Document) -> PropertyType:
 
 
 def annotation_document(annotation: Annotation) -> Document:
-    """An annotation as plain JSON values; `kwargs` only where there are some."""
+    """Serialize an annotation; `kwargs` only if there are any."""
     document: Document = {"name": annotation.name, "value": annotation.value}
     if annotation.kwargs:
         document["kwargs"] = dict(annotation.kwargs)
@@ -160,80 +155,80 @@ def annotation_document(annotation: Annotation) -> Document:
 
 
 def annotation_from_document(document: Document) -> Annotation:
-    """The annotation a document describes."""
+    """Deserialize an annotation."""
     return Annotation(document["name"], document["value"], tuple(document.get("kwargs", {}).items()))
 
 
-def _interface_document(of: InterfaceType) -> Document:
+def _interface_document(interface: InterfaceType) -> Document:
     return {
-        "name": of.name,
-        "type_id": of.type_id,
-        "properties": [_property_document(each) for each in of.properties],
+        "name": interface.name,
+        "type_id": interface.type_id,
+        "properties": [_property_document(property_) for property_ in interface.properties],
     }
 
 
-def _node_document(of: NodeType) -> Document:
+def _node_document(node: NodeType) -> Document:
     return {
-        "name": of.name,
-        "type_id": of.type_id,
-        "table_incarnation_id": of.table_id,
-        "annotations": [annotation_document(each) for each in of.annotations],
-        "implements": [_type_ref_document(each) for each in of.implements],
-        "properties": [_property_document(each) for each in of.properties],
-        "constraints": [_constraint_document(each, of) for each in of.constraints],
+        "name": node.name,
+        "type_id": node.type_id,
+        "table_incarnation_id": node.table_id,
+        "annotations": [annotation_document(annotation) for annotation in node.annotations],
+        "implements": [_type_ref_document(interface) for interface in node.implements],
+        "properties": [_property_document(property_) for property_ in node.properties],
+        "constraints": [_constraint_document(constraint, node) for constraint in node.constraints],
     }
 
 
-def _edge_document(of: EdgeType) -> Document:
+def _edge_document(edge: EdgeType) -> Document:
     return {
-        "name": of.name,
-        "type_id": of.type_id,
-        "table_incarnation_id": of.table_id,
-        "from_type": _type_ref_document(of.from_type),
-        "to_type": _type_ref_document(of.to_type),
-        "cardinality": {"min": of.cardinality.min, "max": of.cardinality.max},
-        "annotations": [annotation_document(each) for each in of.annotations],
-        "properties": [_property_document(each) for each in of.properties],
-        "constraints": [_constraint_document(each, of) for each in of.constraints],
+        "name": edge.name,
+        "type_id": edge.type_id,
+        "table_incarnation_id": edge.table_id,
+        "from_type": _type_ref_document(edge.from_type),
+        "to_type": _type_ref_document(edge.to_type),
+        "cardinality": {"min": edge.cardinality.min, "max": edge.cardinality.max},
+        "annotations": [annotation_document(annotation) for annotation in edge.annotations],
+        "properties": [_property_document(property_) for property_ in edge.properties],
+        "constraints": [_constraint_document(constraint, edge) for constraint in edge.constraints],
     }
 
 
-def _type_ref_document(of: TypeRef) -> Document:
-    return {"type_id": of.type_id, "type_name": of.type_name}
+def _type_ref_document(reference: TypeRef) -> Document:
+    return {"type_id": reference.type_id, "type_name": reference.type_name}
 
 
-def _property_ref_document(of: PropertyRef) -> Document:
+def _property_ref_document(reference: PropertyRef) -> Document:
     return {
-        "owner_type_id": of.owner_type_id,
-        "owner_type_name": of.owner_type_name,
-        "property_id": of.property_id,
-        "property_name": of.property_name,
+        "owner_type_id": reference.owner_type_id,
+        "owner_type_name": reference.owner_type_name,
+        "property_id": reference.property_id,
+        "property_name": reference.property_name,
     }
 
 
-def _property_document(of: Property) -> Document:
+def _property_document(property_: Property) -> Document:
     return {
-        "name": of.name,
-        "property_id": of.property_id,
-        "prop_type": type_document(of.type),
-        "annotations": [annotation_document(each) for each in of.annotations],
-        "property_constraints": [each.value for each in of.constraints],
+        "name": property_.name,
+        "property_id": property_.property_id,
+        "prop_type": type_document(property_.type),
+        "annotations": [annotation_document(annotation) for annotation in property_.annotations],
+        "property_constraints": [constraint.value for constraint in property_.constraints],
         "embed_source": None
-        if of.embed is None
-        else {"source": _property_ref_document(of.embed.source), "model": of.embed.model},
-        "declared_directly": of.declared_directly,
-        "satisfies_interface_properties": [_property_ref_document(each) for each in of.satisfies],
+        if property_.embed is None
+        else {"source": _property_ref_document(property_.embed.source), "model": property_.embed.model},
+        "declared_directly": property_.declared_directly,
+        "satisfies_interface_properties": [_property_ref_document(reference) for reference in property_.satisfies],
     }
 
 
-def _constraint_document(of: Constraint, owner: EntityType) -> Document:
-    match of:
+def _constraint_document(constraint: Constraint, owner: EntityType) -> Document:
+    match constraint:
         case Range(name, least, most):
-            return {"kind": of.kind, "field": _field_document(name, owner), "min": least, "max": most}
+            return {"kind": constraint.kind, "field": _field_document(name, owner), "min": least, "max": most}
         case Check(name, pattern):
-            return {"kind": of.kind, "field": _field_document(name, owner), "pattern": pattern}
+            return {"kind": constraint.kind, "field": _field_document(name, owner), "pattern": pattern}
         case Key(names) | Unique(names) | Index(names):
-            return {"kind": of.kind, "fields": [_field_document(name, owner) for name in names]}
+            return {"kind": constraint.kind, "fields": [_field_document(name, owner) for name in names]}
 
 
 def _field_document(name: str, owner: EntityType) -> Document:
@@ -256,9 +251,9 @@ def _node(document: Document) -> NodeType:
         type_id=document["type_id"],
         table_id=document["table_incarnation_id"],
         properties=_properties(document),
-        constraints=tuple(_constraint(each) for each in document["constraints"]),
-        annotations=tuple(annotation_from_document(each) for each in document["annotations"]),
-        implements=tuple(_type_ref(each) for each in document["implements"]),
+        constraints=tuple(_constraint(constraint) for constraint in document["constraints"]),
+        annotations=tuple(annotation_from_document(annotation) for annotation in document["annotations"]),
+        implements=tuple(_type_ref(interface) for interface in document["implements"]),
     )
 
 
@@ -271,8 +266,8 @@ def _edge(document: Document) -> EdgeType:
         to_type=_type_ref(document["to_type"]),
         cardinality=Cardinality(document["cardinality"]["min"], document["cardinality"]["max"]),
         properties=_properties(document),
-        constraints=tuple(_constraint(each) for each in document["constraints"]),
-        annotations=tuple(annotation_from_document(each) for each in document["annotations"]),
+        constraints=tuple(_constraint(constraint) for constraint in document["constraints"]),
+        annotations=tuple(annotation_from_document(annotation) for annotation in document["annotations"]),
     )
 
 
@@ -290,7 +285,7 @@ def _property_ref(document: Document) -> PropertyRef:
 
 
 def _properties(document: Document) -> tuple[Property, ...]:
-    return tuple(_property(each) for each in document["properties"])
+    return tuple(_property(property_) for property_ in document["properties"])
 
 
 def _property(document: Document) -> Property:
@@ -299,11 +294,11 @@ def _property(document: Document) -> Property:
         name=document["name"],
         property_id=document["property_id"],
         type=type_from_document(document["prop_type"]),
-        annotations=tuple(annotation_from_document(each) for each in document["annotations"]),
-        constraints=tuple(PropertyConstraint(each) for each in document["property_constraints"]),
+        annotations=tuple(annotation_from_document(annotation) for annotation in document["annotations"]),
+        constraints=tuple(PropertyConstraint(item) for item in document["property_constraints"]),
         embed=None if embed is None else Embed(_property_ref(embed["source"]), embed["model"]),
         declared_directly=document["declared_directly"],
-        satisfies=tuple(_property_ref(each) for each in document["satisfies_interface_properties"]),
+        satisfies=tuple(_property_ref(item) for item in document["satisfies_interface_properties"]),
     )
 
 
@@ -314,7 +309,7 @@ def _constraint(document: Document) -> Constraint:
         case "check":
             return Check(_field(document["field"]), document["pattern"])
         case kind:
-            return _TUPLES[kind](tuple(_field(each) for each in document["fields"]))
+            return _TUPLES[kind](tuple(_field(field) for field in document["fields"]))
 
 
 def _field(document: Document) -> str:
@@ -324,52 +319,52 @@ def _field(document: Document) -> str:
     return name
 
 
-def _shape(of: AnyType) -> Document:
-    """What a type says, without numbers; lists whose order means nothing are sorted.
+def _shape(type_: AnyType) -> Document:
+    """Describe a type without ids; lists whose order has no meaning are sorted.
 
-    A property's own `@unique` is left out beside the same constraint over the type: two spellings of one thing.
+    An inline `@unique` is omitted beside the same constraint over the type: two spellings of one constraint.
     """
     shape: Document = {
-        "kind": of.kind.value,
-        "name": of.name,
-        "properties": [_property_shape(each, of) for each in of.properties],
+        "kind": type_.kind.value,
+        "name": type_.name,
+        "properties": [_property_shape(property_, type_) for property_ in type_.properties],
     }
-    if isinstance(of, InterfaceType):
+    if isinstance(type_, InterfaceType):
         return shape
-    shape["annotations"] = _sorted([annotation_document(each) for each in of.annotations])
-    shape["constraints"] = _sorted([constraint_shape(each) for each in of.constraints])
-    if isinstance(of, NodeType):
-        shape["implements"] = sorted(each.type_name for each in of.implements)
+    shape["annotations"] = _sorted([annotation_document(annotation) for annotation in type_.annotations])
+    shape["constraints"] = _sorted([constraint_shape(constraint) for constraint in type_.constraints])
+    if isinstance(type_, NodeType):
+        shape["implements"] = sorted(interface.type_name for interface in type_.implements)
     else:
-        shape["ends"] = [of.from_type.type_name, of.to_type.type_name]
-        shape["cardinality"] = [of.cardinality.min, of.cardinality.max]
+        shape["ends"] = [type_.from_type.type_name, type_.to_type.type_name]
+        shape["cardinality"] = [type_.cardinality.min, type_.cardinality.max]
     return shape
 
 
-def _property_shape(of: Property, owner: AnyType) -> Document:
+def _property_shape(property_: Property, owner: AnyType) -> Document:
     shape = {
-        "name": of.name,
-        "type": type_document(of.type),
-        "annotations": _sorted([annotation_document(each) for each in of.annotations]),
-        "embed": None if of.embed is None else [of.embed.source.property_name, of.embed.model],
-        "direct": of.declared_directly,
-        "satisfies": sorted([each.owner_type_name, each.property_name] for each in of.satisfies),
+        "name": property_.name,
+        "type": type_document(property_.type),
+        "annotations": _sorted([annotation_document(annotation) for annotation in property_.annotations]),
+        "embed": None if property_.embed is None else [property_.embed.source.property_name, property_.embed.model],
+        "direct": property_.declared_directly,
+        "satisfies": sorted([reference.owner_type_name, reference.property_name] for reference in property_.satisfies),
     }
     if isinstance(owner, InterfaceType):
         # An interface has no constraints of its own beside those of its properties.
-        shape["constraints"] = sorted(of.constraints)
+        shape["constraints"] = sorted(property_.constraints)
     return shape
 
 
-def constraint_shape(of: Constraint) -> list[Any]:
-    """What a constraint says, as JSON values; the order of a tuple's members means nothing."""
-    match of:
+def constraint_shape(constraint: Constraint) -> list[Any]:
+    """Describe a constraint as JSON values; the order of its properties has no meaning."""
+    match constraint:
         case Range(name, least, most):
-            return [of.kind, name, least, most]
+            return [constraint.kind, name, least, most]
         case Check(name, pattern):
-            return [of.kind, name, pattern]
+            return [constraint.kind, name, pattern]
         case Key(names) | Unique(names) | Index(names):
-            return [of.kind, *sorted(names)]
+            return [constraint.kind, *sorted(names)]
 
 
 def _sorted(values: list[Any]) -> list[Any]:

@@ -1,8 +1,8 @@
-"""Numbers of types, properties and tables, derived from what they stand for: equal changes have equal numbers.
+"""Stable ids of types, properties and tables, derived from what they name: equal changes get equal ids.
 
-A graph's first schema counts its numbers from 1. A later type or property gets a digest of its kind, its owner, its
-name and how often that name was used up before: by something dropped, or renamed away. Two branches that add the same
-property have one number for it, in whichever order they add it. What is dropped and added again has another.
+A graph's first schema counts its ids from 1. A later type or property gets a digest of its kind, owner and name and of
+how often that name was used before: by something dropped or renamed. Two branches that add the same property give it
+the same id, in whichever order they add it. A property that is dropped and added again gets another.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,12 +15,12 @@ FIRST_DERIVED = 2**52
 
 
 def derived_number(domain: str, path: Iterable[str | int], taken: Collection[int]) -> int:
-    """Return the number of something new.
+    """Derive the id of a new type, property or table.
 
     Args:
-        domain: the schema's identity domain.
-        path: what it is: its kind, the number of its owner, its name.
-        taken: the numbers in use and the retired ones.
+        domain: identity domain of the schema.
+        path: kind, owner's id and name.
+        taken: ids in use and retired ids.
     """
     name = "/".join(map(str, (domain, *path)))
     turn = 0
@@ -32,13 +32,13 @@ def derived_number(domain: str, path: Iterable[str | int], taken: Collection[int
 
 
 def is_gone(schema: Schema, number: int) -> bool:
-    """Whether a schema had something of this number and dropped it."""
+    """True if a schema had this id and dropped it."""
     if number >= schema.next_id:
         return number in schema.retired
     return number not in set(schema.numbers)
 
 
 def retired_after(before: Schema, numbers: Collection[int]) -> tuple[int, ...]:
-    """The retired numbers of a schema that follows another one and uses `numbers`."""
+    """Return the retired ids of a schema that follows `before` and uses `numbers`."""
     gone = {number for number in before.numbers if number >= FIRST_DERIVED} | set(before.retired)
     return tuple(sorted(gone.difference(numbers)))

@@ -1,4 +1,4 @@
-"""What somebody probably meant: the known name closest to one that is not known."""
+"""Suggestions ("did you mean …") for unknown names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ _LISTED_MAX = 12
 
 
 def hint_for(written: str, known: Iterable[str]) -> str:
-    """A hint that names the close ones, else all if they are few.
+    """Suggest the closest known name, else list all if they are few, else return an empty text.
 
     Args:
         written: the name that is not known.
@@ -24,7 +24,7 @@ def hint_for(written: str, known: Iterable[str]) -> str:
     if len(written) > 100:
         return ""
     folded = {name.lower(): name for name in names}
-    close = [folded[each] for each in get_close_matches(written.lower(), folded, n=1)]
+    close = [folded[name] for name in get_close_matches(written.lower(), folded, n=1)]
     if close:
         return f"did you mean `{close[0]}`?"
     if 0 < len(names) <= _LISTED_MAX:
@@ -33,15 +33,12 @@ def hint_for(written: str, known: Iterable[str]) -> str:
 
 
 def unknown(what: str, written: str, known: Iterable[str]) -> str:
-    """A message about a name that is not known, with what may be meant instead.
+    """Return a message about an unknown name, with a suggestion.
 
     Args:
-        what: how it begins, like `there is no type`.
-        written: the name.
-        known: the names that are known.
-
-    Returns:
-        One sentence, or two.
+        what: start of the message, like `there is no type`.
+        written: the unknown name.
+        known: candidates for the suggestion.
     """
     hint = hint_for(written, known)
     return f"{what} '{written}'; {hint}" if hint else f"{what} '{written}'"

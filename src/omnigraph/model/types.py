@@ -1,11 +1,11 @@
-"""The types a property can have, their names, and which of them can be compared."""
+"""Property types, their names, and which of them are comparable."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
 class Scalar(StrEnum):
-    """What one value is. The value of the member is how the languages spell it."""
+    """Scalar types; the member's value is its name in both languages."""
 
     STRING = "String"
     BLOB = "Blob"
@@ -38,14 +38,14 @@ INTEGER_BOUNDS: dict[Scalar, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class PropertyType:
-    """The type of a property, a parameter or an expression.
+    """Type of a property, a parameter or an expression.
 
     Attributes:
-        scalar: what one value, or one element of a list, is. An enum is a `String`.
-        nullable: whether it may be absent.
-        list: whether it is a list of `scalar`.
-        enum_values: for an enum the values allowed, sorted; else None.
-        vector_dim: for a vector its dimension; else None.
+        scalar: type of a single value, or of a list's elements. An enum is a `String`.
+        nullable: True if the value may be absent.
+        list: True for a list of `scalar`.
+        enum_values: allowed values of an enum, sorted; else None.
+        vector_dim: dimension of a vector; else None.
     """
 
     scalar: Scalar
@@ -55,7 +55,7 @@ class PropertyType:
     vector_dim: int | None = None
 
     def __str__(self) -> str:
-        """As the schema language writes it: `enum(a, b)`, `[I32]?`, `Vector(4)`."""
+        """Format the type as the schema language writes it: `enum(a, b)`, `[I32]?`, `Vector(4)`."""
         if self.enum_values is not None:
             name = f"enum({', '.join(self.enum_values)})"
         elif self.scalar is Scalar.VECTOR:
@@ -68,55 +68,55 @@ class PropertyType:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it is one number; a list of numbers is not."""
+        """True for a single number; not for a list of numbers."""
         return self.scalar in NUMERIC_SCALARS and not self.list
 
     @property
     def is_string(self) -> bool:
-        """Whether it is one string; an enum is, a list is not."""
+        """True for a single string, including an enum; not for a list."""
         return self.scalar is Scalar.STRING and not self.list
 
     @property
     def is_vector(self) -> bool:
-        """Whether it is a vector."""
+        """True for a vector."""
         return self.scalar is Scalar.VECTOR
 
     @property
     def is_blob(self) -> bool:
-        """Whether it is a blob."""
+        """True for a blob."""
         return self.scalar is Scalar.BLOB
 
     @property
     def is_enum(self) -> bool:
-        """Whether only listed values are allowed."""
+        """True if only listed values are allowed."""
         return self.enum_values is not None
 
     @property
     def element(self) -> "PropertyType":
-        """The type of one element of a list; of anything else, itself."""
+        """Element type of a list; the type itself otherwise."""
         return replace(self, list=False, nullable=False) if self.list else self
 
     def as_nullable(self) -> "PropertyType":
-        """The same type, allowed to be absent."""
+        """Return the nullable variant of the type."""
         return self if self.nullable else replace(self, nullable=True)
 
     def as_required(self) -> "PropertyType":
-        """The same type, not allowed to be absent."""
+        """Return the non-nullable variant of the type."""
         return replace(self, nullable=False) if self.nullable else self
 
 
 def enum_of(values: "tuple[str, ...] | frozenset[str]", *, nullable: bool = False) -> PropertyType:
-    """The enum of these values, whatever order they come in."""
+    """Return the enum type of these values, in any order."""
     return PropertyType(Scalar.STRING, nullable=nullable, enum_values=tuple(sorted(set(values))))
 
 
 def vector_of(dimension: int, *, nullable: bool = False) -> PropertyType:
-    """The vector of this dimension."""
+    """Return the vector type of this dimension."""
     return PropertyType(Scalar.VECTOR, nullable=nullable, vector_dim=dimension)
 
 
 def compat(left: PropertyType, right: PropertyType) -> bool:
-    """Whether values of the two types can be compared or assigned.
+    """True if values of the two types can be compared or assigned.
 
     Both are lists or neither is, and the scalars are the same or both numbers. Nullability does not matter, an enum
     is a string, and vectors must agree in dimension.

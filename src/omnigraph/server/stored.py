@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.language.query import parse
-from omnigraph.language.query.syntax import Mutation, Parameter, Query
+from omnigraph.language.query.statements import Mutation, Parameter, Query
 
 _KINDS = {
     "String": "string",

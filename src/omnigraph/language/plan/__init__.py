@@ -1,1 +1,1 @@
-"""Typed queries to logical plans. Plans know nothing of engines or files."""
+"""Logical plans of typed queries, independent of engines and files."""

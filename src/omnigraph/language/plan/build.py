@@ -1,8 +1,8 @@
-"""Typed reads to logical plans: which variable is scanned first, and what follows from it.
+"""Build logical plans from typed reads: choose which variable is scanned first, and what follows from it.
 
-Order in the text decides only where nothing else does. Bindings root each component of the pattern that traversals
-connect: the first binding of a component becomes its scan, the others become filters where a traversal reaches them.
-Then come the alternatives, conditions, negations, optional blocks, and the conditions and negations that need those.
+Textual order decides only ties. Bindings root each connected component of the pattern: the first binding of a
+component becomes its scan, the others become filters where a traversal reaches them. Then come alternatives,
+conditions, negations, optional blocks, and the conditions and negations that depend on those.
 """
 
 import heapq
@@ -20,11 +20,11 @@ from omnigraph.model.types import PropertyType
 
 
 def build(read: pattern.Read) -> steps.ReadPlan:
-    """The plan of a read, before any rewriting."""
+    """Build the plan of a read, before any rewriting."""
     scores = _Scores(read.window, count(1))
     built = _BlockBuilder(read.block, frozenset(), scores).build()
     built += _results(read, scores)
-    columns = tuple(steps.ResultColumn(each.name, each.type) for each in read.columns)
+    columns = tuple(steps.ResultColumn(column.name, column.type) for column in read.columns)
     return steps.ReadPlan(tuple(built), columns)
 
 
@@ -32,7 +32,7 @@ def build(read: pattern.Read) -> steps.ReadPlan:
 
 
 class _BlockBuilder:
-    """Builds the steps of one block, given the variables that are there already."""
+    """Builder of the steps of one block, given the variables that are bound already."""
 
     def __init__(self, block: Block, given: frozenset[str], scores: "_Scores") -> None:
         self._block = block
@@ -41,7 +41,7 @@ class _BlockBuilder:
         self._steps: list[Step] = [steps.Given(tuple(sorted(given)))] if given else []
         self._types: dict[str, str] = {}
         self._conditions: dict[str, list[Expression]] = {}
-        self._traversals = [each for each in block.clauses if isinstance(each, Traversal)]
+        self._traversals = [clause for clause in block.clauses if isinstance(clause, Traversal)]
         self._touching: dict[str, list[int]] = {}
         self._naming: dict[str, int] = {}
         self._waiting: list[int] = []
@@ -94,7 +94,7 @@ class _BlockBuilder:
     # --- scans and traversals -----------------------------------------------------------------------------------------
 
     def _root(self, variable: str, type_name: str) -> None:
-        """Scan a variable and walk its component, beside the rows there are."""
+        """Scan a variable and expand its component, as a product with the existing rows."""
         if variable in self._available:
             return
         component: list[Step] = [steps.Scan(variable, type_name)]
@@ -109,7 +109,7 @@ class _BlockBuilder:
             heapq.heappush(self._waiting, place)
 
     def _expand(self, into: list[Step]) -> None:
-        """Follow every traversal that has an end to start from, in the order they were written."""
+        """Follow every traversal with a bound end, in textual order."""
         while self._waiting:
             place = heapq.heappop(self._waiting)
             if place in self._done:
@@ -129,7 +129,7 @@ class _BlockBuilder:
                 self._bound(traversal.source, into)
 
     def _unrooted(self, places: Iterable[int]) -> None:
-        """Scan the source of traversals that no binding roots."""
+        """Scan the source of traversals without a bound end."""
         for place in places:
             if place not in self._done:
                 self._root(self._traversals[place].source, self._traversals[place].source_type)
@@ -137,7 +137,7 @@ class _BlockBuilder:
     # --- blocks ---------------------------------------------------------------------------------------------------
 
     def _alternatives_now(self) -> list[pattern.Alternatives | pattern.Optional]:
-        """Build the alternatives that can be built before the optional blocks; return what is left of both."""
+        """Build the alternatives that do not depend on optional blocks; return the remaining clauses of both kinds."""
         later: list[pattern.Alternatives | pattern.Optional] = []
         for clause in self._block.clauses:
             if isinstance(clause, pattern.Optional):
@@ -169,7 +169,7 @@ class _BlockBuilder:
         self._expand(self._steps)
 
     def _places(self, name: str) -> tuple[int, ...]:
-        """The traversals that a variable is an end of, or that bind it as an edge or a path."""
+        """Return the traversals that a variable is an end of, or that bind it as an edge or a path."""
         named = (self._naming[name],) if name in self._naming else ()
         return (*self._touching.get(name, ()), *named)
 
@@ -180,7 +180,7 @@ class _BlockBuilder:
     # --- conditions -----------------------------------------------------------------------------------------------
 
     def _test(self) -> None:
-        """Add every test whose variables are there: first conditions, then blocks."""
+        """Add every test whose variables are bound: conditions first, then blocks."""
         waiting: list[pattern.Condition | pattern.Mark | pattern.Negation | pattern.Existence] = []
         blocks: list[pattern.Negation | pattern.Existence] = []
         for clause in self._untested:
@@ -212,7 +212,7 @@ class _BlockBuilder:
 
 
 def _binds(block: Block) -> frozenset[str]:
-    """The nodes that a block's own patterns bind, whatever else it holds."""
+    """Return the nodes that a block's own patterns bind."""
     names: set[str] = set()
     for clause in block.clauses:
         if isinstance(clause, pattern.Binding):
@@ -267,7 +267,7 @@ def _connect(traversal: Traversal) -> steps.Connect:
 
 
 class _Scores:
-    """Scores become hidden columns, each computed by a step before the first one that needs it."""
+    """Scores as hidden columns, each computed by a step before the first one that needs it."""
 
     def __init__(self, window: pattern.Window, numbers: Iterator[int]) -> None:
         self._window = window
@@ -275,13 +275,13 @@ class _Scores:
         self._names: dict[Score, str] = {}
 
     def inner(self) -> "_Scores":
-        """For a block inside this one: what is computed there is not known here, nor the other way round."""
+        """Return a separate registry for a nested block; columns are not shared across blocks."""
         return _Scores(self._window, self._numbers)
 
     def ranks(
         self, expressions: Iterable[Expression | Aggregation], *, required: bool = False, in_order: bool = False
     ) -> Iterator[Step]:
-        """The steps that compute the scores in these expressions, if they are not computed yet."""
+        """Yield the steps that compute the scores in these expressions, if not computed yet."""
         for expression in expressions:
             for score in _scores_in(expression):
                 if score not in self._names:
@@ -292,7 +292,7 @@ class _Scores:
                     yield steps.Filter(ex.IsNull(ex.Computed(self._names[score], score.type), negated=True))
 
     def instead(self, expression: Expression) -> Expression:
-        """The expression with hidden columns in the place of scores."""
+        """Return the expression with scores replaced by their hidden columns."""
 
         def hidden(part: Expression) -> Expression | None:
             if isinstance(part, ex.Nearest | ex.Bm25 | ex.Rrf):
@@ -303,7 +303,7 @@ class _Scores:
 
 
 def _scores_in(expression: Expression | Aggregation) -> Iterator[Score]:
-    """The scores of an expression; not the two inside a fusion."""
+    """Yield the scores of an expression, except the two inside a fusion."""
     inside: set[int] = set()
     for part in parts(expression):
         if isinstance(part, ex.Nearest | ex.Bm25 | ex.Rrf) and id(part) not in inside:
@@ -314,11 +314,11 @@ def _scores_in(expression: Expression | Aggregation) -> Iterator[Score]:
 
 def _results(read: pattern.Read, scores: _Scores) -> list[Step]:
     ranked = [key.value for key in read.order if key.ranks]
-    by_rank = [read.columns[each.position].value if isinstance(each, Output) else each for each in ranked]
+    by_rank = [read.columns[value.position].value if isinstance(value, Output) else value for value in ranked]
     built: list[Step] = list(scores.ranks(by_rank, required=True, in_order=True))
     built += scores.ranks((key.value for key in read.order), in_order=True)
-    built += scores.ranks(each.value for each in read.columns)
-    columns = tuple(Column(each.name, _column_value(each.value, scores)) for each in read.columns)
+    built += scores.ranks(column.value for column in read.columns)
+    columns = tuple(Column(column.name, _column_value(column.value, scores)) for column in read.columns)
     order: list[Step] = []
     if read.order:
         keys = tuple(OrderKey(scores.instead(key.value), key.descending) for key in read.order)
@@ -345,14 +345,14 @@ def _column_value(value: Expression | Aggregation, scores: _Scores) -> Expressio
 
 
 def _ties(read: pattern.Read) -> tuple[Expression, ...]:
-    """What decides between rows that sort alike, so that the order is the same every time."""
+    """Return the tie-breakers that make the order deterministic."""
     if not read.is_aggregate and not read.distinct:
         return read.entities
     decided = {key.value.position for key in read.order if isinstance(key.value, Output)}
     return tuple(
-        Output(position, each.name, each.type)
-        for position, each in enumerate(read.columns)
-        if position not in decided and not isinstance(each.value, Aggregation) and _has_order(each)
+        Output(position, column.name, column.type)
+        for position, column in enumerate(read.columns)
+        if position not in decided and not isinstance(column.value, Aggregation) and _has_order(column)
     )
 
 

@@ -1,4 +1,4 @@
-"""Plans as indented text, one step to a line, the steps inside a step below it."""
+"""Format plans as indented text, one step per line, nested steps below their parent."""
 
 from collections.abc import Iterable, Iterator
 from typing import assert_never
@@ -12,14 +12,7 @@ _INDENT = "  "
 
 
 def explain(plan: steps.Plan) -> str:
-    """The plan for people to read.
-
-    Args:
-        plan: of a read or a mutation.
-
-    Returns:
-        Lines, in the order in which the steps work.
-    """
+    """Format the plan of a read or a mutation, steps in execution order."""
     match plan:
         case steps.ReadPlan():
             return "\n".join(_lines(plan.steps, 0))
@@ -131,8 +124,8 @@ def _properties(names: tuple[str, ...] | None) -> str:
 
 
 def _where(*conditions: Expression | None) -> str:
-    there = [render.expression(each) for each in conditions if each is not None]
-    return f" where {' and '.join(there)}" if there else ""
+    rendered = [render.expression(condition) for condition in conditions if condition is not None]
+    return f" where {' and '.join(rendered)}" if rendered else ""
 
 
 def _edge(step: steps.Expand | steps.Connect) -> str:
@@ -177,5 +170,5 @@ def _mutation(step: MutationStep) -> str:
 
 
 def _assignments(assignments: Iterable[steps.Assign]) -> str:
-    inner = ", ".join(f"{each.property}: {render.expression(each.value)}" for each in assignments)
+    inner = ", ".join(f"{assignment.property}: {render.expression(assignment.value)}" for assignment in assignments)
     return f"{{{inner}}}" if inner else ""

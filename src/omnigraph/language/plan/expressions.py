@@ -1,7 +1,7 @@
-"""Typed expressions: what bound queries and plan steps compute.
+"""Typed expressions of bound queries and plan steps.
 
 Conditions follow three-valued logic: a comparison with an absent value is unknown, `not` of unknown is unknown, and
-only what is true passes a filter.
+only true passes a filter.
 
 Values of constants and parameters are Python's own: `str`, `int`, `float`, `bool`, `date`, an aware `datetime` in UTC
 with whole milliseconds, a tuple of these for lists and vectors, or None.
@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
+from omnigraph.language.plan.operators import AggregateFunction as AggregateFunction
+from omnigraph.language.plan.operators import ArithmeticOp as ArithmeticOp
+from omnigraph.language.plan.operators import CompareOp as CompareOp
+from omnigraph.language.plan.operators import Function as Function
+from omnigraph.language.plan.operators import StringOp as StringOp
+from omnigraph.language.plan.operators import TextFunction as TextFunction
 from omnigraph.model.analyzer import DEFAULT_ANALYZER, Analyzer
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -56,7 +62,7 @@ class EdgeValue:
 
 @dataclass(frozen=True, slots=True)
 class PathValue:
-    """A path: how long it is, and the ids of its nodes."""
+    """A path: its length and the ids of its nodes."""
 
     nullable: bool = False
 
@@ -93,7 +99,7 @@ ValueType = PropertyType | NodeValue | EdgeValue | PathValue | DurationValue | N
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value that stood in the text."""
+    """A literal of the text."""
 
     value: Value
     type: PropertyType | NullValue
@@ -101,7 +107,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A value given with the call."""
+    """A value supplied by the caller."""
 
     name: str
     type: PropertyType
@@ -109,7 +115,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of the node or edge a variable is bound to; absent where the variable is."""
+    """A property of the node or edge a variable is bound to; null if the variable is."""
 
     variable: str
     name: str
@@ -181,7 +187,7 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of the result, by position, where steps work on results and no longer on variables."""
+    """A column of the result by position, for steps that work on results instead of variables."""
 
     position: int
     name: str
@@ -189,16 +195,6 @@ class Output:
 
 
 # --- values of values ---------------------------------------------------------------------------------------------
-
-
-class ArithmeticOp(StrEnum):
-    """Operators; `/` gives a float, the others whole numbers for whole numbers. Division by zero gives null."""
-
-    ADD = "+"
-    SUBTRACT = "-"
-    MULTIPLY = "*"
-    DIVIDE = "/"
-    MODULO = "%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,23 +209,10 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """A number or a duration with its sign changed."""
+    """Negation of a number or a duration."""
 
     operand: "Expression"
     type: PropertyType | DurationValue
-
-
-class Function(StrEnum):
-    """Functions of single values; null where an argument is."""
-
-    LOWER = "lower"
-    UPPER = "upper"
-    LENGTH = "length"  # characters of a string, elements of a list
-    DAYS = "days"  # a number to a duration
-    HOURS = "hours"
-    MINUTES = "minutes"
-    SECONDS = "seconds"
-    DAYS_BETWEEN = "days_between"  # whole days from the first to the second, towards zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,17 +227,6 @@ class Call:
 # --- conditions ---------------------------------------------------------------------------------------------------
 
 
-class CompareOp(StrEnum):
-    """Order and equality; strings by their bytes, numbers after widening to a common type."""
-
-    EQUAL = "="
-    NOT_EQUAL = "!="
-    LESS = "<"
-    LESS_EQUAL = "<="
-    GREATER = ">"
-    GREATER_EQUAL = ">="
-
-
 @dataclass(frozen=True, slots=True)
 class Compare:
     """Two values of comparable types."""
@@ -265,16 +237,9 @@ class Compare:
     type: PropertyType = BOOL
 
 
-class StringOp(StrEnum):
-    """Tests of a string against a part; no wildcards."""
-
-    CONTAINS = "contains"
-    STARTS_WITH = "starts_with"
-
-
 @dataclass(frozen=True, slots=True)
 class StringTest:
-    """Whether `whole` contains, or starts with, `part`."""
+    """True if `whole` contains, or starts with, `part`."""
 
     op: StringOp
     whole: "Expression"
@@ -284,7 +249,7 @@ class StringTest:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Whether a list has an element equal to `item`; `negated` turns true and false around, never unknown."""
+    """Membership of `item` in a list; `negated` inverts true and false, never unknown."""
 
     item: "Expression"
     items: "Expression"
@@ -294,7 +259,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """Whether a value is absent, or with `negated` whether it is there; never unknown."""
+    """Test for an absent value, or with `negated` for a present one; never unknown."""
 
     operand: "Expression"
     negated: bool = False
@@ -303,7 +268,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite; of unknown, unknown."""
+    """Logical negation; unknown stays unknown."""
 
     operand: "Expression"
     type: PropertyType = BOOL
@@ -311,7 +276,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of them; at least two."""
+    """Conjunction of at least two operands."""
 
     operands: "tuple[Expression, ...]"
     type: PropertyType = BOOL
@@ -319,7 +284,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any of them; at least two."""
+    """Disjunction of at least two operands."""
 
     operands: "tuple[Expression, ...]"
     type: PropertyType = BOOL
@@ -328,17 +293,9 @@ class Or:
 # --- search -------------------------------------------------------------------------------------------------------
 
 
-class TextFunction(StrEnum):
-    """How text is searched: any word, any word with misspellings, the words in a row."""
-
-    SEARCH = "search"
-    FUZZY = "fuzzy"
-    MATCH_TEXT = "match_text"
-
-
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """Whether a node's text property matches a query, by the words that its analyzer makes of both."""
+    """Match of a node's text property with a query, after both are tokenized by its analyzer."""
 
     function: TextFunction
     target: Property
@@ -350,13 +307,13 @@ class TextMatch:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The distance of a node's vector to the query's.
+    """Distance of a node's vector to the query vector.
 
     Attributes:
-        target: the vector.
-        query: a vector, or a string yet to be embedded.
-        type: of the distance.
-        model: what the stored vectors were made with, if the schema says.
+        target: vector property.
+        query: a vector, or a string to be embedded.
+        type: type of the distance.
+        model: embedding model of the stored vectors, if declared.
     """
 
     target: Property
@@ -367,7 +324,7 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """How well a node's text property matches a query; greater is better, null where it does not match."""
+    """BM25 score of a node's text property; greater is better, null if it does not match."""
 
     target: Property
     query: "Expression"
@@ -377,7 +334,7 @@ class Bm25:
 
 @dataclass(frozen=True, slots=True)
 class Rrf:
-    """Two rankings of one variable fused: the sum of 1 / (k + rank + 1), ranks counted from 0; greater is better."""
+    """Reciprocal rank fusion of two rankings: the sum of 1 / (k + rank + 1), ranks from 0; greater is better."""
 
     first: "Nearest | Bm25"
     second: "Nearest | Bm25"
@@ -419,20 +376,9 @@ Expression = (
 # --- aggregates ---------------------------------------------------------------------------------------------------
 
 
-class AggregateFunction(StrEnum):
-    """Functions of the rows of a group; absent values take no part."""
-
-    COUNT = "count"
-    SUM = "sum"
-    AVG = "avg"
-    MIN = "min"
-    MAX = "max"
-    COLLECT = "collect"
-
-
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """An aggregate of one value per row; of the rows themselves where `argument` is None."""
+    """Aggregate over the rows of a group; over the rows themselves if `argument` is None."""
 
     function: AggregateFunction
     argument: Expression | None
@@ -442,12 +388,12 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a result: its name and how it is computed."""
+    """Column of a result: its name and its expression."""
 
     name: str
     value: Expression | Aggregation
 
     @property
     def type(self) -> ValueType:
-        """The type of its values."""
+        """Type of the column's values."""
         return self.value.type

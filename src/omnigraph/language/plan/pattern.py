@@ -1,7 +1,7 @@
-"""What a read asks for, bound and typed: the input of the plan builder.
+"""Typed, bound reads: the input of the plan builder.
 
 Every `$_` has become a variable of its own with a name that starts with `#`; every name is resolved, every direction
-decided, and every top-level `and` taken apart into clauses of its own.
+decided, and every top-level `and` split into separate clauses.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from omnigraph.language.plan.expressions import Column, Constant, Entity, Expres
 
 
 class Direction(StrEnum):
-    """Which way edges are followed from the source of a traversal."""
+    """Direction in which edges are followed from the source of a traversal."""
 
     OUT = "out"
     IN = "in"
@@ -19,7 +19,7 @@ class Direction(StrEnum):
 
     @property
     def reversed(self) -> "Direction":
-        """The same edges, seen from the other end."""
+        """Direction as seen from the other end."""
         match self:
             case Direction.OUT:
                 return Direction.IN
@@ -31,7 +31,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A variable stands for nodes of a type that satisfy all conditions."""
+    """Bind a variable to nodes of a type that satisfy all conditions."""
 
     variable: str
     type_name: str
@@ -40,18 +40,18 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Traversal:
-    """Two variables are joined by edges, between `least` and `most` of them.
+    """Connect two variables by a path of `least` to `most` edges.
 
     Attributes:
-        source: where the walk starts.
-        target: where it ends.
-        source_type: the node type at its start.
-        target_type: the node type at its end.
-        edge: the edge type.
-        direction: which way its edges are followed.
-        least: the fewest hops.
-        most: the most hops.
-        edge_variable: bound to the edge record, one row for each; else parallel edges count once.
+        source: variable at the start.
+        target: variable at the end.
+        source_type: node type at the start.
+        target_type: node type at the end.
+        edge: edge type.
+        direction: direction in which edges are followed.
+        least: minimum number of hops.
+        most: maximum number of hops.
+        edge_variable: bound to the edge record, one row per record; without it parallel edges count once.
         path: bound to one shortest path.
     """
 
@@ -69,28 +69,28 @@ class Traversal:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Only rows for which it is true."""
+    """Keep rows for which the condition is true."""
 
     expression: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """Only rows for which the block has no solution."""
+    """Keep rows for which the block has no solution."""
 
     block: "Block"
 
 
 @dataclass(frozen=True, slots=True)
 class Existence:
-    """Only rows for which the block has a solution."""
+    """Keep rows for which the block has a solution."""
 
     block: "Block"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Whether the block has a solution, as a hidden column that conditions refer to."""
+    """Store whether the block has a solution in a hidden column that conditions refer to."""
 
     block: "Block"
     name: str
@@ -98,7 +98,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """The block's solutions, and once the row alone, with nothing in `variables`, where it has none."""
+    """Left join with the block's solutions: `variables` are null if there are none."""
 
     block: "Block"
     variables: tuple[str, ...]
@@ -106,7 +106,7 @@ class Optional:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """The solutions of all blocks together, each once; `variables` are those that every block binds for the outside."""
+    """Distinct union of the solutions of all blocks; `variables` are those that every block binds for the outside."""
 
     blocks: "tuple[Block, ...]"
     variables: tuple[str, ...]
@@ -117,7 +117,7 @@ Clause = Binding | Traversal | Condition | Negation | Existence | Mark | Optiona
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Clauses that must hold together, and every variable they mention, those of inner blocks included."""
+    """Clauses that must all hold, and every variable they mention, including nested blocks."""
 
     clauses: tuple[Clause, ...]
     mentions: frozenset[str]
@@ -125,12 +125,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """A value rows are sorted by; absent ones come first ascending, last descending.
+    """Sort key; absent values come first ascending, last descending.
 
     Attributes:
-        value: what decides.
-        descending: whether the greatest come first.
-        ranks: whether it is a score that was itself written as the order, so that rows without one are not wanted.
+        value: expression sorted by.
+        descending: True if the greatest come first.
+        ranks: True for a score written directly as the order: rows without a score are dropped.
     """
 
     value: Expression
@@ -143,7 +143,7 @@ Count = Constant | Parameter
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How many rows to pass on, after how many skipped; None is all, and none."""
+    """Limit and offset; None is unlimited, or no offset."""
 
     count: Count | None = None
     skip: Count | None = None
@@ -151,16 +151,16 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A whole read, typed.
+    """A complete typed read.
 
     Attributes:
-        block: what is matched.
-        columns: what is returned.
-        is_aggregate: whether rows are grouped by the columns that are no aggregates.
-        distinct: whether equal rows are returned once.
-        order: what rows are sorted by; of a distinct or aggregate read by columns of the result.
-        window: how many rows, from where.
-        entities: the named nodes and edges in scope; their ids decide between rows that sort alike.
+        block: pattern to match.
+        columns: columns to return.
+        is_aggregate: True if rows are grouped by the non-aggregate columns.
+        distinct: True if duplicate rows are removed.
+        order: sort keys; of a distinct or aggregate read they refer to result columns.
+        window: limit and offset.
+        entities: named nodes and edges in scope; their ids are the tie-breakers of the order.
     """
 
     block: Block

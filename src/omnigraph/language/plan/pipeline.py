@@ -1,4 +1,4 @@
-"""What rewrites need to know about steps: what they bring, what they read, and the steps inside them."""
+"""Properties of steps that rewrites need: variables they bind, expressions they read, and nested steps."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ Pipeline = tuple[Step, ...]
 
 
 def brings(step: Step) -> tuple[str, ...]:
-    """The variables and hidden columns that are there after a step and were not before."""
+    """Return the variables and hidden columns that a step adds."""
     match step:
         case steps.Given() | steps.Optional() | steps.Alternatives():
             return step.variables
@@ -43,7 +43,7 @@ def brings(step: Step) -> tuple[str, ...]:
 
 
 def inside(step: Step) -> tuple[Pipeline, ...]:
-    """The steps that a step runs for each row."""
+    """Return the nested steps that a step runs for each row."""
     match step:
         case steps.Product() | steps.SemiJoin() | steps.AntiJoin() | steps.Mark() | steps.Optional():
             return (step.steps,)
@@ -54,7 +54,7 @@ def inside(step: Step) -> tuple[Pipeline, ...]:
 
 
 def with_inside(step: Step, change: Callable[[Pipeline], Pipeline]) -> Step:
-    """The step with the steps inside it changed."""
+    """Return the step with its nested steps changed."""
     match step:
         case steps.Product() | steps.SemiJoin() | steps.AntiJoin() | steps.Mark() | steps.Optional():
             return replace(step, steps=change(step.steps))
@@ -65,7 +65,7 @@ def with_inside(step: Step, change: Callable[[Pipeline], Pipeline]) -> Step:
 
 
 def reads(step: Step) -> Iterator[Expression | Aggregation]:
-    """The expressions a step computes from its rows; not the conditions it takes to a table, nor what is inside it."""
+    """Yield the expressions a step computes from its rows; without pushed-down conditions and nested steps."""
     match step:
         case steps.Filter():
             yield step.condition
@@ -81,7 +81,7 @@ def reads(step: Step) -> Iterator[Expression | Aggregation]:
 
 
 def walks_from(step: Step) -> tuple[str, ...]:
-    """The variables whose nodes a step follows edges from or to, beside the expressions it reads."""
+    """Return the variables whose nodes a step follows edges from or to, beside the expressions it reads."""
     match step:
         case steps.Expand() | steps.CountEdges():
             return (step.source,)
@@ -94,7 +94,7 @@ def walks_from(step: Step) -> tuple[str, ...]:
 
 
 def uses(pipeline: Iterable[Step]) -> Iterator[tuple[str, Expression | Aggregation | None]]:
-    """Every variable that steps need, with the expression that needs it; None where edges are followed."""
+    """Yield every variable that steps need, with the expression that needs it; None where edges are followed."""
     for step in pipeline:
         for name in walks_from(step):
             yield name, None
@@ -106,7 +106,7 @@ def uses(pipeline: Iterable[Step]) -> Iterator[tuple[str, Expression | Aggregati
 
 
 def counts_only(value: Expression | Aggregation, variable: str) -> bool:
-    """Whether an aggregate only counts rows, as the count of a variable that is always there does."""
+    """True if an aggregate only counts rows, like the count of a variable that is never null."""
     return isinstance(value, Aggregation) and all(
         isinstance(part, Entity) and part.variable == variable and not part.type.nullable for part in parts(value)
     )

@@ -1,4 +1,4 @@
-"""Typed expressions as text, for people who read plans."""
+"""Format typed expressions as text, for explained plans."""
 
 from datetime import datetime
 from typing import assert_never
@@ -13,29 +13,29 @@ _LIST_ITEMS_MAX = 8
 
 
 def expression(value: Expression | Aggregation) -> str:
-    """The expression in the words of the query language, as far as it has them."""
+    """Format an expression in query language, as far as it can express it."""
     return _text(value, _LOOSE)
 
 
-def column(each: Column) -> str:
-    """`value as name`, or the value alone where it says as much."""
-    text = expression(each.value)
-    return text if text.removeprefix("$") == each.name else f"{text} as {each.name}"
+def column(result: Column) -> str:
+    """Format as `value as name`, or the value alone if the name adds nothing."""
+    text = expression(result.value)
+    return text if text.removeprefix("$") == result.name else f"{text} as {result.name}"
 
 
 def order_key(key: OrderKey) -> str:
-    """`value desc`."""
+    """Format as `value desc`."""
     return expression(key.value) + (" desc" if key.descending else "")
 
 
-def window(each: Window) -> str:
-    """`10 after 20`."""
-    count = "all" if each.count is None else expression(each.count)
-    return count if each.skip is None else f"{count} after {expression(each.skip)}"
+def window(rows: Window) -> str:
+    """Format as `10 after 20`."""
+    count = "all" if rows.count is None else expression(rows.count)
+    return count if rows.skip is None else f"{count} after {expression(rows.skip)}"
 
 
 def constant(value: ex.Value) -> str:
-    """A value as the query language writes it."""
+    """Format a value as the query language writes it."""
     match value:
         case None:
             return "null"
@@ -58,9 +58,9 @@ def constant(value: ex.Value) -> str:
 def _text(value: Expression | Aggregation, least: int) -> str:
     match value:
         case ex.And():
-            text = " and ".join(_text(each, _TIGHT) for each in value.operands)
+            text = " and ".join(_text(operand, _TIGHT) for operand in value.operands)
         case ex.Or():
-            text = " or ".join(_text(each, _TIGHT) for each in value.operands)
+            text = " or ".join(_text(operand, _TIGHT) for operand in value.operands)
         case ex.Not():
             text = f"not {_text(value.operand, _TIGHT)}"
         case ex.Compare() | ex.Arithmetic():
@@ -135,4 +135,4 @@ def _whole(
 
 
 def _call(function: str, *arguments: Expression | None) -> str:
-    return f"{function}({', '.join(expression(each) for each in arguments if each is not None)})"
+    return f"{function}({', '.join(expression(argument) for argument in arguments if argument is not None)})"

@@ -1,4 +1,4 @@
-"""The rules that make plans better, in the order in which they are applied."""
+"""Rewrite rules that optimize plans, in the order of their application."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ REWRITES: tuple[Rewrite, ...] = (
 
 
 def rewrite(plan: ReadPlan, schema: Schema) -> ReadPlan:
-    """Apply every rule once, in order.
+    """Apply every rule once, in order; the result is equivalent.
 
     Args:
         plan: as it was built.

@@ -1,9 +1,9 @@
-"""Logical steps: how a query is answered, with nothing of who answers it.
+"""Logical plan steps, independent of the engine that executes them.
 
-A plan is a tuple of steps. Each takes the rows of the one before and passes rows on; the first takes one empty row.
-Rows hold, for each variable, the id of a node or an edge record (or a path) and those of its properties that later
-steps need, and hidden columns, whose names start with `#`. A step with steps of its own runs them for each row it
-takes: they start from that row, which `Given` stands for; without it they do not depend on the row.
+A plan is a tuple of steps. Each consumes the rows of the previous one and produces rows; the first consumes one empty
+row. A row holds, per variable, the id of a node or an edge record (or a path) and the properties that later steps
+need, and hidden columns, whose names start with `#`. A step with nested steps runs them for each input row: they start
+from that row, which `Given` stands for; without it they do not depend on the row.
 """
 
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from omnigraph.model.types import PropertyType
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The row of the step around; the start of steps inside another step."""
+    """The input row of the enclosing step: the start of nested steps."""
 
     variables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Every node of a type for which the condition is true.
+    """Scan the nodes of a type for which the condition is true.
 
     Attributes:
-        variable: what the nodes are bound to.
-        type_name: their type.
-        condition: about this variable alone, and parameters.
-        properties: those that later steps need; None is all of them.
-        at_most: rows that are certainly enough; any so many will do.
+        variable: variable bound to the nodes.
+        type_name: node type.
+        condition: filter over this variable and parameters only.
+        properties: properties that later steps need; None is all of them.
+        at_most: number of rows that is sufficient; any of them will do.
     """
 
     variable: str
@@ -43,37 +43,37 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Each row so far with each row of these steps, which do not depend on it."""
+    """Cartesian product of the rows with those of independent steps."""
 
     steps: "tuple[Step, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Expand:
-    """From a bound variable along edges to a new one.
+    """Expand a bound variable along edges to a new variable.
 
-    With `least` and `most` 1, one row for each neighbour (with an edge variable: for each edge record). Otherwise one
-    for each node at its shortest distance, if that lies within the bounds, breadth first from the source. A node with
-    an edge to itself is also one hop further away than it is, which matters where it is one hop too near: so the source
-    itself is reached by such an edge alone. Where the source is bound to nothing, no row.
+    With `least` and `most` 1, one row per neighbour (with an edge variable: per edge record). Otherwise one row per
+    node at its shortest distance, if that is within the bounds, breadth first from the source. A node with a loop is
+    also at its distance plus one, which matters if it is one hop too near: the source itself is reached only by a
+    self-loop. A null source yields no rows.
 
     Attributes:
-        source: the bound variable.
-        target: the new one.
-        source_type: the node type of the source.
-        target_type: the node type of the target.
-        edge: the edge type.
-        direction: which way its edges are followed from the source.
-        least: the fewest hops.
-        most: the most hops.
+        source: bound variable.
+        target: new variable.
+        source_type: node type of the source.
+        target_type: node type of the target.
+        edge: edge type.
+        direction: direction in which edges are followed from the source.
+        least: minimum number of hops.
+        most: maximum number of hops.
         edge_variable: bound to the edge record; only for one hop.
-        path: bound to one shortest path, of several the one whose node ids come first.
-        from_target: whether the pattern leads from the target to the source: paths are read so, and only an edge from
-            the source to itself makes a distance longer.
-        target_condition: about the target alone, and parameters.
-        edge_condition: about the edge variable alone, and parameters.
-        target_properties: those that later steps need; None is all.
-        edge_properties: likewise.
+        path: bound to one shortest path; of several, the one whose node ids sort first.
+        from_target: True if the pattern is written from target to source: paths are read in that order, and only a
+            self-loop of the source lengthens a distance.
+        target_condition: filter over the target and parameters only.
+        edge_condition: filter over the edge variable and parameters only.
+        target_properties: properties that later steps need; None is all.
+        edge_properties: likewise for the edge variable.
     """
 
     source: str
@@ -95,7 +95,7 @@ class Expand:
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """Rows whose two bound variables are joined by edges within the bounds; the attributes are those of `Expand`."""
+    """Keep rows whose two bound variables are connected within the bounds; the attributes are those of `Expand`."""
 
     source: str
     target: str
@@ -116,28 +116,28 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Rows for which the condition is true."""
+    """Keep rows for which the condition is true."""
 
     condition: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class SemiJoin:
-    """Rows for which the steps yield something."""
+    """Keep rows for which the nested steps yield rows."""
 
     steps: "tuple[Step, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class AntiJoin:
-    """Rows for which the steps yield nothing."""
+    """Keep rows for which the nested steps yield no rows."""
 
     steps: "tuple[Step, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Every row, with a hidden column that says whether the steps yield something."""
+    """Add a hidden column that tells whether the nested steps yield rows."""
 
     steps: "tuple[Step, ...]"
     name: str
@@ -145,7 +145,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """Each row with what the steps yield, or once with nothing in the new variables where they yield nothing."""
+    """Left join with the nested steps: the new variables are null if they yield nothing."""
 
     steps: "tuple[Step, ...]"
     variables: tuple[str, ...]
@@ -153,7 +153,7 @@ class Optional:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """Each row with what any of the branches yields in the new variables; equal results of one row count once."""
+    """Join with the distinct union of all branches, which bind the new variables."""
 
     branches: "tuple[tuple[Step, ...], ...]"
     variables: tuple[str, ...]
@@ -161,12 +161,12 @@ class Alternatives:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Every row, with the score of one variable's nodes in a hidden column.
+    """Add the score of one variable's nodes as a hidden column.
 
     Attributes:
-        score: what is computed; its population are the distinct nodes among the rows so far.
-        name: the hidden column.
-        required: whether rows without a score are dropped.
+        score: score over the distinct nodes among the rows.
+        name: name of the hidden column.
+        required: True if rows without a score are dropped.
         depth: for a fusion, how many of each ranking take part; None is all.
     """
 
@@ -181,7 +181,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class CountNodes:
-    """One row: how many nodes of the type satisfy the condition, in a hidden column; no row where none does."""
+    """Produce one row with the number of matching nodes in a hidden column; no row if there are none."""
 
     variable: str
     type_name: str
@@ -191,7 +191,7 @@ class CountNodes:
 
 @dataclass(frozen=True, slots=True)
 class CountEdges:
-    """Each row with how many rows `Expand` would make of it, in a hidden column; rows of none are dropped.
+    """Add the number of rows that `Expand` would produce as a hidden column; rows with zero are dropped.
 
     The attributes are those of `Expand`. Without an edge variable neighbours are counted, with `each_record` edge
     records.
@@ -214,13 +214,13 @@ class CountEdges:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One row for each group: of all rows that agree in the columns that are no aggregates.
+    """Produce one row per group: the rows with equal non-aggregate columns.
 
-    Without such columns there is exactly one group, which may be empty. Groups come in the order they first appear.
+    Without such columns there is exactly one group, which may be empty. Groups are in order of first appearance.
 
     Attributes:
-        columns: those of the result, in order.
-        weights: hidden columns; a row stands for as many rows as their product.
+        columns: columns of the result, in order.
+        weights: hidden columns; a row counts as many times as their product.
     """
 
     columns: tuple[Column, ...]
@@ -229,24 +229,24 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The columns of the result."""
+    """Compute the columns of the result."""
 
     columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """Equal rows once, the first of them."""
+    """Remove duplicate rows, keeping the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Rows sorted by the keys, then by the ties ascending.
+    """Sort rows by the keys, then by the ties ascending.
 
     Attributes:
-        keys: the user's.
-        ties: what decides between rows that the keys leave equal.
-        at_most: rows that are certainly enough, counted from the first.
+        keys: sort keys of the query.
+        ties: tie-breakers for rows with equal keys.
+        at_most: number of leading rows that is sufficient.
     """
 
     keys: tuple[OrderKey, ...]
@@ -256,7 +256,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most so many rows, after so many skipped."""
+    """Skip and limit rows."""
 
     window: Window
 
@@ -266,7 +266,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """A property and its new value; in updates the value may depend on the node's own properties."""
+    """Assignment of a value to a property; in updates it may depend on the node's own properties."""
 
     property: str
     type: PropertyType
@@ -275,7 +275,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class InsertNode:
-    """A new node; of a type with a key, put in the place of the one that has it. Properties left out are null."""
+    """Insert a node; of a keyed type, replace the node with the same key. Omitted properties are null."""
 
     type_name: str
     assignments: tuple[Assign, ...]
@@ -284,7 +284,7 @@ class InsertNode:
 
 @dataclass(frozen=True, slots=True)
 class InsertEdge:
-    """A new edge between two nodes, given by their ids; of a type with a key, in the place of the one that has it."""
+    """Insert an edge between two nodes given by id; of a keyed type, replace the edge with the same key."""
 
     type_name: str
     from_type: str
@@ -297,7 +297,7 @@ class InsertEdge:
 
 @dataclass(frozen=True, slots=True)
 class UpdateNodes:
-    """New values for every node that satisfies the condition; all are computed from the values before."""
+    """Update every node that satisfies the condition; all values are computed from those before."""
 
     type_name: str
     assignments: tuple[Assign, ...]
@@ -306,7 +306,7 @@ class UpdateNodes:
 
 @dataclass(frozen=True, slots=True)
 class DeleteNodes:
-    """Nodes that satisfy the condition, and every edge of these types that touches one of them."""
+    """Delete the nodes that satisfy the condition, and every edge of these types connected to one of them."""
 
     type_name: str
     condition: Expression
@@ -315,7 +315,7 @@ class DeleteNodes:
 
 @dataclass(frozen=True, slots=True)
 class DeleteEdges:
-    """Edges that satisfy the condition."""
+    """Delete the edges that satisfy the condition."""
 
     type_name: str
     condition: Expression
@@ -348,7 +348,7 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A column of the result: its name, and the type of its values. A node is returned as its id."""
+    """Name and type of a result column. A node is returned as its id."""
 
     name: str
     type: ValueType
@@ -356,7 +356,7 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """How a read is answered."""
+    """Plan of a read."""
 
     steps: tuple[Step, ...]
     columns: tuple[ResultColumn, ...]
@@ -364,7 +364,7 @@ class ReadPlan:
 
 @dataclass(frozen=True, slots=True)
 class MutationPlan:
-    """What a mutation does, in order; each step sees what the ones before did."""
+    """Plan of a mutation; each step sees the effects of the previous ones."""
 
     steps: tuple[MutationStep, ...]
 

@@ -1,4 +1,4 @@
-"""Walks over typed expressions: what they are made of, what they mention, and the same with parts replaced."""
+"""Traverse typed expressions: children, variables, conjuncts, replacement."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ from omnigraph.language.plan.expressions import Aggregation, Expression
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
-    """The expressions directly inside one."""
+    """Return the direct subexpressions."""
     match expression:
         case (
             ex.Constant()
@@ -49,7 +49,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 
 def parts(expression: Expression | Aggregation) -> Iterator[Expression]:
-    """An expression and everything inside it, outermost first."""
+    """Yield an expression and all its subexpressions, outermost first."""
     waiting: list[Expression] = []
     if not isinstance(expression, Aggregation):
         waiting.append(expression)
@@ -62,7 +62,7 @@ def parts(expression: Expression | Aggregation) -> Iterator[Expression]:
 
 
 def variables(expression: Expression | Aggregation) -> set[str]:
-    """The variables an expression needs; hidden columns count as variables of their own."""
+    """Return the variables an expression needs; hidden columns count as variables."""
     found = set()
     for part in parts(expression):
         match part:
@@ -76,22 +76,22 @@ def variables(expression: Expression | Aggregation) -> set[str]:
 
 
 def properties(expressions: Iterable[Expression | Aggregation]) -> Iterator[tuple[str, str]]:
-    """Every (variable, property) that expressions read."""
+    """Yield every (variable, property) that expressions read."""
     for expression in expressions:
         for part in parts(expression):
             if isinstance(part, ex.Property):
                 yield part.variable, part.name
 
 
-def replaced(expression: Expression, by: Callable[[Expression], Expression | None]) -> Expression:
-    """The same expression with every part for which `by` returns something replaced by that; outermost first."""
-    instead = by(expression)
+def replaced(expression: Expression, replacement: Callable[[Expression], Expression | None]) -> Expression:
+    """Return the expression with subexpressions replaced where `replacement` returns one; outermost first."""
+    instead = replacement(expression)
     if instead is not None:
         return instead
     inside = children(expression)
     if not inside:
         return expression
-    fresh = tuple(replaced(each, by) for each in inside)
+    fresh = tuple(replaced(part, replacement) for part in inside)
     if all(new is old for new, old in zip(fresh, inside, strict=True)):
         return expression
     return _rebuilt(expression, fresh)
@@ -117,14 +117,14 @@ def _rebuilt(expression: Expression, inside: tuple[Expression, ...]) -> Expressi
 
 
 def conjuncts(expression: Expression) -> tuple[Expression, ...]:
-    """The conditions that must all hold."""
+    """Return the conditions that must all hold."""
     if isinstance(expression, ex.And):
         return tuple(inner for operand in expression.operands for inner in conjuncts(operand))
     return (expression,)
 
 
 def conjunction(conditions: Iterable[Expression | None]) -> Expression | None:
-    """All of the conditions as one; None for none."""
+    """Return the conjunction of the conditions; None if there are none."""
     flat = [inner for condition in conditions if condition is not None for inner in conjuncts(condition)]
     if not flat:
         return None

@@ -1,4 +1,4 @@
-"""Syntax trees to typed queries: every name resolved, every type checked, nothing read or written."""
+"""Semantic analysis: resolve every name and check every type of a query."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from omnigraph import limits
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.pattern import Count, Read, Window
 from omnigraph.language.plan.steps import MutationStep
-from omnigraph.language.query import syntax
+from omnigraph.language.query import statements, syntax
 from omnigraph.language.query.bind_mutation import bind_statements, refuse_mixture
 from omnigraph.language.query.bind_pattern import PatternBinder
 from omnigraph.language.query.bind_return import ReturnBinder
@@ -22,37 +22,29 @@ RESERVED_PARAMETER = "__nanograph_now"
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query that means something against a schema.
+    """A query that is valid for a schema.
 
     Attributes:
-        syntax: what was written.
-        parameters: the declared ones, in order.
+        syntax: syntax tree of the query.
+        parameters: declared parameters, in order.
         body: a typed read, or the steps of a mutation.
     """
 
-    syntax: syntax.Query
+    syntax: statements.Query
     parameters: tuple[ex.Parameter, ...]
     body: Read | tuple[MutationStep, ...]
 
 
-def bind(query: syntax.Query, schema: Schema, source: Source) -> BoundQuery:
-    """The query with every name resolved and every type checked.
-
-    Args:
-        query: what was written.
-        schema: what it is about.
-        source: the text it came from, for errors.
-
-    Returns:
-        The typed query.
+def bind(query: statements.Query, schema: Schema, source: Source) -> BoundQuery:
+    """Resolve the names and check the types of a query.
 
     Raises:
-        ParseError: something is not well typed; the report shows where.
+        ParseError: a type error; the report shows where.
         InvalidRequestError: a mutation mixes inserts or updates with deletes and is not marked `@ordered`.
     """
     context = Context(source, schema, {})
-    parameters = tuple(_parameter(context, each) for each in query.parameters)
-    if isinstance(query.body, syntax.Mutation):
+    parameters = tuple(_parameter(context, parameter) for parameter in query.parameters)
+    if isinstance(query.body, statements.Mutation):
         refuse_mixture(query, query.body)
         return BoundQuery(query, parameters, bind_statements(context, query.body.statements))
     if query.ordered:
@@ -60,7 +52,7 @@ def bind(query: syntax.Query, schema: Schema, source: Source) -> BoundQuery:
     return BoundQuery(query, parameters, _read(context, query.body))
 
 
-def _parameter(context: Context, written: syntax.Parameter) -> ex.Parameter:
+def _parameter(context: Context, written: statements.Parameter) -> ex.Parameter:
     if written.name == RESERVED_PARAMETER:
         raise context.error(
             written.span, f"parameter name `${written.name}` is reserved for runtime timestamp injection"
@@ -82,7 +74,7 @@ def _parameter(context: Context, written: syntax.Parameter) -> ex.Parameter:
     return ex.Parameter(written.name, type_)
 
 
-def _read(context: Context, read: syntax.Read) -> Read:
+def _read(context: Context, read: statements.Read) -> Read:
     patterns = PatternBinder(context, None)
     block = patterns.bind(read.clauses)
     returned = ReturnBinder(context, patterns.scope, read)

@@ -1,7 +1,7 @@
-"""Types of sums, products and functions of single values.
+"""Types of arithmetic and of scalar functions.
 
-Numbers: whole with whole gives I64, anything with a float F64, and `/` always F64. Dates and times move by durations,
-and their difference is one; a Date moves by whole days only.
+Two whole numbers give I64, any float gives F64, and `/` always F64. Dates and times are shifted by durations, and their
+difference is one; a Date is shifted by whole days only.
 """
 
 from omnigraph.errors import ParseError
@@ -16,7 +16,7 @@ _INSTANTS = (Scalar.DATE, Scalar.DATETIME)
 
 
 def negative(context: Context, written: syntax.Negative, operand: Expression) -> Expression:
-    """`-x`, of a number or a duration."""
+    """Bind `-x`, of a number or a duration."""
     if isinstance(operand.type, DurationValue):
         return ex.Negative(operand, operand.type)
     if _is_number(operand.type):
@@ -25,12 +25,12 @@ def negative(context: Context, written: syntax.Negative, operand: Expression) ->
 
 
 def arithmetic(context: Context, written: syntax.Arithmetic, left: Expression, right: Expression) -> Expression:
-    """`a + b` and its like.
+    """Bind `a + b` and the other operators.
 
     Raises:
-        ParseError: the operator means nothing for these types.
+        ParseError: the operator is not defined for these types.
     """
-    op = ex.ArithmeticOp(written.op)
+    op = written.op
     result = _numbers(op, left.type, right.type) or _times(op, left.type, right.type)
     if result is None:
         raise _cannot_apply(context, written, left, right)
@@ -78,10 +78,10 @@ def _cannot_apply(context: Context, written: syntax.Arithmetic, left: Expression
 
 
 def call(context: Context, written: syntax.Call, arguments: tuple[Expression, ...]) -> Expression:
-    """`lower(x)` and its like.
+    """Bind `lower(x)` and the other functions.
 
     Raises:
-        ParseError: the function means nothing for these arguments.
+        ParseError: the function is not defined for these arguments.
     """
     first = arguments[0]
     match written.function:

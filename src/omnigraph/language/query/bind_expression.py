@@ -1,7 +1,6 @@
-"""Types of expressions, and what they may be combined with.
+"""Types of expressions and operators.
 
-Comparisons follow one relation: both lists or neither, and the same scalar or both numbers. Absence never matters to
-types, only to values.
+Comparisons need compatible types: both lists or neither, and the same scalar or both numbers. Nullability is ignored.
 """
 
 from abc import ABC, abstractmethod
@@ -29,7 +28,7 @@ BLOB_VALUE = "is not available as a .gq read value; Blob values require a dedica
 
 
 class ExpressionBinder(ABC):
-    """Binds expressions at one kind of place; what names mean there is for the kinds to say."""
+    """Base class for binding expressions; subclasses resolve names."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -38,31 +37,31 @@ class ExpressionBinder(ABC):
 
     @abstractmethod
     def variable(self, written: syntax.Variable) -> Expression:
-        """What `$x` alone means."""
+        """Bind `$x` alone."""
 
     @abstractmethod
     def property(self, written: syntax.Property) -> Expression:
-        """What `$x.p` means."""
+        """Bind `$x.p`."""
 
     @abstractmethod
     def name(self, written: syntax.Name) -> Expression:
-        """What a bare name means."""
+        """Bind a bare name."""
 
     @abstractmethod
     def exists(self, written: syntax.Exists) -> Expression:
-        """What `exists { … }` inside an expression means."""
+        """Bind `exists { … }` inside an expression."""
 
     @abstractmethod
     def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
-        """What a search function means."""
+        """Bind a search function."""
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
     def expression(self, written: syntax.Expression) -> Expression:
-        """The expression with its type.
+        """Bind an expression.
 
         Raises:
-            ParseError: it has none.
+            ParseError: it has a type error.
         """
         match written:
             case syntax.Property():
@@ -87,10 +86,10 @@ class ExpressionBinder(ABC):
                 operand = self.condition(written.operand)
                 return ex.Not(operand, _truth(operand))
             case syntax.And():
-                operands = tuple(self.condition(each) for each in written.operands)
+                operands = tuple(self.condition(operand) for operand in written.operands)
                 return ex.And(operands, _truth(*operands))
             case syntax.Or():
-                operands = tuple(self.condition(each) for each in written.operands)
+                operands = tuple(self.condition(operand) for operand in written.operands)
                 return ex.Or(operands, _truth(*operands))
             case syntax.Exists():
                 return self.exists(written)
@@ -100,7 +99,7 @@ class ExpressionBinder(ABC):
                 left, right = self.expression(written.left), self.expression(written.right)
                 return bind_arithmetic.arithmetic(self._context, written, left, right)
             case syntax.Call():
-                arguments = tuple(self.expression(each) for each in written.arguments)
+                arguments = tuple(self.expression(argument) for argument in written.arguments)
                 return bind_arithmetic.call(self._context, written, arguments)
             case syntax.Aggregate():
                 raise self.error(
@@ -114,13 +113,13 @@ class ExpressionBinder(ABC):
                 assert_never(written)
 
     def value(self, written: syntax.Expression) -> Expression:
-        """An expression whose value leaves the query, or is computed on: no blob."""
+        """Bind an expression that is returned or computed with; blobs are refused."""
         bound = self.expression(written)
         self._refuse_blob(bound, written.span)
         return bound
 
     def condition(self, written: syntax.Expression) -> Expression:
-        """An expression that is true or not."""
+        """Bind a boolean expression."""
         bound = self.expression(written)
         if bound.type not in (ex.BOOL, NULLABLE_BOOL):
             raise self.error(
@@ -129,7 +128,7 @@ class ExpressionBinder(ABC):
         return bound
 
     def parameter(self, written: syntax.Expression) -> ex.Parameter | None:
-        """The parameter an expression is, if it is one."""
+        """Return the parameter an expression refers to, if any."""
         if not isinstance(written, syntax.Variable) or written.name not in self._context.parameters:
             return None
         return ex.Parameter(written.name, self._context.parameters[written.name])
@@ -145,7 +144,7 @@ class ExpressionBinder(ABC):
     # --- literals -------------------------------------------------------------------------------------------------
 
     def literal(self, written: syntax.Literal) -> ex.Constant:
-        """A literal's value."""
+        """Bind a literal."""
         if written.kind is syntax.LiteralKind.NULL:
             return ex.Constant(None, NullValue())
         value: ex.SingleValue = written.value
@@ -163,7 +162,7 @@ class ExpressionBinder(ABC):
         return ex.Constant(value, PropertyType(_LITERAL_SCALARS[written.kind]))
 
     def list_literal(self, written: syntax.ListLiteral) -> ex.Constant:
-        """A list's values; its type is that of the first element."""
+        """Bind a list; its type is that of the first element."""
         element = ex.STRING
         values: list[ex.SingleValue] = []
         for item in written.items:
@@ -220,7 +219,7 @@ class ExpressionBinder(ABC):
         return _plain_match(op, left, right) or ex.Compare(op, left, right, _truth(left, right))
 
     def _operands(self, left: syntax.Expression, right: syntax.Expression, span: Span) -> tuple[Expression, Expression]:
-        """Both sides of a comparison; an aggregate is neither."""
+        """Bind both sides of a comparison; aggregates are refused."""
         if isinstance(left, syntax.Aggregate) or isinstance(right, syntax.Aggregate):
             described = [
                 f"aggregate `{side.function}`"
@@ -305,17 +304,17 @@ class ExpressionBinder(ABC):
     # --- errors ---------------------------------------------------------------------------------------------------
 
     def error(self, span: Span, message: str, *, hint: str = "") -> ParseError:
-        """A type error at a place, to be raised."""
+        """Return a type error."""
         return self._context.error(span, message, hint=hint)
 
 
 def _truth(*operands: Expression) -> PropertyType:
-    """The type of a condition on these operands: unknown where one of them may be absent."""
+    """Return the type of a condition: nullable if an operand is."""
     return NULLABLE_BOOL if any(operand.type.nullable for operand in operands) else ex.BOOL
 
 
 def _plain_match(op: ex.CompareOp, left: Expression, right: Expression) -> Expression | None:
-    """`search(…) = true` is the match itself, `search(…) = false` its opposite."""
+    """Simplify `search(…) = true` to the match itself, `search(…) = false` to its negation."""
     match left, right:
         case (ex.TextMatch() as found, ex.Constant(value=bool() as wanted)) | (
             ex.Constant(value=bool() as wanted),

@@ -1,4 +1,4 @@
-"""Mutations, bound: what is written where, and which rows a predicate is about."""
+"""Semantic analysis of mutations."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -8,7 +8,7 @@ from omnigraph.errors import InvalidRequestError, ParseError
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import TARGET, End, Expression
-from omnigraph.language.query import bind_values, syntax
+from omnigraph.language.query import bind_values, statements, syntax
 from omnigraph.language.query.bind_expression import ExpressionBinder
 from omnigraph.language.query.scope import Context
 from omnigraph.language.text import Span
@@ -19,22 +19,22 @@ from omnigraph.model.types import PropertyType
 _ENDS = {end.value: end for end in End}
 
 
-def bind_statements(context: Context, statements: Iterable[syntax.Statement]) -> tuple[steps.MutationStep, ...]:
-    """The steps of a mutation.
+def bind_statements(context: Context, body: Iterable[statements.Statement]) -> tuple[steps.MutationStep, ...]:
+    """Bind the steps of a mutation.
 
     Raises:
-        ParseError: a statement is not well typed.
+        ParseError: a statement has a type error.
     """
-    return tuple(_StatementBinder(context, statement).bind() for statement in statements)
+    return tuple(_StatementBinder(context, statement).bind() for statement in body)
 
 
-def refuse_mixture(query: syntax.Query, body: syntax.Mutation) -> None:
-    """Refuse inserts or updates beside deletes, unless the query says that order matters.
+def refuse_mixture(query: statements.Query, body: statements.Mutation) -> None:
+    """Refuse inserts or updates beside deletes, unless the query is `@ordered`.
 
     Raises:
         InvalidRequestError: they are mixed.
     """
-    deletes = sum(isinstance(statement, syntax.Delete) for statement in body.statements)
+    deletes = sum(isinstance(statement, statements.Delete) for statement in body.statements)
     if deletes in (0, len(body.statements)) or query.ordered:
         return
     raise InvalidRequestError(
@@ -44,27 +44,27 @@ def refuse_mixture(query: syntax.Query, body: syntax.Mutation) -> None:
 
 
 class _StatementBinder:
-    def __init__(self, context: Context, statement: syntax.Statement) -> None:
+    def __init__(self, context: Context, statement: statements.Statement) -> None:
         self._context = context
         self._statement = statement
         self._type = self._target()
         # Only an update has rows whose old values new ones may come from.
-        owner = self._type if not isinstance(statement, syntax.Insert) else None
+        owner = self._type if not isinstance(statement, statements.Insert) else None
         self._expressions = MutationExpressions(context, owner)
 
     def bind(self) -> steps.MutationStep:
         match self._statement:
-            case syntax.Insert():
+            case statements.Insert():
                 return self._insert(self._statement)
-            case syntax.Update():
+            case statements.Update():
                 return self._update(self._statement)
-            case syntax.Delete():
+            case statements.Delete():
                 return self._delete(self._statement)
             case _:
                 assert_never(self._statement)
 
     def _target(self) -> EntityType:
-        """The type written to: a node type of exactly this name, else an edge type."""
+        """Return the target type: a node type of exactly this name, else an edge type."""
         name = self._statement.type_name
         schema = self._context.schema
         node = schema.node(name)
@@ -72,7 +72,7 @@ class _StatementBinder:
             return node
         edge = schema.edge(name)
         if edge is None or edge.name != name:
-            hint = hint_for(name, (each.name for each in schema.entities))
+            hint = hint_for(name, (entity.name for entity in schema.entities))
             if schema.interface(name) is not None:
                 hint = f"`{name}` is an interface; write to the node types that implement it"
             raise self._error(self._statement.span, f"T10: unknown node/edge type `{name}`", hint=hint)
@@ -80,14 +80,16 @@ class _StatementBinder:
 
     # --- statements -----------------------------------------------------------------------------------------------
 
-    def _insert(self, statement: syntax.Insert) -> steps.MutationStep:
+    def _insert(self, statement: statements.Insert) -> steps.MutationStep:
         self._refuse_repeats(statement.assignments)
         if isinstance(self._type, NodeType):
             assignments = self._assign(statement.assignments)
             self._require_properties(statement)
             return steps.InsertNode(self._type.name, assignments, self._type.is_keyed)
-        ends = {each.property: each for each in statement.assignments if each.property in _ENDS}
-        assignments = self._assign(each for each in statement.assignments if each.property not in _ENDS)
+        ends = {assignment.property: assignment for assignment in statement.assignments if assignment.property in _ENDS}
+        assignments = self._assign(
+            assignment for assignment in statement.assignments if assignment.property not in _ENDS
+        )
         for end in End:
             if end not in ends:
                 raise self._error(
@@ -97,7 +99,8 @@ class _StatementBinder:
                 )
         self._require_properties(statement)
         values = {
-            name: bind_values.assigned(self._expressions, name, ex.STRING, each.value) for name, each in ends.items()
+            name: bind_values.assigned(self._expressions, name, ex.STRING, assignment.value)
+            for name, assignment in ends.items()
         }
         return steps.InsertEdge(
             self._type.name,
@@ -109,7 +112,7 @@ class _StatementBinder:
             self._type.is_keyed,
         )
 
-    def _update(self, statement: syntax.Update) -> steps.MutationStep:
+    def _update(self, statement: statements.Update) -> steps.MutationStep:
         if isinstance(self._type, EdgeType):
             raise self._error(
                 statement.span,
@@ -118,49 +121,50 @@ class _StatementBinder:
             )
         self._refuse_repeats(statement.assignments)
         assignments = self._assign(statement.assignments)
-        key = {each.name for each in self._type.key}
-        for each in statement.assignments:
-            if each.property in key:
+        key = {property_.name for property_ in self._type.key}
+        for assignment in statement.assignments:
+            if assignment.property in key:
                 raise self._error(
-                    each.span, f"cannot update @key property '{each.property}' — delete and re-insert instead"
+                    assignment.span,
+                    f"cannot update @key property '{assignment.property}' — delete and re-insert instead",
                 )
         return steps.UpdateNodes(self._type.name, assignments, self._expressions.predicate(statement.where))
 
-    def _delete(self, statement: syntax.Delete) -> steps.MutationStep:
+    def _delete(self, statement: statements.Delete) -> steps.MutationStep:
         condition = self._expressions.predicate(statement.where)
         if isinstance(self._type, EdgeType):
             return steps.DeleteEdges(self._type.name, condition)
-        edges = tuple(each.name for each in self._context.schema.edges_of(self._type.name))
+        edges = tuple(edge.name for edge in self._context.schema.edges_of(self._type.name))
         return steps.DeleteNodes(self._type.name, condition, edges)
 
     # --- assignments ----------------------------------------------------------------------------------------------
 
     def _assign(self, assignments: Iterable[syntax.Assignment]) -> tuple[steps.Assign, ...]:
         bound = []
-        for each in assignments:
-            found = self._type.property_named(each.property)
+        for assignment in assignments:
+            found = self._type.property_named(assignment.property)
             if found is None:
-                raise no_property(self._context, each.span, each.property, self._type)
-            value = bind_values.assigned(self._expressions, found.name, found.type, each.value)
+                raise no_property(self._context, assignment.span, assignment.property, self._type)
+            value = bind_values.assigned(self._expressions, found.name, found.type, assignment.value)
             bound.append(steps.Assign(found.name, found.type, value))
         return tuple(bound)
 
     def _refuse_repeats(self, assignments: Iterable[syntax.Assignment]) -> None:
         seen: set[str] = set()
-        for each in assignments:
-            if each.property in seen:
-                raise self._error(each.span, f"T13: duplicate assignment for property `{each.property}`")
-            seen.add(each.property)
+        for assignment in assignments:
+            if assignment.property in seen:
+                raise self._error(assignment.span, f"T13: duplicate assignment for property `{assignment.property}`")
+            seen.add(assignment.property)
 
-    def _require_properties(self, statement: syntax.Insert) -> None:
-        given = {each.property for each in statement.assignments}
-        for each in self._type.properties:
-            if each.type.nullable or each.name in given:
+    def _require_properties(self, statement: statements.Insert) -> None:
+        given = {assignment.property for assignment in statement.assignments}
+        for property_ in self._type.properties:
+            if property_.type.nullable or property_.name in given:
                 continue
-            source = _embed_source(each)
+            source = _embed_source(property_)
             if source in given:
                 continue
-            name = f"`{each.name}`" if source is None else f"`{each.name}` or @embed source `{source}`"
+            name = f"`{property_.name}`" if source is None else f"`{property_.name}` or @embed source `{source}`"
             raise self._error(
                 statement.span, f"T12: insert for `{self._type.name}` must provide non-nullable property {name}"
             )
@@ -177,8 +181,8 @@ def _embed_source(declared: Property) -> str | None:
 
 
 def no_property(context: Context, span: Span, name: str, owner: EntityType) -> ParseError:
-    """The error for a property that a mutation's target does not have."""
-    known = [each.name for each in owner.properties]
+    """Return the error for a property that a mutation's target does not have."""
+    known = [property_.name for property_ in owner.properties]
     hint = hint_for(name, known if isinstance(owner, NodeType) else [*known, *_ENDS])
     if name == "id":
         hint = "ids are not written; they come from the key, or are made"
@@ -188,18 +192,18 @@ def no_property(context: Context, span: Span, name: str, owner: EntityType) -> P
 
 
 class MutationExpressions(ExpressionBinder):
-    """Binds the values and predicates of one statement: bare names are properties, variables are parameters."""
+    """Expressions of one statement: bare names are properties, variables are parameters."""
 
     def __init__(self, context: Context, owner: EntityType | None) -> None:
         super().__init__(context)
         self._owner = owner
 
     def predicate(self, written: syntax.Expression) -> Expression:
-        """The condition that says which rows are meant."""
+        """Bind the `where` condition."""
         return self.condition(written)
 
     def expression(self, written: syntax.Expression) -> Expression:
-        """The expression with its type; a property against a plain value is checked by the property's own rules."""
+        """Bind an expression; a property compared with a plain value is checked by the property's type."""
         if (
             isinstance(written, syntax.Comparison)
             and isinstance(written.left, syntax.Name)
@@ -241,14 +245,14 @@ class MutationExpressions(ExpressionBinder):
         return ex.Compare(ex.CompareOp(written.op), left, value)
 
     def variable(self, written: syntax.Variable) -> Expression:
-        """A parameter; nothing else has a `$` here."""
+        """Bind a parameter; mutations have no other variables."""
         parameter = self.parameter(written)
         if parameter is None:
             raise self._no_parameter(written.name, written.span)
         return parameter
 
     def property(self, written: syntax.Property) -> Expression:
-        """Nothing: there are no patterns here."""
+        """Refuse `$x.p`: mutations have no patterns."""
         if written.variable not in self._context.parameters:
             raise self._no_parameter(written.variable, written.span)
         raise self.error(
@@ -258,11 +262,11 @@ class MutationExpressions(ExpressionBinder):
         )
 
     def _no_parameter(self, name: str, span: Span) -> ParseError:
-        hint = hint_for(f"${name}", (f"${each}" for each in self._context.parameters))
+        hint = hint_for(f"${name}", (f"${parameter}" for parameter in self._context.parameters))
         return self.error(span, f"T14: mutation variable `${name}` must be a declared query parameter", hint=hint)
 
     def name(self, written: syntax.Name) -> Expression:
-        """A property of the row at hand, or an end of the edge."""
+        """Bind a property of the row, or an end of the edge."""
         if self._owner is None:
             raise self.error(
                 written.span,
@@ -279,9 +283,9 @@ class MutationExpressions(ExpressionBinder):
         return ex.Property(TARGET, found.name, found.type)
 
     def exists(self, written: syntax.Exists) -> Expression:
-        """Nothing: predicates of mutations are about one row."""
+        """Refuse `exists`: predicates of mutations concern one row."""
         raise self.error(written.span, "T26: exists { … } is a condition of `match`; it cannot stand here")
 
     def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
-        """Nothing: predicates of mutations do not search."""
+        """Refuse searches: predicates of mutations do not search."""
         raise self.error(written.span, "search functions stand in reads only")

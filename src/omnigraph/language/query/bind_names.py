@@ -1,4 +1,4 @@
-"""What names mean in reads: variables of the pattern first, then parameters."""
+"""Name resolution in reads: pattern variables first, then parameters."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ _SYSTEM_NAMES = ("id", "from", "to", "src", "dst")
 
 
 class ReadExpressions(ExpressionBinder):
-    """Binds the expressions of one block of a read, or of what follows the pattern."""
+    """Expressions of one block of a read, or of its `return` and `order`."""
 
     def __init__(
         self, context: Context, scope: Scope, on_exists: Callable[[syntax.Exists], Expression] | None = None
@@ -26,7 +26,7 @@ class ReadExpressions(ExpressionBinder):
         self._on_exists = on_exists
 
     def variable(self, written: syntax.Variable) -> Expression:
-        """A node, a path or a parameter; an edge has no value of its own."""
+        """Bind a node, a path or a parameter; an edge has no value of its own."""
         bound = self._scope.get(written.name)
         match bound:
             case NodeVariable():
@@ -49,7 +49,7 @@ class ReadExpressions(ExpressionBinder):
         return parameter
 
     def property(self, written: syntax.Property) -> Expression:
-        """A property of a bound node or edge."""
+        """Bind a property of a bound node or edge."""
         bound = self._scope.get(written.variable)
         if bound is None:
             hint = self._variable_hint(written.variable, self._scope.names())
@@ -68,7 +68,7 @@ class ReadExpressions(ExpressionBinder):
         return ex.Property(written.variable, written.name, found.type.as_nullable() if bound.nullable else found.type)
 
     def name(self, written: syntax.Name) -> Expression:
-        """Nothing: aliases are known only to `order`, which looks them up itself."""
+        """Refuse a bare name: only `order` knows aliases, and looks them up itself."""
         hint = hint_for(
             f"${written.name}", (f"${name}" for name in self._scope.names() | set(self._context.parameters))
         )
@@ -77,23 +77,23 @@ class ReadExpressions(ExpressionBinder):
         raise self.error(written.span, f"`{written.name}` names nothing here", hint=hint)
 
     def exists(self, written: syntax.Exists) -> Expression:
-        """A hidden column that tells; only patterns can have one."""
+        """Bind to a hidden column with the result; only allowed in patterns."""
         if self._on_exists is None:
             raise self.error(written.span, "T26: exists { … } is a condition of `match`; it cannot stand here")
         return self._on_exists(written)
 
     def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
-        """A match or a score."""
+        """Bind a match or a score."""
         return SearchBinder(self._context, self._scope, self).search(written)
 
     def _variable_hint(self, name: str, known: set[str]) -> str:
         if name in self._context.notes:
             return self._context.notes[name]
-        return hint_for(f"${name}", (f"${each}" for each in known))
+        return hint_for(f"${name}", (f"${name}" for name in known))
 
 
 def bare_edge(context: Context, written: syntax.Variable, edge: EdgeType) -> ParseError:
-    """The error for an edge variable used as a value."""
+    """Return the error for an edge variable used as a value."""
     example = edge.properties[0].name if edge.properties else "property"
     return context.error(
         written.span,
@@ -103,9 +103,9 @@ def bare_edge(context: Context, written: syntax.Variable, edge: EdgeType) -> Par
 
 
 def no_property(context: Context, written: syntax.Property, owner: NodeType | EdgeType) -> ParseError:
-    """The error for a property that a type does not have."""
+    """Return the error for a property that a type does not have."""
     what = "type" if isinstance(owner, NodeType) else "edge"
-    hint = hint_for(written.name, (each.name for each in owner.properties))
+    hint = hint_for(written.name, (property_.name for property_ in owner.properties))
     if written.name == "id" and isinstance(owner, NodeType):
         hint = f"the id of a node is the node itself: write `${written.variable}`"
     elif written.name in _SYSTEM_NAMES and isinstance(owner, EdgeType):

@@ -1,7 +1,7 @@
-"""Patterns, bound: every variable gets its type, every traversal its direction, every condition its types.
+"""Semantic analysis of patterns: types of variables, directions of traversals, conditions.
 
-Order in the text does not matter within a block: first all bindings give types, then traversals, then the blocks that
-bring variables along (`or`, `optional`), and last the conditions, which see them all.
+Order in the text does not matter within a block: bindings are typed first, then traversals, then the blocks that bind
+variables (`or`, `optional`), and last the conditions, which see all of them.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from omnigraph.model.suggest import hint_for
 
 
 class PatternBinder:
-    """Binds one block; blocks inside it get binders of their own."""
+    """Binder of one block; nested blocks get binders of their own."""
 
     def __init__(self, context: Context, outer: Scope | None) -> None:
         self.scope = Scope(outer)
@@ -31,10 +31,10 @@ class PatternBinder:
         self._mentions: set[str] = set()
 
     def bind(self, clauses: tuple[syntax.Clause, ...]) -> Block:
-        """The block of these clauses.
+        """Bind the clauses of the block.
 
         Raises:
-            ParseError: a clause is not well typed.
+            ParseError: a clause has a type error.
         """
         self._refuse_building_on_optional(clauses)
         bound: dict[int, list[pattern.Clause]] = {}
@@ -61,9 +61,9 @@ class PatternBinder:
                     bound[place] = [pattern.Negation(self._inner(clause.clauses, clause, "negation"))]
                 case _:
                     pass
-        result = tuple(each for place in range(len(clauses)) for each in bound[place])
-        for each in result:
-            self._mentions.update(_mentioned(each))
+        result = tuple(clause for place in range(len(clauses)) for clause in bound[place])
+        for bound_clause in result:
+            self._mentions.update(_mentioned(bound_clause))
         return Block(result, frozenset(self._mentions))
 
     # --- bindings -------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class PatternBinder:
         schema = self._context.schema
         node = schema.node(clause.type_name)
         if node is None:
-            hint = hint_for(clause.type_name, (each.name for each in schema.nodes))
+            hint = hint_for(clause.type_name, (node.name for node in schema.nodes))
             edge = schema.edge(clause.type_name)
             if schema.interface(clause.type_name) is not None:
                 hint = f"`{clause.type_name}` is an interface; match the node types that implement it"
@@ -129,7 +129,7 @@ class PatternBinder:
                 raise self._context.error(
                     written.span,
                     f"T2: type `{node.name}` has no property `{written.property}`",
-                    hint=hint_for(written.property, (each.name for each in node.properties)),
+                    hint=hint_for(written.property, (property_.name for property_ in node.properties)),
                 )
             target = Property(binding.variable, found.name, found.type)
             condition = bind_values.matched(self._expressions, node.name, target, found.type, written)
@@ -155,7 +155,7 @@ class PatternBinder:
                 return [*self._marks, bound]
 
     def _mark(self, written: syntax.Exists) -> Expression:
-        """What `exists { … }` inside a larger condition becomes: a hidden column that tells."""
+        """Bind `exists { … }` inside a larger condition to a hidden column with the result."""
         marks = self._marks
         block = self._inner(written.clauses, written, "exists")
         name = self._context.hidden("exists")
@@ -163,7 +163,7 @@ class PatternBinder:
         return Computed(name, BOOL)
 
     def _inner(self, clauses: tuple[syntax.Clause, ...], written: syntax.Syntax, kind: str) -> Block:
-        """A block whose variables stay inside it, but which must have to do with the outside."""
+        """Bind a block whose variables are local, but which must refer to the outside."""
         binder = PatternBinder(self._context, self.scope)
         block = binder.bind(clauses)
         self._must_refer_outside(block, written, kind)
@@ -217,7 +217,7 @@ class PatternBinder:
         return replace(first, nullable=first.nullable or any(other.nullable for other in others))
 
     def _refuse_building_on_optional(self, clauses: tuple[syntax.Clause, ...]) -> None:
-        """A pattern outside an optional block must not start from what only the block binds."""
+        """Refuse patterns outside an optional block that start from a variable only the block binds."""
         required: set[str] = set()
         optional: set[str] = set()
         for clause in clauses:
@@ -236,7 +236,7 @@ class PatternBinder:
 
 
 def _pattern_variables(clauses: Iterable[syntax.Clause], *, blocks: bool = True) -> Iterable[str]:
-    """The named variables that bindings and traversals mention."""
+    """Return the named variables that bindings and traversals mention."""
     for clause in clauses:
         match clause:
             case syntax.Binding():

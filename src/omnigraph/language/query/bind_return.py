@@ -1,4 +1,4 @@
-"""What a read returns, and in which order."""
+"""Semantic analysis of `return` and `order`."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -17,7 +17,7 @@ from omnigraph.language.plan.expressions import (
     ValueType,
 )
 from omnigraph.language.plan.pattern import OrderKey
-from omnigraph.language.query import syntax
+from omnigraph.language.query import statements, syntax
 from omnigraph.language.query.bind_names import ReadExpressions
 from omnigraph.language.query.format import format_expression
 from omnigraph.language.query.scope import Context, Scope
@@ -37,7 +37,7 @@ _NO_GROUP_KEYS = (ex.Constant, ex.Now, ex.TextMatch, ex.Nearest, ex.Bm25, ex.Rrf
 
 
 def column_name(written: syntax.Expression) -> str:
-    """The name of a column without an alias."""
+    """Return the name of a column without an alias."""
     match written:
         case syntax.Property():
             return f"{written.variable}.{written.name}"
@@ -60,45 +60,46 @@ def column_name(written: syntax.Expression) -> str:
 
 
 class ReturnBinder:
-    """Binds the `return` and `order` blocks of a read."""
+    """Binder of the `return` and `order` blocks of a read."""
 
-    def __init__(self, context: Context, scope: Scope, read: syntax.Read) -> None:
+    def __init__(self, context: Context, scope: Scope, read: statements.Read) -> None:
         self._context = context
         self._read = read
         self._expressions = ReadExpressions(context, scope)
-        self.is_aggregate = any(isinstance(each.value, syntax.Aggregate) for each in read.projections)
+        self.is_aggregate = any(isinstance(projection.value, syntax.Aggregate) for projection in read.projections)
 
     # --- columns --------------------------------------------------------------------------------------------------
 
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the result.
+        """Bind the columns of the result.
 
         Raises:
-            ParseError: something cannot be returned, or an alias is taken.
+            ParseError: a value cannot be returned, or an alias is taken.
         """
         found = tuple(
-            Column(each.alias or column_name(each.value), self._projected(each)) for each in self._read.projections
+            Column(projection.alias or column_name(projection.value), self._projected(projection))
+            for projection in self._read.projections
         )
         self._refuse_taken_aliases()
         return found
 
     def _refuse_taken_aliases(self) -> None:
-        """Rows as documents have one value by each name: an alias that two columns share would lose one of them.
+        """Refuse duplicate aliases: rows as JSON objects would lose a value.
 
-        Columns without an alias may share the name that comes of what they are, as a sum and what is summed do.
+        Columns without an alias may share a derived name, like a sum and the summed property.
         """
         named: dict[str, bool] = {}
-        for each in self._read.projections:
-            name, is_alias = each.alias or column_name(each.value), each.alias is not None
+        for projection in self._read.projections:
+            name, is_alias = projection.alias or column_name(projection.value), projection.alias is not None
             if name in named and (is_alias or named[name]):
                 raise self._error(
-                    each.span,
+                    projection.span,
                     f"column `{name}` is returned twice",
                     hint="give each column a name of its own with `as`",
                 )
             named[name] = is_alias
 
-    def _projected(self, projection: syntax.Projection) -> Expression | Aggregation:
+    def _projected(self, projection: statements.Projection) -> Expression | Aggregation:
         written = projection.value
         if isinstance(written, syntax.Aggregate):
             return self._aggregation(written)
@@ -133,7 +134,7 @@ class ReturnBinder:
         return value
 
     def _aggregation(self, written: syntax.Aggregate) -> Aggregation:
-        function = ex.AggregateFunction(written.function)
+        function = written.function
         if written.argument is None:
             return Aggregation(function, None, distinct=False, type=ex.I64)
         if isinstance(written.argument, syntax.Aggregate):
@@ -166,12 +167,12 @@ class ReturnBinder:
     # --- order ----------------------------------------------------------------------------------------------------
 
     def order(self, columns: tuple[Column, ...]) -> tuple[OrderKey, ...]:
-        """What rows are sorted by.
+        """Bind the sort keys.
 
         Raises:
-            ParseError: something cannot be sorted by, or needs a limit that is not there.
+            ParseError: a value cannot be sorted by, or needs a limit that is missing.
         """
-        keys = tuple(self._key(each, columns) for each in self._read.ordering)
+        keys = tuple(self._key(key, columns) for key in self._read.ordering)
         values = [self._ranked(key, columns) for key in keys]
         if self._read.limit is None:
             for ranked, written in zip(values, self._read.ordering, strict=True):
@@ -179,18 +180,18 @@ class ReturnBinder:
                     raise self._error(written.span, "T17: nearest ordering requires a limit clause")
                 if isinstance(ranked, ex.Rrf):
                     raise self._error(written.span, "T21: rrf ordering requires a limit clause")
-        if any(isinstance(each.value, syntax.Nearest) for each in self._read.ordering):
-            for each in self._read.ordering:
-                if isinstance(each.value, syntax.Name):
+        if any(isinstance(key.value, syntax.Nearest) for key in self._read.ordering):
+            for key_syntax in self._read.ordering:
+                if isinstance(key_syntax.value, syntax.Name):
                     raise self._error(
-                        each.span, "T18: alias-based ordering is not supported together with nearest in phase 1"
+                        key_syntax.span, "T18: alias-based ordering is not supported together with nearest in phase 1"
                     )
         return keys
 
     def _ranked(self, key: OrderKey, columns: tuple[Column, ...]) -> Expression | Aggregation:
         return columns[key.value.position].value if isinstance(key.value, ex.Output) else key.value
 
-    def _key(self, written: syntax.Ordering, columns: tuple[Column, ...]) -> OrderKey:
+    def _key(self, written: statements.Ordering, columns: tuple[Column, ...]) -> OrderKey:
         by_column = self.is_aggregate or self._read.distinct
         if isinstance(written.value, syntax.Name):
             position = self._alias(written.value)
@@ -220,14 +221,14 @@ class ReturnBinder:
         )
 
     def _alias(self, written: syntax.Name) -> int:
-        aliases = [each.alias for each in self._read.projections]
+        aliases = [projection.alias for projection in self._read.projections]
         if written.name not in aliases:
             known = [alias for alias in aliases if alias is not None]
             hint = hint_for(written.name, known) or "name a column in `return` with `as`, or order by `$p.name`"
             raise self._error(written.span, f"alias '{written.name}' not found for ordering", hint=hint)
         return aliases.index(written.name)
 
-    def _orderable(self, written: syntax.Ordering, type_: ValueType) -> None:
+    def _orderable(self, written: statements.Ordering, type_: ValueType) -> None:
         if isinstance(type_, PropertyType):
             if not (type_.list or type_.is_vector):
                 return

@@ -1,4 +1,4 @@
-"""Types of search: text matches and scores, on any node variable."""
+"""Semantic analysis of search functions: text matches and scores of node variables."""
 
 from typing import Protocol, assert_never
 
@@ -20,7 +20,7 @@ class _Expressions(Protocol):
 
 
 class SearchBinder:
-    """Binds search functions in one scope."""
+    """Binder of the search functions in one scope."""
 
     def __init__(self, context: Context, scope: Scope, expressions: _Expressions) -> None:
         self._context = context
@@ -28,7 +28,7 @@ class SearchBinder:
         self._expressions = expressions
 
     def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
-        """A text match, which is true or not, or a score."""
+        """Bind a text match, which is a condition, or a score."""
         match written:
             case syntax.TextMatch():
                 return self._text_match(written)
@@ -62,7 +62,7 @@ class SearchBinder:
                     written.max_edits, f"T19: fuzzy max_edits must be an integer scalar, got {edits.type}"
                 )
             self._refuse_row_dependence("T19: fuzzy max_edits", written.max_edits, edits)
-        return ex.TextMatch(ex.TextFunction(function), target, query, edits, analyzer=self._analyzer(target))
+        return ex.TextMatch(function, target, query, edits, analyzer=self._analyzer(target))
 
     def _text_field(self, code: str, function: str, written: syntax.Expression) -> ex.Property:
         self._refuse_edge(function, written)
@@ -76,7 +76,7 @@ class SearchBinder:
         return field
 
     def _analyzer(self, target: ex.Property) -> Analyzer:
-        """The analyzer that the schema declares for a text."""
+        """Return the declared analyzer of a text property."""
         bound = self._scope.get(target.variable)
         found = bound.type.property_named(target.name) if isinstance(bound, NodeVariable) else None
         return DEFAULT_ANALYZER if found is None else found.analyzer
@@ -102,13 +102,15 @@ class SearchBinder:
         return ex.Nearest(target, query, model=model)
 
     def _vector_field(self, written: syntax.Property) -> tuple[ex.Property, str | None]:
-        """A vector property, and the model that made its vectors."""
+        """Bind a vector property, and return the model of its vectors."""
         bound = self._scope.get(written.variable)
         if not isinstance(bound, NodeVariable):
             raise self._error(written, f"T15: variable `${written.variable}` is not bound")
         found = bound.type.property_named(written.name)
         if found is None:
-            hint = hint_for(written.name, (each.name for each in bound.type.properties if each.type.is_vector))
+            hint = hint_for(
+                written.name, (property_.name for property_ in bound.type.properties if property_.type.is_vector)
+            )
             message = f"T15: type `{bound.type.name}` has no property `{written.name}`"
             raise self._context.error(written.span, message, hint=hint)
         if not found.type.is_vector:

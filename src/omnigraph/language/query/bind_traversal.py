@@ -1,4 +1,4 @@
-"""Traversals, bound: which edge type, which way, and what its ends are."""
+"""Semantic analysis of traversals: edge type, direction, and types of the ends."""
 
 from omnigraph.errors import ParseError
 from omnigraph.language.plan import pattern
@@ -12,14 +12,14 @@ _Clause = syntax.Traversal | syntax.Shortest
 
 
 class TraversalBinder:
-    """Binds the traversals of one block, in order: each may get types from the ones before."""
+    """Binder of the traversals of one block, in order: each may get types from the previous ones."""
 
     def __init__(self, context: Context, scope: Scope) -> None:
         self._context = context
         self._scope = scope
 
     def bind(self, clause: _Clause) -> pattern.Traversal:
-        """One traversal; its ends are bound from here on.
+        """Bind one traversal and its ends.
 
         Raises:
             ParseError: the edge is unknown, or does not fit its ends.
@@ -60,7 +60,7 @@ class TraversalBinder:
         schema = self._context.schema
         edge = schema.edge(clause.edge)
         if edge is None:
-            known = (each.name[0].lower() + each.name[1:] for each in schema.edges)
+            known = (edge.name[0].lower() + edge.name[1:] for edge in schema.edges)
             hint = hint_for(clause.edge, known)
             if clause.edge in ("contains", "starts_with", "in", "is", "and", "or"):
                 hint = "between two bare variables this is a traversal; put a condition in parentheses"
@@ -117,9 +117,9 @@ class TraversalBinder:
             )
 
     def _direction(self, clause: _Clause, edge: EdgeType) -> tuple[str, str, Direction]:
-        """The types of source and target, and the way between them.
+        """Return the types of source and target, and the direction.
 
-        The source decides if it is bound, else the target, else it is forward. Where both ends are of one type it is
+        The source decides if it is bound, else the target, else it is forward. If both ends have the same type it is
         always forward.
         """
         start, end = edge.from_type.type_name, edge.to_type.type_name

@@ -1,4 +1,4 @@
-"""Values that stand behind a property's name: in the braces of a binding, and in assignments."""
+"""Values for a named property: in the braces of a binding, and in assignments."""
 
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from omnigraph.model.types import FLOAT_SCALARS, PropertyType, Scalar, compat
 def matched(
     binder: ExpressionBinder, owner: str, target: ex.Property, type_: PropertyType, written: syntax.Assignment
 ) -> Expression:
-    """The condition that `{ name: value }` in a binding stands for: equality, or membership in a list.
+    """Return the condition for `{ name: value }` in a binding: equality, or membership in a list.
 
     Raises:
-        ParseError: the value cannot be what the property is.
+        ParseError: the value does not fit the property.
     """
     name = target.name
     if type_.is_blob:
@@ -78,10 +78,10 @@ def _matched_expression(
 
 
 def assigned(binder: ExpressionBinder, name: str, type_: PropertyType, written: syntax.Expression) -> Expression:
-    """The value an assignment gives a property.
+    """Bind the value of an assignment.
 
     Raises:
-        ParseError: the property cannot hold it.
+        ParseError: the value does not fit the property.
     """
     if isinstance(written, syntax.Literal | syntax.ListLiteral):
         constant = literal_of(binder, name, type_, written)
@@ -92,7 +92,7 @@ def assigned(binder: ExpressionBinder, name: str, type_: PropertyType, written: 
 
 
 def compared(binder: ExpressionBinder, name: str, type_: PropertyType, written: syntax.Expression) -> Expression:
-    """A value that is no literal, for an assignment or a comparison with a property."""
+    """Bind a non-literal value, for an assignment or a comparison with a property."""
     value = binder.expression(written)
     # A blob is given by its address.
     if isinstance(value.type, PropertyType) and (compat(type_, value.type) or (type_.is_blob and value.type.is_string)):
@@ -103,7 +103,7 @@ def compared(binder: ExpressionBinder, name: str, type_: PropertyType, written: 
 def literal_of(
     binder: ExpressionBinder, name: str, type_: PropertyType, written: syntax.Literal | syntax.ListLiteral
 ) -> ex.Constant:
-    """A literal as a value of a property's type; null stays null.
+    """Convert a literal to a property's type; null stays null.
 
     Raises:
         ParseError: it is of another type.

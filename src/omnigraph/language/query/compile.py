@@ -1,4 +1,4 @@
-"""Query texts to compiled queries: parsed, bound, planned, and remembered by text and schema."""
+"""Compile query texts: parse, bind, plan, and cache by text and schema."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from omnigraph.language.plan.expressions import Parameter
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.plan.rewrite import rewrite
 from omnigraph.language.plan.steps import MutationPlan, Plan, ReadPlan, ResultColumn
-from omnigraph.language.query import syntax
+from omnigraph.language.query import statements
 from omnigraph.language.query.bind import BoundQuery, bind
 from omnigraph.language.query.bind_mutation import refuse_mixture
 from omnigraph.language.query.describe import Operation, describe
@@ -25,18 +25,18 @@ from omnigraph.model.schema_document import digest
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuery:
-    """A query ready to be run any number of times, on any snapshot with its schema.
+    """A compiled query, reusable on every snapshot with its schema.
 
     Attributes:
-        name: the query's name.
-        is_mutation: whether it writes.
-        parameters: the declared ones, in order.
-        columns: of the result; none for a mutation.
-        plan: how it is answered.
-        operation: what it returns, reads and writes, for tools.
-        bound: the typed query the plan was made from.
-        schema_digest: of the schema it was compiled against.
-        counts: the parameters that say how many rows to return or to skip.
+        name: declared name.
+        is_mutation: True if it writes.
+        parameters: declared parameters, in order.
+        columns: result columns; empty for a mutation.
+        plan: optimized logical plan.
+        operation: types it returns, reads and writes, for tools.
+        bound: typed query the plan was built from.
+        schema_digest: digest of the schema it was compiled against.
+        counts: parameters used as limit or offset.
     """
 
     name: str
@@ -64,39 +64,28 @@ _digests: LruCache[Hashable, tuple[Schema, str]] = LruCache(limits.SCHEMA_DIGEST
 def compile(
     text: str | bytes, schema: Schema, *, name: str | None = None, schema_digest: str | None = None
 ) -> CompiledQuery:
-    """Compile one query of a text against a schema.
+    """Compile one query of a text against a schema, or return it from the cache.
 
     Args:
-        text: a query file.
-        schema: what it is about.
-        name: which query; may be left out where there is only one.
-        schema_digest: of the schema, from who knows it; worked out otherwise.
-
-    Returns:
-        The compiled query, from memory if this text was compiled against this schema before.
+        text: query file.
+        schema: schema to resolve names in.
+        name: may be omitted if the file has one query.
+        schema_digest: digest of the schema, if already known.
 
     Raises:
-        ParseError: the text is wrong, or the query not well typed.
-        InvalidRequestError: there is no such query, or a mutation mixes what must not be mixed.
+        ParseError: a syntax or type error.
+        InvalidRequestError: the query does not exist, or a mutation mixes statements that must not be mixed.
         LimitError: the text is too long.
     """
     known = schema_digest if schema_digest is not None else _digest_of(schema)
-    return _compiled.get_or_make((text, name, known), lambda: compile_anew(text, schema, name, known))
+    return _compiled.get_or_make((text, name, known), lambda: compile_uncached(text, schema, name, known))
 
 
 def wrong_under_any_schema(text: str | bytes, name: str | None) -> bool:
-    """Whether a text is refused before its types are looked at: it is not well formed, or mixes what must not be mixed.
-
-    Args:
-        text: a query file.
-        name: which query; may be left out where there is only one.
-
-    Returns:
-        Whether `compile` refuses it against every schema.
-    """
+    """True if `compile` refuses a text for every schema: a syntax error, or an unsupported mix of statements."""
     try:
         query = select(parse_source(Source(text, "query text")), name)
-        if isinstance(query.body, syntax.Mutation):
+        if isinstance(query.body, statements.Mutation):
             refuse_mixture(query, query.body)
     except GraphError:
         return True
@@ -104,7 +93,7 @@ def wrong_under_any_schema(text: str | bytes, name: str | None) -> bool:
 
 
 def compiled_before(text: str | bytes, name: str | None, schema_digest: str) -> CompiledQuery | None:
-    """The compiled query, if this very text was compiled against this schema before and is still remembered."""
+    """Return the cached query, if this text was compiled against this schema."""
     return _compiled.get((text, name, schema_digest))
 
 
@@ -113,13 +102,13 @@ def _digest_of(schema: Schema) -> str:
     return _digests.get_or_make(id(schema), lambda: (schema, digest(schema)))[1]
 
 
-def compile_anew(text: str | bytes, schema: Schema, name: str | None, schema_digest: str) -> CompiledQuery:
-    """Compile without looking into memory; see `compile`."""
+def compile_uncached(text: str | bytes, schema: Schema, name: str | None, schema_digest: str) -> CompiledQuery:
+    """Compile without the cache; see `compile`."""
     source = Source(text, "query text")
     return compile_query(select(parse_source(source), name), schema, source, schema_digest)
 
 
-def compile_query(query: syntax.Query, schema: Schema, source: Source, schema_digest: str) -> CompiledQuery:
+def compile_query(query: statements.Query, schema: Schema, source: Source, schema_digest: str) -> CompiledQuery:
     """Bind and plan one parsed query; see `compile`."""
     bound = bind(query, schema, source)
     plan: Plan
@@ -142,11 +131,11 @@ def compile_query(query: syntax.Query, schema: Schema, source: Source, schema_di
     )
 
 
-def select(file: syntax.QueryFile, name: str | None) -> syntax.Query:
-    """The query of this name, the first if there are several; without a name, the only one.
+def select(file: statements.QueryFile, name: str | None) -> statements.Query:
+    """Return the query of this name, the first if there are several; without a name, the only one.
 
     Raises:
-        InvalidRequestError: there is none, or it is not clear which is meant.
+        InvalidRequestError: the name is unknown or ambiguous.
     """
     if name is not None:
         for query in file.queries:
@@ -161,14 +150,11 @@ def select(file: syntax.QueryFile, name: str | None) -> syntax.Query:
 
 
 def bind_params(compiled: CompiledQuery, json_params: object = None) -> Params:
-    """The values for one run of a compiled query.
+    """Validate the parameter values of one run.
 
     Args:
-        compiled: the query.
+        compiled: query with the declared parameters.
         json_params: a JSON object, or None for an empty one.
-
-    Returns:
-        A value for every parameter.
 
     Raises:
         InvalidRequestError: a value is missing, or not of its parameter's type.
@@ -177,7 +163,7 @@ def bind_params(compiled: CompiledQuery, json_params: object = None) -> Params:
 
 
 def explain(compiled: CompiledQuery) -> str:
-    """The plan of a compiled query as indented text, under a line that names it."""
-    parameters = ", ".join(f"${each.name}: {each.type}" for each in compiled.parameters)
+    """Format the plan of a compiled query as indented text, under a line that names it."""
+    parameters = ", ".join(f"${parameter.name}: {parameter.type}" for parameter in compiled.parameters)
     kind = "mutation" if compiled.is_mutation else "read"
     return f"{kind} {compiled.name}({parameters})\n{plan_explain.explain(compiled.plan)}"

@@ -1,4 +1,4 @@
-"""Dates and times as texts."""
+"""Parse dates and times."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +11,7 @@ _DATETIME = re.compile(
 
 
 def parse_date(text: str) -> date | None:
-    """The day that `2024-01-31` names; None if the text names none."""
+    """Parse `2024-01-31`; None if it is invalid."""
     found = _DATE.fullmatch(text)
     if found is None or not text.isascii():
         return None
@@ -22,10 +22,10 @@ def parse_date(text: str) -> date | None:
 
 
 def parse_datetime(text: str) -> datetime | None:
-    """The instant a text names, in UTC, cut to whole milliseconds; None if it names none.
+    """Parse a timestamp to UTC, truncated to milliseconds; None if it is invalid.
 
-    `T` or a space between date and time; a fraction and an offset may be left out, and so may the whole time, which is
-    then midnight. A time without an offset is in UTC.
+    `T` or a space separates date and time. Fraction, offset and the whole time are optional: a missing time is
+    midnight, a missing offset is UTC.
     """
     found = _DATETIME.fullmatch(text)
     if found is None or not text.isascii():

@@ -1,4 +1,4 @@
-"""What an operation returns, reads and writes, for tools that must know before they run it."""
+"""Describe the result columns and the types that a query reads and writes, for tools."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import assert_never
 from omnigraph.language.plan import pattern, steps
 from omnigraph.language.plan.expressions import Column, ValueType
 from omnigraph.language.plan.steps import MutationStep
-from omnigraph.language.query import syntax
+from omnigraph.language.query import statements, syntax
 from omnigraph.language.query.bind import BoundQuery
 from omnigraph.language.query.bind_return import column_name
 from omnigraph.model.schema import Schema, TypeKind
@@ -31,7 +31,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class ResultField:
-    """One column of a result, by the name tools know it under."""
+    """Result column, by its name in tools."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ class ResultField:
     vector_dim: int | None = None
 
     def to_json(self) -> dict[str, object]:
-        """The wire form."""
+        """Return the wire format."""
         document: dict[str, object] = {"name": self.name, "kind": self.kind}
         if self.item_kind is not None:
             document["item_kind"] = self.item_kind
@@ -52,23 +52,23 @@ class ResultField:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TypeUse:
-    """A type that an operation touches."""
+    """A type that an operation reads or writes."""
 
     kind: TypeKind
     type_name: str
 
     def to_json(self) -> dict[str, str]:
-        """The wire form."""
+        """Return the wire format."""
         return {"kind": self.kind.value, "type_name": self.type_name}
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a query returns, reads and writes.
+    """Result columns, read types and written types of a query.
 
     Attributes:
-        result: the columns; a mutation has none.
-        reads: every type it may look at, sorted.
+        result: result columns; empty for a mutation.
+        reads: every type it may read, sorted.
         writes: every type it may change, sorted; empty for reads.
     """
 
@@ -77,7 +77,7 @@ class Operation:
     writes: tuple[TypeUse, ...]
 
     def to_json(self) -> dict[str, object]:
-        """The wire form."""
+        """Return the wire format."""
         return {
             "result": [field.to_json() for field in self.result],
             "reads": [use.to_json() for use in self.reads],
@@ -86,9 +86,9 @@ class Operation:
 
 
 def describe(query: BoundQuery, schema: Schema) -> Operation:
-    """The operation that a bound query is."""
+    """Describe a bound query."""
     if isinstance(query.body, pattern.Read):
-        assert isinstance(query.syntax.body, syntax.Read)
+        assert isinstance(query.syntax.body, statements.Read)
         fields = zip(query.syntax.body.projections, query.body.columns, strict=True)
         result = tuple(_field(projection, column) for projection, column in fields)
         return Operation(result, _sorted(_read_by(query.body.block)), ())
@@ -97,7 +97,7 @@ def describe(query: BoundQuery, schema: Schema) -> Operation:
     return Operation((), reads, _sorted(use for use, written in uses if written))
 
 
-def _field(projection: syntax.Projection, column: Column) -> ResultField:
+def _field(projection: statements.Projection, column: Column) -> ResultField:
     name = projection.alias or _field_name(projection.value)
     return _typed(name, column.type)
 
@@ -146,7 +146,7 @@ def _read_by(block: pattern.Block) -> Iterator[TypeUse]:
 
 
 def _used_by(step: MutationStep, schema: Schema) -> Iterator[tuple[TypeUse, bool]]:
-    """Every type a step reads, and whether it writes it too."""
+    """Yield every type a step reads, and whether it writes it too."""
     match step:
         case steps.InsertNode() | steps.UpdateNodes():
             yield _node(step.type_name), True

@@ -1,11 +1,11 @@
-"""Syntax trees back to text: the one canonical form, which parses to an equal tree."""
+"""Format syntax trees as canonical text, which parses to an equal tree."""
 
 import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import assert_never
 
-from omnigraph.language.query import syntax
+from omnigraph.language.query import statements, syntax
 
 _INDENT = "  "
 _LINE_WIDTH = 100
@@ -19,14 +19,16 @@ _LOOKS_LIKE_A_TRAVERSAL = re.compile(r"\$\w+ (?!not )[a-z_]\w* \$\w+(?![\w.])")
 _ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
-def format_file(file: syntax.QueryFile) -> str:
-    """The canonical text of all queries of a file."""
+def format_file(file: statements.QueryFile) -> str:
+    """Format all queries of a file."""
     return "\n".join(format_query(query) for query in file.queries)
 
 
-def format_query(query: syntax.Query) -> str:
-    """The canonical text of one query, ending in a newline."""
-    parameters = ", ".join(f"${each.name}: {format_parameter_type(each.type)}" for each in query.parameters)
+def format_query(query: statements.Query) -> str:
+    """Format one query, ending in a newline."""
+    parameters = ", ".join(
+        f"${parameter.name}: {format_parameter_type(parameter.type)}" for parameter in query.parameters
+    )
     head = [f"query {query.name}({parameters})"]
     if query.description is not None:
         head.append(f"@description({quote(query.description)})")
@@ -36,39 +38,39 @@ def format_query(query: syntax.Query) -> str:
         head.append("@ordered")
     separator = " " if sum(map(len, head)) < _LINE_WIDTH else "\n" + _INDENT
     match query.body:
-        case syntax.Read():
+        case statements.Read():
             body = _read(query.body)
-        case syntax.Mutation():
+        case statements.Mutation():
             body = [line for statement in query.body.statements for line in _statement(statement)]
         case _:
             assert_never(query.body)
     return "\n".join([separator.join(head) + " {", *(_INDENT + line for line in body), "}"]) + "\n"
 
 
-def format_parameter_type(written: syntax.ParameterType) -> str:
-    """`String`, `[I64]?`, `Vector(4)`."""
+def format_parameter_type(written: statements.ParameterType) -> str:
+    """Format as `String`, `[I64]?`, `Vector(4)`."""
     name = f"Vector({written.dimension})" if written.dimension is not None else written.base
     return (f"[{name}]" if written.is_list else name) + ("?" if written.nullable else "")
 
 
 def quote(text: str) -> str:
-    """A string literal."""
+    """Return a string literal."""
     return f'"{text.translate(_ESCAPES)}"'
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
-def _read(read: syntax.Read) -> list[str]:
+def _read(read: statements.Read) -> list[str]:
     lines = _block("match", read.clauses)
     projections = [
-        format_expression(each.value) + (f" as {each.alias}" if each.alias is not None else "")
-        for each in read.projections
+        format_expression(projection.value) + (f" as {projection.alias}" if projection.alias is not None else "")
+        for projection in read.projections
     ]
     lines += _list("return distinct" if read.distinct else "return", projections)
     if read.ordering:
         lines += _list(
-            "order", [format_expression(each.value) + (" desc" if each.descending else "") for each in read.ordering]
+            "order", [format_expression(key.value) + (" desc" if key.descending else "") for key in read.ordering]
         )
     window = []
     if read.limit is not None:
@@ -78,25 +80,25 @@ def _read(read: syntax.Read) -> list[str]:
     return [*lines, " ".join(window)] if window else lines
 
 
-def _statement(statement: syntax.Statement) -> list[str]:
+def _statement(statement: statements.Statement) -> list[str]:
     match statement:
-        case syntax.Insert():
+        case statements.Insert():
             return _list(f"insert {statement.type_name}", _assignments(statement.assignments))
-        case syntax.Update():
+        case statements.Update():
             *lines, last = _list(f"update {statement.type_name} set", _assignments(statement.assignments))
             return [*lines, f"{last} where {format_expression(statement.where)}"]
-        case syntax.Delete():
+        case statements.Delete():
             return [f"delete {statement.type_name} where {format_expression(statement.where)}"]
         case _:
             assert_never(statement)
 
 
 def _assignments(assignments: Iterable[syntax.Assignment]) -> list[str]:
-    return [f"{each.property}: {format_expression(each.value)}" for each in assignments]
+    return [f"{assignment.property}: {format_expression(assignment.value)}" for assignment in assignments]
 
 
 def _list(head: str, items: list[str]) -> list[str]:
-    """On one line where it fits, else an item to a line."""
+    """Format on one line if it fits, else one item per line."""
     line = f"{head} {{ {', '.join(items)} }}"
     if len(line) <= _LINE_WIDTH:
         return [line]
@@ -164,7 +166,7 @@ def _condition(condition: syntax.Expression, *, after_condition: bool) -> list[s
 
 
 def format_expression(expression: syntax.Expression) -> str:
-    """One expression, with the parentheses it needs and no others."""
+    """Format one expression with the fewest parentheses."""
     return _expression(expression, _OR)
 
 
@@ -176,9 +178,9 @@ def _expression(expression: syntax.Expression, least: int) -> str:
 def _spell(expression: syntax.Expression) -> tuple[str, int]:
     match expression:
         case syntax.Or():
-            return " or ".join(_expression(each, _AND) for each in expression.operands), _OR
+            return " or ".join(_expression(operand, _AND) for operand in expression.operands), _OR
         case syntax.And():
-            return " and ".join(_expression(each, _NOT) for each in expression.operands), _AND
+            return " and ".join(_expression(operand, _NOT) for operand in expression.operands), _AND
         case syntax.Not():
             return f"not {_expression(expression.operand, _NOT)}", _NOT
         case syntax.Comparison():
@@ -263,7 +265,7 @@ def _spell_whole(
 
 
 def _call(function: str, *arguments: syntax.Expression | None) -> str:
-    return f"{function}({', '.join(format_expression(each) for each in arguments if each is not None)})"
+    return f"{function}({', '.join(format_expression(argument) for argument in arguments if argument is not None)})"
 
 
 def _literal(literal: syntax.Literal) -> str:

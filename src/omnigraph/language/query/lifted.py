@@ -1,13 +1,12 @@
-"""Texts that differ in the strings they hold: compiled once, with the strings as values of the run.
+"""Auto-parameterization: compile texts that differ only in string literals once.
 
-Programs often write keys into the text of a query. Such texts are all different, and compiling one takes longer than
-answering it. So a text is cut at its quotes. If the same pieces come a second time around other strings, the query is
-compiled with a mark in the place of each string. Where a mark has come out of the compiler as a plain constant, and
-nowhere else, its string cannot have had a say in the plan: a parameter takes its place. A string that had a say (a
-member of an enumeration, a date, the name of a column) stays as it is written, and only texts that agree in it share
-the plan.
+Programs often write keys into the text of a query. All such texts differ, and compiling one takes longer than running
+it. So a text is split at its quotes. If the same pieces occur again with other strings, the query is compiled with a
+placeholder for each string. If a placeholder occurs in the compiled query as a plain constant and nowhere else, the
+string cannot have influenced the plan: a parameter replaces it. A string that has (an enum value, a date, a column
+name) stays as it is, and only texts with the same string share the plan.
 
-Answers and errors are those of the text itself: what is wrong with a text never gets as far as a shared plan.
+Results and errors are those of the text itself: an invalid text never reaches a shared plan.
 """
 
 from collections.abc import Hashable, Mapping
@@ -19,7 +18,7 @@ from omnigraph.errors import GraphError
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
-from omnigraph.language.query.compile import CompiledQuery, compile, compile_anew, compiled_before
+from omnigraph.language.query.compile import CompiledQuery, compile, compile_uncached, compiled_before
 from omnigraph.lru import LruCache
 from omnigraph.model.schema import Schema
 from omnigraph.model.types import PropertyType
@@ -36,17 +35,17 @@ _NAME = "#text{}"
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Pieces that came once: most come never again, so nothing was compiled for them."""
+    """Marker for pieces that occurred once: most never occur again, so nothing was compiled for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """A plan for all texts of the same pieces.
+    """Plan shared by all texts of the same pieces.
 
     Attributes:
-        compiled: with parameters in the place of some strings; None where no string can be lifted.
-        lifted: by the names of these parameters, which string.
-        fixed: what the other strings must be.
+        compiled: query with parameters in place of some strings; None if no string can be lifted.
+        lifted: index of the string by parameter name.
+        fixed: required values of the other strings.
     """
 
     compiled: CompiledQuery | None
@@ -60,20 +59,14 @@ _shapes: LruCache[Hashable, _Seen | _Shared] = LruCache(limits.COMPILED_QUERIES_
 def compile_lifted(
     text: str | bytes, schema: Schema, *, name: str | None, schema_digest: str
 ) -> tuple[CompiledQuery, Mapping[str, Value]]:
-    """Compile one query of a text, or take the plan that texts like it share.
-
-    Args:
-        text: a query file.
-        schema: what it is about.
-        name: which query; may be left out where there is only one.
-        schema_digest: of the schema.
+    """Compile one query of a text, or reuse the plan of similar texts.
 
     Returns:
-        The compiled query, and values for parameters of its plan that its text does not declare.
+        The compiled query, and values of the parameters that its text does not declare.
 
     Raises:
-        ParseError: the text is wrong, or the query not well typed.
-        InvalidRequestError: there is no such query.
+        ParseError: a syntax or type error.
+        InvalidRequestError: the query does not exist.
         LimitError: the text is too long.
     """
     known = compiled_before(text, name, schema_digest)
@@ -96,7 +89,7 @@ def compile_lifted(
 
 
 def _cut(text: str | bytes) -> tuple[Pieces, list[str]] | None:
-    """What stands outside the strings of a text, and the strings; None where that is not plain to see."""
+    """Split a text into the pieces outside its strings and the strings; None if that is ambiguous."""
     if not isinstance(text, str) or len(text) > limits.LIFTED_TEXT_CHARACTERS_MAX or "\\" in text or "\0" in text:
         return None
     if not text.isascii():
@@ -117,13 +110,13 @@ def _cut(text: str | bytes) -> tuple[Pieces, list[str]] | None:
 
 
 def _share(pieces: Pieces, strings: list[str], schema: Schema, name: str | None, schema_digest: str) -> _Shared:
-    """The plan for all texts of these pieces."""
+    """Compile the plan for all texts of these pieces."""
 
     def compiled(marked: set[int]) -> CompiledQuery | None:
         written = [_MARK.format(at) if at in marked else string for at, string in enumerate(strings)]
         text = "".join(f'{piece}"{string}"' for piece, string in zip(pieces, written, strict=False)) + pieces[-1]
         try:
-            return _with_parameters(compile_anew(text, schema, name, schema_digest), marked)
+            return _with_parameters(compile_uncached(text, schema, name, schema_digest), marked)
         except GraphError:
             return None
 
@@ -139,7 +132,7 @@ def _share(pieces: Pieces, strings: list[str], schema: Schema, name: str | None,
 
 
 def _with_parameters(compiled: CompiledQuery, marked: set[int]) -> CompiledQuery | None:
-    """The query with parameters in the place of marks; None where a mark is anything but a constant, or no read."""
+    """Return the query with parameters for placeholders; None if one is not a constant, or the query writes."""
     if not isinstance(compiled.plan, ReadPlan):
         return None
     by_mark = {_MARK.format(at): _NAME.format(at) for at in marked}
@@ -153,9 +146,9 @@ def _replaced(value: Any, by_mark: Mapping[str, str]) -> Any:  # noqa: ANN401  (
         case ex.Constant(value=str() as mark, type=PropertyType() as type_) if mark in by_mark:
             return ex.Parameter(by_mark[mark], type_)
         case tuple():
-            return tuple(_replaced(each, by_mark) for each in value)
+            return tuple(_replaced(item, by_mark) for item in value)
         case _ if is_dataclass(value) and not isinstance(value, type):
             inside = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-            return replace(value, **{name: _replaced(each, by_mark) for name, each in inside.items()})
+            return replace(value, **{name: _replaced(field, by_mark) for name, field in inside.items()})
         case _:
             return value

@@ -1,11 +1,11 @@
-"""What is wrong with a query file, and what is valid and probably not meant."""
+"""Errors and warnings in a query file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.errors import GraphError, ParseError
-from omnigraph.language.query import syntax
+from omnigraph.language.query import statements
 from omnigraph.language.query.bind import bind
 from omnigraph.language.query.describe import Operation, describe
 from omnigraph.language.query.parse import parse_source
@@ -16,7 +16,7 @@ HARD_CODED = "mutation declares no params; hardcoded mutations are easy to miss"
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """Severity of a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -25,7 +25,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about the file as a whole."""
+    """Finding about the file as a whole."""
 
     severity: Severity
     code: str
@@ -35,7 +35,7 @@ class Finding:
     query_names: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """The wire form."""
+        """Return the wire format."""
         document: dict[str, object] = {"severity": self.severity.value, "code": self.code, "message": self.message}
         if self.type_name is not None:
             document["type_name"] = self.type_name
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """What was found about one query."""
+    """Findings about one query."""
 
     name: str
     is_mutation: bool
@@ -62,7 +62,7 @@ class QueryResult:
         return "mutation" if self.is_mutation else "read"
 
     def to_json(self) -> dict[str, object]:
-        """The wire form."""
+        """Return the wire format."""
         status = "ok" if self.error is None else "error"
         document: dict[str, object] = {"name": self.name, "kind": self.kind, "status": status}
         if self.warnings:
@@ -76,40 +76,40 @@ class QueryResult:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """Everything that was found."""
+    """All findings about a file."""
 
     results: tuple[QueryResult, ...]
     findings: tuple[Finding, ...]
 
     @property
     def errors(self) -> int:
-        """How many queries, and findings about the file, are wrong."""
-        return sum(each.error is not None for each in self.results) + self._found(Severity.ERROR)
+        """Number of errors in queries and in the file."""
+        return sum(result.error is not None for result in self.results) + self._found(Severity.ERROR)
 
     @property
     def warnings(self) -> int:
-        """How many warnings there are."""
-        return sum(len(each.warnings) for each in self.results) + self._found(Severity.WARNING)
+        """Number of warnings."""
+        return sum(len(result.warnings) for result in self.results) + self._found(Severity.WARNING)
 
     @property
     def infos(self) -> int:
-        """How many things are merely worth knowing."""
+        """Number of informational findings."""
         return self._found(Severity.INFO)
 
     @property
     def is_ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there are no errors."""
         return self.errors == 0
 
     def _found(self, severity: Severity) -> int:
-        return sum(each.severity is severity for each in self.findings)
+        return sum(finding.severity is severity for finding in self.findings)
 
     def to_json(self, *, schema_source: dict[str, str], query_path: str) -> dict[str, object]:
-        """The wire form.
+        """Return the wire format.
 
         Args:
-            schema_source: where the schema came from: `{"kind": "file", "path": …}` or `{"kind": "graph", "uri": …}`.
-            query_path: where the queries came from.
+            schema_source: `{"kind": "file", "path": …}` or `{"kind": "graph", "uri": …}`.
+            query_path: path of the query file.
         """
         return {
             "status": "ok" if self.is_ok else "error",
@@ -119,19 +119,19 @@ class LintReport:
             "errors": self.errors,
             "warnings": self.warnings,
             "infos": self.infos,
-            "results": [each.to_json() for each in self.results],
-            "findings": [each.to_json() for each in self.findings],
+            "results": [result.to_json() for result in self.results],
+            "findings": [finding.to_json() for finding in self.findings],
         }
 
     def lines(self) -> Iterator[str]:
-        """The report for people."""
-        for each in self.results:
-            if each.error is None:
-                yield f"OK    query `{each.name}` ({each.kind})"
+        """Yield the report as lines of text."""
+        for result in self.results:
+            if result.error is None:
+                yield f"OK    query `{result.name}` ({result.kind})"
             else:
-                yield f"ERROR query `{each.name}`: {each.error}"
-            for warning in each.warnings:
-                yield f"WARN  query `{each.name}`: {warning}"
+                yield f"ERROR query `{result.name}`: {result.error}"
+            for warning in result.warnings:
+                yield f"WARN  query `{result.name}`: {warning}"
         for finding in self.findings:
             word = {Severity.ERROR: "ERROR", Severity.WARNING: "WARN ", Severity.INFO: "INFO "}[finding.severity]
             yield f"{word} {finding.code}: {finding.message}"
@@ -142,7 +142,7 @@ class LintReport:
 
 
 def lint(text: str | bytes, schema: Schema) -> LintReport:
-    """Check every query of a file against a schema.
+    """Check every query of a file against a schema; a file that does not parse gives one finding.
 
     Args:
         text: the query file.
@@ -160,8 +160,8 @@ def lint(text: str | bytes, schema: Schema) -> LintReport:
     return LintReport(results, tuple(_never_updated(file, schema)))
 
 
-def _checked(query: syntax.Query, schema: Schema, source: Source) -> QueryResult:
-    is_mutation = isinstance(query.body, syntax.Mutation)
+def _checked(query: statements.Query, schema: Schema, source: Source) -> QueryResult:
+    is_mutation = isinstance(query.body, statements.Mutation)
     warnings = (HARD_CODED,) if is_mutation and not query.parameters else ()
     try:
         operation = describe(bind(query, schema, source), schema)
@@ -172,25 +172,32 @@ def _checked(query: syntax.Query, schema: Schema, source: Source) -> QueryResult
     return QueryResult(query.name, is_mutation, warnings, operation=operation)
 
 
-def _never_updated(file: syntax.QueryFile, schema: Schema) -> Iterator[Finding]:
-    """Properties that could be updated, of types that are, but that no update sets."""
-    updates: dict[str, list[tuple[str, syntax.Update]]] = {}
+def _never_updated(file: statements.QueryFile, schema: Schema) -> Iterator[Finding]:
+    """Yield nullable properties of updated types that no update sets."""
+    updates: dict[str, list[tuple[str, statements.Update]]] = {}
     for query in file.queries:
-        if isinstance(query.body, syntax.Mutation):
+        if isinstance(query.body, statements.Mutation):
             for statement in query.body.statements:
-                if isinstance(statement, syntax.Update):
+                if isinstance(statement, statements.Update):
                     updates.setdefault(statement.type_name, []).append((query.name, statement))
     for type_name in sorted(updates):
         node = schema.node(type_name)
         if node is not None:
             names = tuple(dict.fromkeys(name for name, _ in updates[type_name]))
-            assigned = {each.property for _, statement in updates[type_name] for each in statement.assignments}
+            assigned = {
+                assignment.property for _, statement in updates[type_name] for assignment in statement.assignments
+            }
             yield from _unset(node, assigned, names)
 
 
 def _unset(node: NodeType, assigned: set[str], names: tuple[str, ...]) -> Iterator[Finding]:
-    key = {each.name for each in node.key}
-    for each in node.properties:
-        if each.type.nullable and each.name not in key and each.embed is None and each.name not in assigned:
-            message = f"{node.name}.{each.name} exists in schema but no update query sets it"
-            yield Finding(Severity.WARNING, "L201", message, node.name, each.name, names)
+    key = {property_.name for property_ in node.key}
+    for property_ in node.properties:
+        if (
+            property_.type.nullable
+            and property_.name not in key
+            and property_.embed is None
+            and property_.name not in assigned
+        ):
+            message = f"{node.name}.{property_.name} exists in schema but no update query sets it"
+            yield Finding(Severity.WARNING, "L201", message, node.name, property_.name, names)

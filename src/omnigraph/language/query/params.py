@@ -1,4 +1,4 @@
-"""Parameters: JSON to typed values, before anything runs."""
+"""Validate query parameters: JSON to typed values."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _DIGITS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """The values of one call, every declared parameter among them; those left out are None."""
+    """Parameter values of one call, including every declared parameter; omitted ones are None."""
 
     values: Mapping[str, Value]
 
@@ -26,15 +26,15 @@ class Params:
 
 
 def bind_values(parameters: Iterable[Parameter], given: object, *, counts: frozenset[str] = frozenset()) -> Params:
-    """The values of a call.
+    """Validate the parameter values of a call.
 
     Args:
-        parameters: the declared ones.
+        parameters: declared parameters.
         given: a JSON object, or None for an empty one.
-        counts: parameters that say how many rows, which cannot be negative.
+        counts: parameters used as limit or offset, which must not be negative.
 
     Returns:
-        A value for every declared parameter, and for every other key the value it looks like.
+        A value for every declared parameter, and for every other key a value of the inferred type.
 
     Raises:
         InvalidRequestError: a value is missing, or not of its parameter's type.
@@ -184,7 +184,7 @@ def _vector(name: str, type_: PropertyType, value: object) -> tuple[float, ...]:
 
 
 def _inferred(name: str, value: object) -> Value:
-    """The value of a key that is not declared; nothing refers to it."""
+    """Infer the value of an undeclared key, which no query refers to."""
     if isinstance(value, list | tuple):
         return tuple(_inferred_single(name, item) for item in value)
     return _inferred_single(name, value)

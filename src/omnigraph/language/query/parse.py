@@ -1,12 +1,11 @@
-"""Query texts to syntax trees: a recursive descent over tokens, in one pass.
+"""Recursive descent parser of query texts, in one pass.
 
-Keywords need no space after them where a name follows (`querybooks()` is `query books()`), and none is reserved.
+Keywords need no space before a name (`querybooks()` is `query books()`), and none is reserved.
 """
 
 from omnigraph.language import lexer
 from omnigraph.language.lexer import Cursor
-from omnigraph.language.query import syntax
-from omnigraph.language.query.parse_expression import whole_number
+from omnigraph.language.query import statements, syntax
 from omnigraph.language.query.parse_pattern import PatternParser
 from omnigraph.language.text import Source
 from omnigraph.model.types import BASE_SCALARS
@@ -17,36 +16,33 @@ _STATEMENTS = ("insert", "update", "delete")
 _TEXT_ANNOTATIONS = ("description", "instruction")
 
 
-def parse(text: str | bytes, *, name: str = "query text") -> syntax.QueryFile:
-    """The queries of a text.
+def parse(text: str | bytes, *, name: str = "query text") -> statements.QueryFile:
+    """Parse a query file; it may hold no query, or several of one name.
 
     Args:
         text: characters, or bytes in UTF-8.
         name: what to call the text in messages.
 
-    Returns:
-        The syntax tree; it may hold no query, or several of one name.
-
     Raises:
-        ParseError: the text is no query file; the report shows where.
-        LimitError: it is longer than any text we read.
+        ParseError: a syntax error; the report shows where.
+        LimitError: the text is too long.
     """
     return parse_source(Source(text, name))
 
 
-def parse_source(source: Source) -> syntax.QueryFile:
-    """The queries of a checked text; see `parse`."""
+def parse_source(source: Source) -> statements.QueryFile:
+    """Parse a query file that was checked already; see `parse`."""
     return _Parser(Cursor(source)).file()
 
 
 class _Parser(PatternParser):
-    def file(self) -> syntax.QueryFile:
+    def file(self) -> statements.QueryFile:
         queries = []
         while self._at.kind is not lexer.END:
             queries.append(self._query())
-        return syntax.QueryFile(tuple(queries), span=self._since(0))
+        return statements.QueryFile(tuple(queries), span=self._since(0))
 
-    def _query(self) -> syntax.Query:
+    def _query(self) -> statements.Query:
         cursor = self._at
         start = cursor.span.start
         if not self._keyword("query"):
@@ -58,7 +54,7 @@ class _Parser(PatternParser):
         cursor.expect("{", where=f"before the body of query {name}")
         body = self._body(name)
         cursor.expect("}", where=f"in query {name}", expected=self._after_body(body), hint=self._late_word_hint())
-        return syntax.Query(
+        return statements.Query(
             name,
             parameters,
             body,
@@ -71,8 +67,8 @@ class _Parser(PatternParser):
     def _capital_hint(self, what: str) -> str:
         return f"{what} start with a small letter" if self._at.kind is lexer.TYPE_NAME else ""
 
-    def _after_body(self, body: syntax.Read | syntax.Mutation) -> tuple[str, ...]:
-        if isinstance(body, syntax.Mutation):
+    def _after_body(self, body: statements.Read | statements.Mutation) -> tuple[str, ...]:
+        if isinstance(body, statements.Mutation):
             return (*(f"`{word}`" for word in _STATEMENTS), "`}`")
         missing = [] if body.ordering or body.limit or body.offset else ["`order`"]
         if body.limit is None:
@@ -82,7 +78,7 @@ class _Parser(PatternParser):
         return (*missing, "`}`")
 
     def _late_word_hint(self) -> str:
-        """What to do about a word of other languages, or one that stands too late."""
+        """Return a hint for a word of another language, or in the wrong place."""
         match self._at.text:
             case "group":
                 return "there is no `group by`: aggregates are grouped by whatever else is returned"
@@ -95,10 +91,10 @@ class _Parser(PatternParser):
 
     # --- heads ----------------------------------------------------------------------------------------------------
 
-    def _parameters(self) -> tuple[syntax.Parameter, ...]:
+    def _parameters(self) -> tuple[statements.Parameter, ...]:
         cursor = self._at
         cursor.expect("(", where="after the query name", hint="a query without parameters has empty ones: `()`")
-        parameters: list[syntax.Parameter] = []
+        parameters: list[statements.Parameter] = []
         while cursor.kind != ")":
             if parameters:
                 cursor.expect(",", where="between parameters", expected=("`,`", "`)`"))
@@ -111,11 +107,11 @@ class _Parser(PatternParser):
             name = cursor.text[1:]
             cursor.advance()
             cursor.expect(":", where=f"after parameter ${name}")
-            parameters.append(syntax.Parameter(name, self._parameter_type(), span=self._since(start)))
+            parameters.append(statements.Parameter(name, self._parameter_type(), span=self._since(start)))
         cursor.advance()
         return tuple(parameters)
 
-    def _parameter_type(self) -> syntax.ParameterType:
+    def _parameter_type(self) -> statements.ParameterType:
         cursor = self._at
         start = cursor.span.start
         is_list = cursor.take("[") is not None
@@ -124,7 +120,7 @@ class _Parser(PatternParser):
             cursor.advance()
             cursor.expect("(", where="after Vector", hint="a vector has a dimension: `Vector(4)`")
             digits, span = cursor.text, cursor.expect(lexer.INTEGER, where="in Vector(…)")
-            dimension = whole_number(cursor, digits, span, most=_LIMIT_MOST)
+            dimension = lexer.parse_integer(cursor, digits, span, most=_LIMIT_MOST)
             cursor.expect(")", where="in Vector(…)")
         elif base in _BASES:
             cursor.advance()
@@ -138,7 +134,7 @@ class _Parser(PatternParser):
         if is_list:
             cursor.expect("]", where="after a list's element type")
         nullable = cursor.take("?") is not None
-        return syntax.ParameterType(base, is_list, dimension, nullable, span=self._since(start))
+        return statements.ParameterType(base, is_list, dimension, nullable, span=self._since(start))
 
     def _annotations(self, query: str) -> dict[str, str]:
         cursor = self._at
@@ -161,23 +157,23 @@ class _Parser(PatternParser):
 
     # --- reads ----------------------------------------------------------------------------------------------------
 
-    def _body(self, query: str) -> syntax.Read | syntax.Mutation:
+    def _body(self, query: str) -> statements.Read | statements.Mutation:
         cursor = self._at
         if cursor.at_word("match"):
             return self._read()
         start = cursor.span.start
-        statements = []
+        written = []
         while statement := self._statement():
-            statements.append(statement)
-        if not statements:
+            written.append(statement)
+        if not written:
             hint = "a query reads (`match … return …`) or writes; it needs at least one statement"
             expected = ("`match`", *(f"`{word}`" for word in _STATEMENTS))
             if cursor.at_word("return"):
                 hint = "a read starts with `match { … }`"
             raise self._unexpected(f"in query {query}", expected=expected, hint=hint if cursor.kind != "@" else "")
-        return syntax.Mutation(tuple(statements), span=self._since(start))
+        return statements.Mutation(tuple(written), span=self._since(start))
 
-    def _read(self) -> syntax.Read:
+    def _read(self) -> statements.Read:
         cursor = self._at
         start = cursor.advance().start
         with self._deeper():
@@ -188,9 +184,9 @@ class _Parser(PatternParser):
         projections = self._projections()
         ordering = self._orderings() if cursor.take_word("order") else ()
         limit, offset = self._window()
-        return syntax.Read(clauses, projections, distinct, ordering, limit, offset, span=self._since(start))
+        return statements.Read(clauses, projections, distinct, ordering, limit, offset, span=self._since(start))
 
-    def _projections(self) -> tuple[syntax.Projection, ...]:
+    def _projections(self) -> tuple[statements.Projection, ...]:
         cursor = self._at
         cursor.expect("{", where="after `return`")
         projections = [self._projection()]
@@ -199,7 +195,7 @@ class _Parser(PatternParser):
         cursor.advance()
         return tuple(projections)
 
-    def _projection(self) -> syntax.Projection:
+    def _projection(self) -> statements.Projection:
         cursor = self._at
         self._operators = 0
         start = cursor.span.start
@@ -211,9 +207,9 @@ class _Parser(PatternParser):
             alias = self.name("after `as`", hint=self._capital_hint("aliases"))
         span = self._since(start)
         cursor.take(",")
-        return syntax.Projection(value, alias, span=span)
+        return statements.Projection(value, alias, span=span)
 
-    def _orderings(self) -> tuple[syntax.Ordering, ...]:
+    def _orderings(self) -> tuple[statements.Ordering, ...]:
         cursor = self._at
         cursor.expect("{", where="after `order`", hint="write `order { $p.name desc }`")
         orderings = [self._ordering()]
@@ -226,7 +222,7 @@ class _Parser(PatternParser):
         cursor.advance()
         return tuple(orderings)
 
-    def _ordering(self) -> syntax.Ordering:
+    def _ordering(self) -> statements.Ordering:
         cursor = self._at
         self._operators = 0
         start = cursor.span.start
@@ -242,7 +238,7 @@ class _Parser(PatternParser):
                     "nearest() ordering does not accept asc/desc modifiers",
                     hint="the nearest come first; leave the modifier out",
                 )
-        return syntax.Ordering(value, modifier == "desc", span=self._since(start))
+        return statements.Ordering(value, modifier == "desc", span=self._since(start))
 
     def _window(self) -> tuple[syntax.Literal | syntax.Variable | None, syntax.Literal | syntax.Variable | None]:
         limit = offset = None
@@ -263,24 +259,28 @@ class _Parser(PatternParser):
         if cursor.kind is not lexer.INTEGER and not (text.isascii() and text.isdigit()):
             raise self._unexpected(f"after `{word}`", expected=("a whole number", "a parameter"))
         span = cursor.advance()
-        return syntax.Literal(syntax.LiteralKind.INTEGER, whole_number(cursor, text, span, most=_LIMIT_MOST), span=span)
+        return syntax.Literal(
+            syntax.LiteralKind.INTEGER, lexer.parse_integer(cursor, text, span, most=_LIMIT_MOST), span=span
+        )
 
     # --- mutations ------------------------------------------------------------------------------------------------
 
-    def _statement(self) -> syntax.Statement | None:
+    def _statement(self) -> statements.Statement | None:
         start = self._at.span.start
         if self._keyword("insert"):
             type_name = self._target("insert")
-            return syntax.Insert(type_name, self._assignments(f"in the insert of {type_name}"), span=self._since(start))
+            return statements.Insert(
+                type_name, self._assignments(f"in the insert of {type_name}"), span=self._since(start)
+            )
         if self._keyword("update"):
             type_name = self._target("update")
             if not self._at.take_word("set"):
                 raise self._unexpected(f"in the update of {type_name}", expected=("`set`",))
             assignments = self._assignments(f"in the update of {type_name}")
-            return syntax.Update(type_name, assignments, self._where(type_name), span=self._since(start))
+            return statements.Update(type_name, assignments, self._where(type_name), span=self._since(start))
         if self._keyword("delete"):
             type_name = self._target("delete")
-            return syntax.Delete(type_name, self._where(type_name), span=self._since(start))
+            return statements.Delete(type_name, self._where(type_name), span=self._since(start))
         return None
 
     def _target(self, word: str) -> str:
@@ -321,7 +321,7 @@ class _Parser(PatternParser):
     # --- keywords -------------------------------------------------------------------------------------------------
 
     def _keyword(self, word: str) -> bool:
-        """Step over a keyword, which may stand right before what follows it."""
+        """Consume a keyword, which needs no space after it."""
         cursor = self._at
         if cursor.kind is not lexer.NAME or not cursor.text.startswith(word):
             return False

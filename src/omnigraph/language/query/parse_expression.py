@@ -1,7 +1,7 @@
-"""Expressions: values, conditions and what holds them together.
+"""Parser of expressions.
 
-From loose to tight: `or`, `and`, `not`, comparisons (which do not chain), `+ -`, `* / %`, a sign, a whole. Words are
-not reserved: a function's name calls it only before `(`, and `exists` asks only before `{`.
+Precedence from loose to tight: `or`, `and`, `not`, comparisons (which do not chain), `+ -`, `* / %`, sign, primary.
+Words are not reserved: a function name is a call only before `(`, and `exists` a subquery only before `{`.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,6 @@ _KNOWN_FUNCTIONS = tuple(
 )
 
 _I64_MAX = 2**63 - 1
-_I64_DIGITS_MAX = 19
 
 _VALUE = ("a value",)
 _SIGN_HINTS = {
@@ -47,7 +46,7 @@ _SIGN_HINTS = {
 
 
 class ExpressionParser:
-    """The part of the parser that reads expressions; patterns and queries are built on it."""
+    """Expression part of the parser; patterns and queries build on it."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._at = cursor
@@ -55,13 +54,13 @@ class ExpressionParser:
         self._depth = 0
 
     def _clauses(self, where: str) -> tuple[syntax.Clause, ...]:
-        """The clauses between `{` and `}`; the parser of patterns knows them."""
+        """Parse the clauses between `{` and `}`."""
         raise NotImplementedError
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
     def expression(self) -> syntax.Expression:
-        """Any expression."""
+        """Parse any expression."""
         start = self._at.span.start
         first = self._conjunction()
         if not self._at_or():
@@ -99,7 +98,7 @@ class ExpressionParser:
         return syntax.Not(operand, span=self._since(start))
 
     def _ends_a_name(self) -> bool:
-        """Whether what follows the word here can only follow a bare name, so that the word must be one."""
+        """True if the token after this word can only follow a bare name."""
         after = self._at.kind_after()
         return after in (",", "}", ")", ":") or after in _COMPARISON_SIGNS or self._at.text_after() in ("asc", "desc")
 
@@ -143,7 +142,7 @@ class ExpressionParser:
     # --- values ---------------------------------------------------------------------------------------------------
 
     def value(self) -> syntax.Expression:
-        """A value: sums, products and what they are made of, but no condition outside parentheses."""
+        """Parse a value: arithmetic, but no condition outside parentheses."""
         start = self._at.span.start
         left = self._product()
         while self._at.kind in _SUMS:
@@ -296,7 +295,7 @@ class ExpressionParser:
     # --- literals -------------------------------------------------------------------------------------------------
 
     def literal(self) -> syntax.Literal | syntax.ListLiteral:
-        """A literal: text, number, `true`, `null`, a date, or a list of literals."""
+        """Parse a literal: text, number, `true`, `null`, a date, or a list of literals."""
         cursor = self._at
         kind = cursor.kind
         if kind is lexer.STRING:
@@ -353,13 +352,13 @@ class ExpressionParser:
                 raise cursor.error(span, "invalid float: number too large")
             return syntax.Literal(syntax.LiteralKind.FLOAT, value if sign_at is None else -value, span=span)
         # The least I64 is one further from zero than the greatest.
-        number = whole_number(self._at, digits, span, most=_I64_MAX if sign_at is None else _I64_MAX + 1)
+        number = lexer.parse_integer(self._at, digits, span, most=_I64_MAX if sign_at is None else _I64_MAX + 1)
         return syntax.Literal(syntax.LiteralKind.INTEGER, number if sign_at is None else -number, span=span)
 
     # --- small things ---------------------------------------------------------------------------------------------
 
     def name(self, where: str, *, expected: tuple[str, ...] = ("a name",), hint: str = "") -> str:
-        """Step over a name and return it."""
+        """Consume a name and return it."""
         if self._at.kind is not lexer.NAME:
             raise self._unexpected(where, expected=expected, hint=hint)
         text = self._at.text
@@ -367,7 +366,7 @@ class ExpressionParser:
         return text
 
     def _refuse_foreign_sign(self, where: str) -> None:
-        """Point out `==`, `<>` and their like, which are two signs here."""
+        """Report `==`, `<>` and the like, which are two tokens here."""
         cursor = self._at
         pair = cursor.text + cursor.text_after()
         if pair in _SIGN_HINTS and cursor.text_after(1):
@@ -376,7 +375,7 @@ class ExpressionParser:
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
-        """One level deeper inside this block; the stages after the parser recurse as deep as the text nests."""
+        """Increase the nesting depth; the stages after the parser recurse as deep as the text nests."""
         if self._depth >= limits.QUERY_NESTING_MAX:
             raise self._at.error(
                 self._at.span, f"nested more than {limits.QUERY_NESTING_MAX} levels deep, the most allowed"
@@ -389,20 +388,7 @@ class ExpressionParser:
         return Span(start, self._at.end_before)
 
     def _unexpected(self, where: str, *, expected: tuple[str, ...] = (), hint: str = "") -> ParseError:
-        """The error for the token here, with a hint for signs that other languages use."""
+        """Return the error for the current token, with a hint for operators of other languages."""
         if not hint:
             hint = _SIGN_HINTS.get(self._at.text + self._at.text_after()) or _SIGN_HINTS.get(self._at.text, "")
         return self._at.unexpected(where=where, expected=expected, hint=hint)
-
-
-def whole_number(cursor: Cursor, digits: str, span: Span, *, most: int) -> int:
-    """The number that digits spell.
-
-    Raises:
-        ParseError: it is greater than `most`.
-    """
-    # Texts may hold millions of digits; only a few of them are worth converting.
-    significant = digits.lstrip("0")
-    if len(significant) > _I64_DIGITS_MAX + 1 or int(significant or "0") > most:
-        raise cursor.error(span, "invalid integer: number too large to fit in target type")
-    return int(significant or "0")

@@ -1,4 +1,4 @@
-"""Patterns: the clauses of a `match` block, and of the blocks inside it.
+"""Parser of patterns: the clauses of a `match` block, and of nested blocks.
 
 The choice between clauses is ordered: a binding, else a traversal, else a condition. So `$x contains $y` is a traversal
 along an edge called `contains`, while `$x contains "y"` and `$x.name contains $y` can only be conditions.
@@ -7,7 +7,7 @@ along an edge called `contains`, while `$x contains "y"` and `$x.name contains $
 from omnigraph.errors import ParseError
 from omnigraph.language import lexer
 from omnigraph.language.query import syntax
-from omnigraph.language.query.parse_expression import ExpressionParser, whole_number
+from omnigraph.language.query.parse_expression import ExpressionParser
 
 _HOPS_MOST = 2**32 - 1
 _CONDITIONS = (
@@ -25,7 +25,7 @@ _CLAUSE = ("a binding", "a traversal", "a condition", "`}`")
 
 
 class PatternParser(ExpressionParser):
-    """The part of the parser that reads patterns."""
+    """Pattern part of the parser."""
 
     def _clauses(self, where: str) -> tuple[syntax.Clause, ...]:
         cursor = self._at
@@ -83,7 +83,7 @@ class PatternParser(ExpressionParser):
     # --- bindings and traversals --------------------------------------------------------------------------------------
 
     def _binding_or_traversal(self) -> syntax.Binding | syntax.Traversal | None:
-        """What starts with a variable and is no condition; None, with nothing read, if it must be a condition."""
+        """Parse a binding or traversal; return None, with nothing consumed, if it must be a condition."""
         cursor = self._at
         match cursor.kind_after():
             case ":":
@@ -218,7 +218,7 @@ class PatternParser(ExpressionParser):
         cursor = self._at
         if cursor.kind is not lexer.INTEGER:
             raise self._unexpected(where, expected=("a whole number",), hint=hint)
-        return whole_number(cursor, cursor.text, cursor.advance(), most=_HOPS_MOST)
+        return lexer.parse_integer(cursor, cursor.text, cursor.advance(), most=_HOPS_MOST)
 
     def _endpoint(self) -> str:
         cursor = self._at

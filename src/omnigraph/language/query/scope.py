@@ -1,4 +1,4 @@
-"""What names mean at a place in a query: variables of patterns, parameters, types of the schema."""
+"""Name resolution: variables of patterns, parameters, types of the schema."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ANONYMOUS = "_"
 
 @dataclass(frozen=True, slots=True)
 class NodeVariable:
-    """A variable that stands for nodes of a type; for none where it was bound in an optional block."""
+    """Variable bound to nodes of a type; nullable if bound in an optional block."""
 
     type: NodeType
     nullable: bool = False
@@ -22,7 +22,7 @@ class NodeVariable:
 
 @dataclass(frozen=True, slots=True)
 class EdgeVariable:
-    """A variable that stands for edge records of a type."""
+    """Variable bound to edge records of a type."""
 
     type: EdgeType
     nullable: bool = False
@@ -30,7 +30,7 @@ class EdgeVariable:
 
 @dataclass(frozen=True, slots=True)
 class PathVariable:
-    """A variable that stands for paths."""
+    """Variable bound to paths."""
 
     nullable: bool = False
 
@@ -39,7 +39,7 @@ Bound = NodeVariable | EdgeVariable | PathVariable
 
 
 class Scope:
-    """The variables visible in a block: its own, and those of the blocks around it."""
+    """Variables visible in a block: its own, and those of the enclosing blocks."""
 
     __slots__ = ("_outer", "_own")
 
@@ -48,7 +48,7 @@ class Scope:
         self._own: dict[str, Bound] = {}
 
     def get(self, name: str) -> Bound | None:
-        """What a variable stands for here."""
+        """Look up a variable."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope._own:
@@ -57,15 +57,15 @@ class Scope:
         return None
 
     def bind(self, name: str, bound: Bound) -> None:
-        """Make a variable visible in this block."""
+        """Declare a variable in this block."""
         self._own[name] = bound
 
     def own(self) -> Iterator[tuple[str, Bound]]:
-        """The variables bound in this block itself, in the order they were."""
+        """Yield the variables bound in this block itself, in order."""
         yield from self._own.items()
 
     def names(self) -> set[str]:
-        """Every variable visible here that has a name."""
+        """Return every visible variable with a name."""
         names: set[str] = set()
         scope: Scope | None = self
         while scope is not None:
@@ -74,7 +74,7 @@ class Scope:
         return names
 
     def entities(self) -> tuple[Entity, ...]:
-        """The named nodes and edges of this block, in the order of their names."""
+        """Return the named nodes and edges of this block, sorted by name."""
         found = []
         for name, bound in self._own.items():
             if name.startswith("#"):
@@ -88,13 +88,13 @@ class Scope:
 
 
 class Context:
-    """What is the same everywhere in one query.
+    """State shared by all binders of one query.
 
     Attributes:
-        source: the text, for errors.
-        schema: what types there are.
-        parameters: the declared parameters.
-        notes: why a variable that the text binds somewhere is not bound elsewhere, for hints.
+        source: text, for errors.
+        schema: schema to resolve names in.
+        parameters: declared parameters.
+        notes: hints for variables that are bound elsewhere in the text but not visible.
     """
 
     __slots__ = ("_hidden", "notes", "parameters", "schema", "source")
@@ -107,10 +107,10 @@ class Context:
         self._hidden = 0
 
     def hidden(self, prefix: str = "") -> str:
-        """A name that no text can spell and nothing else has."""
+        """Return a fresh name that no text can contain."""
         self._hidden += 1
         return f"#{prefix}{self._hidden}"
 
     def error(self, span: Span, message: str, *, hint: str = "") -> ParseError:
-        """A type error at a place, to be raised."""
+        """Return a type error."""
         return parse_error(self.source, span, message, hint=hint, stage="type")

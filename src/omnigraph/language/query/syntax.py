@@ -1,20 +1,20 @@
-"""The syntax tree of query texts: what was written, before anybody asks what it means.
+"""Syntax tree of expressions and patterns; `statements.py` has that of whole queries.
 
-Trees compare by what was written, not by where: spans take no part in equality, so that a text and its canonical form
-have equal trees.
+Spans are ignored when trees are compared, so that a text and its canonical form have equal trees.
 """
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from omnigraph.language.text import Span
-
-NOWHERE = Span(0, 0)
+from omnigraph.language.plan.operators import AggregateFunction as AggregateFunction
+from omnigraph.language.plan.operators import ArithmeticOp as ArithmeticOp
+from omnigraph.language.plan.operators import TextFunction as TextFunction
+from omnigraph.language.text import NOWHERE, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Syntax:
-    """Anything with a place in a text."""
+    """Base class of tree nodes, with the span in the text."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -23,7 +23,7 @@ class Syntax:
 
 
 class LiteralKind(StrEnum):
-    """The spelling of a literal."""
+    """Lexical kind of a literal."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -84,14 +84,6 @@ class Nearest(Syntax):
     query: "Expression"
 
 
-class TextFunction(StrEnum):
-    """The clauses that search text."""
-
-    SEARCH = "search"
-    FUZZY = "fuzzy"
-    MATCH_TEXT = "match_text"
-
-
 @dataclass(frozen=True, slots=True)
 class TextMatch(Syntax):
     """`search(field, query)`, `fuzzy(field, query[, max_edits])`, `match_text(field, query)`."""
@@ -119,17 +111,6 @@ class Rrf(Syntax):
     k: "Expression | None" = None
 
 
-class AggregateFunction(StrEnum):
-    """The functions over groups of rows."""
-
-    COUNT = "count"
-    SUM = "sum"
-    AVG = "avg"
-    MIN = "min"
-    MAX = "max"
-    COLLECT = "collect"
-
-
 @dataclass(frozen=True, slots=True)
 class Aggregate(Syntax):
     """`count($p)`, `sum(distinct $p.age)`; `argument` is None for `count(*)`."""
@@ -140,7 +121,7 @@ class Aggregate(Syntax):
 
 
 class Function(StrEnum):
-    """The functions over single values."""
+    """Scalar functions."""
 
     LOWER = "lower"
     UPPER = "upper"
@@ -168,16 +149,6 @@ class Negative(Syntax):
     operand: "Expression"
 
 
-class ArithmeticOp(StrEnum):
-    """Operators between numbers, and between dates and durations."""
-
-    ADD = "+"
-    SUBTRACT = "-"
-    MULTIPLY = "*"
-    DIVIDE = "/"
-    MODULO = "%"
-
-
 @dataclass(frozen=True, slots=True)
 class Arithmetic(Syntax):
     """`a + b`; left to right, `*`, `/` and `%` before `+` and `-`."""
@@ -188,7 +159,7 @@ class Arithmetic(Syntax):
 
 
 class ComparisonOp(StrEnum):
-    """Operators that make a condition of two values."""
+    """Comparison operators."""
 
     STARTS_WITH = "starts_with"
     CONTAINS = "contains"
@@ -333,7 +304,7 @@ class Shortest(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Filter(Syntax):
-    """A condition that stands alone."""
+    """A condition as a clause."""
 
     condition: Expression
 
@@ -360,106 +331,3 @@ class Alternatives(Syntax):
 
 
 Clause = Binding | Traversal | Shortest | Filter | Negation | Optional | Alternatives
-
-
-# --- queries ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Projection(Syntax):
-    """`$p.name as n`."""
-
-    value: Expression
-    alias: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ordering(Syntax):
-    """`$p.age desc`."""
-
-    value: Expression
-    descending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Read(Syntax):
-    """`match { … } return { … } order { … } limit n offset m`."""
-
-    clauses: tuple[Clause, ...]
-    projections: tuple[Projection, ...]
-    distinct: bool = False
-    ordering: tuple[Ordering, ...] = ()
-    limit: Literal | Variable | None = None
-    offset: Literal | Variable | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Insert(Syntax):
-    """`insert Person { name: $n }`."""
-
-    type_name: str
-    assignments: tuple[Assignment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Update(Syntax):
-    """`update Person set { age: $a } where name = $n`."""
-
-    type_name: str
-    assignments: tuple[Assignment, ...]
-    where: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Delete(Syntax):
-    """`delete Person where name = $n`."""
-
-    type_name: str
-    where: Expression
-
-
-Statement = Insert | Update | Delete
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation(Syntax):
-    """One or more statements, carried out in order."""
-
-    statements: tuple[Statement, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterType(Syntax):
-    """`String?`, `[I64]`, `Vector(4)`; `dimension` is the text's number, which may be none that a vector can have."""
-
-    base: str
-    is_list: bool = False
-    dimension: int | None = None
-    nullable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter(Syntax):
-    """`$n: String`."""
-
-    name: str
-    type: ParameterType
-
-
-@dataclass(frozen=True, slots=True)
-class Query(Syntax):
-    """`query name(…) @description("…") { … }`."""
-
-    name: str
-    parameters: tuple[Parameter, ...]
-    body: Read | Mutation
-    description: str | None = None
-    instruction: str | None = None
-    ordered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class QueryFile(Syntax):
-    """All queries of one text, in the order they were written."""
-
-    queries: tuple[Query, ...]

@@ -1,7 +1,7 @@
-"""Everything a schema text must satisfy beyond its grammar.
+"""Semantic checks of a schema text, beyond its grammar.
 
-Order: what can be judged by looking at one declaration, then interfaces, then the constraints over a type's properties
-(its interfaces' among them), then what concerns several declarations.
+Order: checks within one declaration, then interfaces, then the constraints over a type's properties (including those
+of its interfaces), then checks across declarations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,25 +44,21 @@ from omnigraph.model.schema import ANY_NUMBER, Cardinality, Constraint, Key, Typ
 
 
 def check(syntax: SchemaSyntax) -> SchemaShape:
-    """What a schema text says, if it may say that.
-
-    Args:
-        syntax: its tree.
-
-    Returns:
-        Its types, with interfaces expanded and annotations understood.
+    """Validate a schema text and return its types, with interfaces expanded and annotations interpreted.
 
     Raises:
-        ParseError: the first rule broken; `stage` is `parse` or `catalog`.
+        ParseError: the first violation; `stage` is `parse` or `catalog`.
     """
     for problem in problems(syntax):
         raise problem
     interfaces = _interfaces(syntax)
     types: dict[TypeKind, list[TypeShape]] = {kind: [] for kind in TypeKind}
-    for each in syntax.declarations:
-        types[kind_of(each)].append(_shape(each, _expanded(syntax.source, each, interfaces).properties))
+    for declaration in syntax.declarations:
+        types[kind_of(declaration)].append(
+            _shape(declaration, _expanded(syntax.source, declaration, interfaces).properties)
+        )
     for shapes in types.values():
-        shapes.sort(key=lambda each: each.name)
+        shapes.sort(key=lambda shape: shape.name)
     return SchemaShape(
         interfaces=tuple(types[TypeKind.INTERFACE]),
         nodes=tuple(types[TypeKind.NODE]),
@@ -72,9 +68,9 @@ def check(syntax: SchemaSyntax) -> SchemaShape:
 
 
 def problems(syntax: SchemaSyntax) -> Iterator[ParseError]:
-    """Every rule a schema text breaks, as errors that have not been raised.
+    """Return every violation in a schema text, as errors that have not been raised.
 
-    A declaration that is wrong in itself is not judged further: what it means is not known.
+    An invalid declaration is not checked further, since its meaning is unknown.
     """
     source = syntax.source
     sound: list[Declaration] = []
@@ -97,29 +93,29 @@ def problems(syntax: SchemaSyntax) -> Iterator[ParseError]:
 
 def _interfaces(syntax: SchemaSyntax) -> dict[str, dict[str, PropertyShape]]:
     interfaces: dict[str, dict[str, PropertyShape]] = {}
-    for each in syntax.declarations:
-        if isinstance(each, InterfaceSyntax):
-            interfaces.setdefault(each.name.text, _own(each))
+    for declaration in syntax.declarations:
+        if isinstance(declaration, InterfaceSyntax):
+            interfaces.setdefault(declaration.name.text, _own(declaration))
     return interfaces
 
 
 def _expanded(
     source: Source, declaration: Declaration, interfaces: Mapping[str, Mapping[str, PropertyShape]]
 ) -> Expanded:
-    """The properties of a type, its interfaces' among them."""
+    """Return the properties of a type, including those of its interfaces."""
     own = _own(declaration)
     return expand(source, declaration, own, interfaces) if isinstance(declaration, NodeSyntax) else Expanded(own, ())
 
 
 def _own(declaration: Declaration) -> dict[str, PropertyShape]:
     own: dict[str, PropertyShape] = {}
-    for each in properties_of(declaration):
-        own.setdefault(each.name, property_shape(each))
+    for property_ in properties_of(declaration):
+        own.setdefault(property_.name, property_shape(property_))
     return own
 
 
 def _constraints(declaration: Declaration) -> Iterator[ConstraintSyntax]:
-    yield from (each for each in declaration.members if isinstance(each, ConstraintSyntax))
+    yield from (member for member in declaration.members if isinstance(member, ConstraintSyntax))
 
 
 def _local_problems(source: Source, declaration: Declaration) -> Iterator[ParseError]:
@@ -129,8 +125,8 @@ def _local_problems(source: Source, declaration: Declaration) -> Iterator[ParseE
         card = declaration.cardinality
         if card is not None and card.max is not None and card.min > card.max:
             yield parse_error(source, card.span, f"cardinality min ({card.min}) exceeds max ({card.max})")
-    for each in properties_of(declaration):
-        yield from property_problems(source, declaration, each)
+    for property_ in properties_of(declaration):
+        yield from property_problems(source, declaration, property_)
     for constraint in _constraints(declaration):
         yield from form_problems(source, constraint)
         if isinstance(declaration, EdgeSyntax):
@@ -141,18 +137,18 @@ def _embed_problems(
     source: Source, declaration: Declaration, properties: Mapping[str, PropertyShape]
 ) -> Iterator[ParseError]:
     owner = declaration.name.text
-    for each in properties_of(declaration):
-        embed = properties[each.name].embed
+    for property_ in properties_of(declaration):
+        embed = properties[property_.name].embed
         if embed is None:
             continue
         found = properties.get(embed.source)
         if found is None:
-            message = f"@embed on {owner}.{each.name} references unknown source property {embed.source}"
+            message = f"@embed on {owner}.{property_.name} references unknown source property {embed.source}"
             hint = hints.did_you_mean(embed.source, properties)
-            yield parse_error(source, embed_span(each), message, hint=hint)
+            yield parse_error(source, embed_span(property_), message, hint=hint)
         elif not found.type.is_string:
             message = f"@embed source property {owner}.{embed.source} must be String"
-            yield parse_error(source, embed_span(each), message)
+            yield parse_error(source, embed_span(property_), message)
 
 
 def _constraint_problems(
@@ -164,9 +160,9 @@ def _constraint_problems(
         for constraint in own_constraints(shape):
             keys += isinstance(constraint, Key)
             yield from fit_problems(source, shape.span, constraint, owner)
-    for each in _constraints(declaration):
-        keys += each.name == "key"
-        yield from fit_problems(source, each.span, constraint_of(each), owner)
+    for written in _constraints(declaration):
+        keys += written.name == "key"
+        yield from fit_problems(source, written.span, constraint_of(written), owner)
     if keys > 1:
         message = f"{owner.kind} type {owner.name} has multiple @key constraints; only one is supported"
         hint = "a key over several properties is one constraint: `@key(first, second)`"
@@ -174,11 +170,11 @@ def _constraint_problems(
 
 
 def _shape(declaration: Declaration, properties: Mapping[str, PropertyShape]) -> TypeShape:
-    name, by_name = declaration.name, tuple(properties[each] for each in sorted(properties))
+    name, by_name = declaration.name, tuple(properties[key] for key in sorted(properties))
     if isinstance(declaration, InterfaceSyntax):
         return TypeShape(TypeKind.INTERFACE, name.text, by_name, span=name.span)
-    constraints: list[Constraint] = [constraint_of(each) for each in _constraints(declaration)]
-    constraints += [constraint for each in by_name for constraint in own_constraints(each)]
+    constraints: list[Constraint] = [constraint_of(constraint) for constraint in _constraints(declaration)]
+    constraints += [constraint for property_ in by_name for constraint in own_constraints(property_)]
     shape = TypeShape(
         kind_of(declaration),
         name.text,
@@ -189,7 +185,7 @@ def _shape(declaration: Declaration, properties: Mapping[str, PropertyShape]) ->
         span=name.span,
     )
     if isinstance(declaration, NodeSyntax):
-        return replace(shape, implements=tuple(sorted({each.text for each in declaration.implements})))
+        return replace(shape, implements=tuple(sorted({interface.text for interface in declaration.implements})))
     card = declaration.cardinality
     ends = (declaration.from_type.text, declaration.to_type.text)
     return replace(shape, ends=ends, cardinality=ANY_NUMBER if card is None else Cardinality(card.min, card.max))

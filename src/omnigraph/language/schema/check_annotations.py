@@ -1,4 +1,4 @@
-"""Which names and annotations may stand where."""
+"""Check names and annotations of declarations and properties."""
 
 from collections.abc import Iterator, Sequence
 
@@ -38,7 +38,7 @@ _EDGE_ENDS = {
 
 
 def kind_of(declaration: Declaration) -> TypeKind:
-    """Which of the three kinds a declaration is."""
+    """Return the kind of a declaration."""
     match declaration:
         case InterfaceSyntax():
             return TypeKind.INTERFACE
@@ -49,43 +49,45 @@ def kind_of(declaration: Declaration) -> TypeKind:
 
 
 def properties_of(declaration: Declaration) -> Iterator[PropertySyntax]:
-    """The properties a declaration writes out, in order."""
-    yield from (each for each in declaration.members if isinstance(each, PropertySyntax))
+    """Yield the properties a declaration writes out, in order."""
+    yield from (member for member in declaration.members if isinstance(member, PropertySyntax))
 
 
 def header_problems(source: Source, declaration: NodeSyntax | EdgeSyntax) -> Iterator[ParseError]:
-    """What is wrong with the annotations of a declaration itself."""
+    """Yield violations in the annotations of a declaration itself."""
     name, annotations = declaration.name.text, declaration.annotations
     subject = f"{kind_of(declaration)} {name}"
-    for each in annotations:
-        if each.name not in PROPERTY_ONLY:
+    for annotation in annotations:
+        if annotation.name not in PROPERTY_ONLY:
             continue
         if isinstance(declaration, NodeSyntax):
-            message = f"@{each.name} is only supported on node properties or as body constraint ({subject})"
+            message = f"@{annotation.name} is only supported on node properties or as body constraint ({subject})"
         else:
-            message = f"@{each.name} is not supported on edges ({subject})"
-        yield parse_error(source, each.span, message)
-    for each in annotations:
-        if each.name == ANALYZER:
-            yield parse_error(source, each.span, f"@{ANALYZER} is only supported on String properties ({subject})")
+            message = f"@{annotation.name} is not supported on edges ({subject})"
+        yield parse_error(source, annotation.span, message)
+    for annotation in annotations:
+        if annotation.name == ANALYZER:
+            yield parse_error(
+                source, annotation.span, f"@{ANALYZER} is only supported on String properties ({subject})"
+            )
     yield from _text_problems(source, annotations, subject)
     yield from _rename_problems(source, annotations, subject)
 
 
-def property_problems(source: Source, declaration: Declaration, each: PropertySyntax) -> Iterator[ParseError]:
-    """What is wrong with a property's name and annotations."""
+def property_problems(source: Source, declaration: Declaration, property_: PropertySyntax) -> Iterator[ParseError]:
+    """Yield violations in a property's name and annotations."""
     kind, owner = kind_of(declaration), declaration.name.text
-    yield from _name_problems(source, each, kind)
-    path = f"{owner}.{each.name}"
+    yield from _name_problems(source, property_, kind)
+    path = f"{owner}.{property_.name}"
     subject = f"property {path}"
     seen: set[str] = set()
-    for annotation in each.annotations:
+    for annotation in property_.annotations:
         if annotation.name == "instruction":
             message = f"@instruction is only supported on node and edge types ({subject})"
             yield parse_error(source, annotation.span, message)
         if annotation.name not in PROPERTY_ONLY:
             continue
-        unfit = _unfit(annotation, each, path, kind, f"edge {path}")
+        unfit = _unfit(annotation, property_, path, kind, f"edge {path}")
         if unfit:
             yield parse_error(source, annotation.span, unfit)
         elif annotation.name in seen:
@@ -94,38 +96,38 @@ def property_problems(source: Source, declaration: Declaration, each: PropertySy
         elif annotation.name == "embed":
             yield from _embed_problems(source, annotation, path)
         seen.add(annotation.name)
-    yield from _analyzer_problems(source, each, subject)
-    without_instruction = [annotation for annotation in each.annotations if annotation.name != "instruction"]
+    yield from _analyzer_problems(source, property_, subject)
+    without_instruction = [annotation for annotation in property_.annotations if annotation.name != "instruction"]
     yield from _text_problems(source, without_instruction, subject)
-    yield from _rename_problems(source, each.annotations, subject)
+    yield from _rename_problems(source, property_.annotations, subject)
 
 
-def _name_problems(source: Source, each: PropertySyntax, kind: TypeKind) -> Iterator[ParseError]:
-    name = each.name
+def _name_problems(source: Source, property_: PropertySyntax, kind: TypeKind) -> Iterator[ParseError]:
+    name = property_.name
     if name in _STORAGE_COLUMNS:
         message = (
             f"property name '{name}' is reserved for a virtual storage system column; "
             "export the data, rename the property and rebuild the graph"
         )
-        yield parse_error(source, each.name_span, message)
+        yield parse_error(source, property_.name_span, message)
     why = _SYSTEM_COLUMNS.get(name) or (_EDGE_ENDS.get(name) if kind is TypeKind.EDGE else None)
     if why:
         where = " on edges" if name in _EDGE_ENDS else ""
-        yield parse_error(source, each.name_span, f"property name '{name}' is reserved{where}: {why}")
+        yield parse_error(source, property_.name_span, f"property name '{name}' is reserved{where}: {why}")
 
 
-def _unfit(annotation: AnnotationSyntax, each: PropertySyntax, path: str, kind: TypeKind, edge: str) -> str:
-    """Why `@key`, `@unique`, `@index` or `@embed` cannot stand on this property; empty where it can."""
-    name, of = annotation.name, each.type.resolved
-    if of.list:
+def _unfit(annotation: AnnotationSyntax, property_: PropertySyntax, path: str, kind: TypeKind, edge: str) -> str:
+    """Explain why `@key`, `@unique`, `@index` or `@embed` is not allowed on this property; empty if it is."""
+    name, type_ = annotation.name, property_.type.resolved
+    if type_.list:
         return f"@{name} is not supported on list property {path}"
-    if of.is_vector and name in ("key", "unique"):
+    if type_.is_vector and name in ("key", "unique"):
         return f"@{name} is not supported on vector property {path}"
-    if of.is_blob:
+    if type_.is_blob:
         return f"@{name} is not supported on blob property {path}"
     if kind is TypeKind.EDGE and name in ("key", "embed"):
         return f"@{name} is not supported on edge properties ({edge})"
-    if name == "embed" and not of.is_vector:
+    if name == "embed" and not type_.is_vector:
         return f"@embed is only supported on vector properties ({path})"
     return ""
 
@@ -141,12 +143,12 @@ def _embed_problems(source: Source, annotation: AnnotationSyntax, path: str) -> 
             yield parse_error(source, literal.span, message)
 
 
-def _analyzer_problems(source: Source, each: PropertySyntax, subject: str) -> Iterator[ParseError]:
-    found = [annotation for annotation in each.annotations if annotation.name == ANALYZER]
+def _analyzer_problems(source: Source, property_: PropertySyntax, subject: str) -> Iterator[ParseError]:
+    found = [annotation for annotation in property_.annotations if annotation.name == ANALYZER]
     if len(found) > 1:
         yield parse_error(source, found[1].span, f"{subject} declares @{ANALYZER} multiple times")
     for annotation in found:
-        if not each.type.resolved.is_string or each.type.resolved.list:
+        if not property_.type.resolved.is_string or property_.type.resolved.list:
             yield parse_error(
                 source, annotation.span, f"@{ANALYZER} is only supported on String properties ({subject})"
             )
@@ -157,67 +159,84 @@ def _analyzer_problems(source: Source, each: PropertySyntax, subject: str) -> It
 
 def _text_problems(source: Source, annotations: Sequence[AnnotationSyntax], subject: str) -> Iterator[ParseError]:
     for name in _TEXTS:
-        found = [each for each in annotations if each.name == name]
+        found = [annotation for annotation in annotations if annotation.name == name]
         if len(found) > 1:
             yield parse_error(source, found[1].span, f"{subject} declares @{name} multiple times")
-        for each in found:
-            if each.value is None or not each.value.text.strip():
-                yield parse_error(source, each.span, f"@{name} on {subject} requires a non-empty value")
+        for annotation in found:
+            if annotation.value is None or not annotation.value.text.strip():
+                yield parse_error(source, annotation.span, f"@{name} on {subject} requires a non-empty value")
 
 
 def _rename_problems(source: Source, annotations: Sequence[AnnotationSyntax], subject: str) -> Iterator[ParseError]:
-    found = [each for each in annotations if each.name == "rename_from"]
+    found = [annotation for annotation in annotations if annotation.name == "rename_from"]
     if len(found) > 1:
         yield parse_error(source, found[1].span, f"{subject} declares @rename_from multiple times")
-    for each in found:
-        if each.value is None or not each.value.text.strip():
+    for annotation in found:
+        if annotation.value is None or not annotation.value.text.strip():
             message = f"@rename_from on {subject} requires exactly one non-empty positional value"
-            yield parse_error(source, each.span, message)
-        if each.kwargs:
+            yield parse_error(source, annotation.span, message)
+        if annotation.kwargs:
             message = f"@rename_from on {subject} does not accept keyword arguments"
-            yield parse_error(source, each.span, message)
+            yield parse_error(source, annotation.span, message)
 
 
-def property_shape(each: PropertySyntax) -> PropertyShape:
-    """What a property without problems says."""
-    constraints = {annotation.name for annotation in each.annotations} & set(PropertyConstraint)
+def property_shape(property_: PropertySyntax) -> PropertyShape:
+    """Return the meaning of a valid property."""
+    constraints = {annotation.name for annotation in property_.annotations} & set(PropertyConstraint)
     return PropertyShape(
-        name=each.name,
-        type=each.type.resolved,
-        annotations=kept(each.annotations),
+        name=property_.name,
+        type=property_.type.resolved,
+        annotations=kept(property_.annotations),
         constraints=tuple(sorted(PropertyConstraint(name) for name in constraints)),
-        embed=_embed(each.annotations),
-        rename_from=rename_hint(each.annotations),
-        span=each.name_span,
+        embed=_embed(property_.annotations),
+        rename_from=rename_hint(property_.annotations),
+        span=property_.name_span,
     )
 
 
-def embed_span(each: PropertySyntax) -> Span:
-    """Where a property's `@embed` stands; the property itself where it has none."""
-    return next((annotation.span for annotation in each.annotations if annotation.name == "embed"), each.name_span)
+def embed_span(property_: PropertySyntax) -> Span:
+    """Return the span of a property's `@embed`; of the property itself if it has none."""
+    return next(
+        (annotation.span for annotation in property_.annotations if annotation.name == "embed"), property_.name_span
+    )
 
 
 def _embed(annotations: Sequence[AnnotationSyntax]) -> EmbedShape | None:
-    for each in annotations:
-        if each.name == "embed" and each.value is not None:
-            return EmbedShape(each.value.text, next((value.text for key, value in each.kwargs if key == "model"), None))
+    for annotation in annotations:
+        if annotation.name == "embed" and annotation.value is not None:
+            return EmbedShape(
+                annotation.value.text, next((value.text for key, value in annotation.kwargs if key == "model"), None)
+            )
     return None
 
 
 def rename_hint(annotations: Sequence[AnnotationSyntax]) -> str | None:
-    """What `@rename_from` says, if it is there."""
-    return next((each.value.text for each in annotations if each.name == "rename_from" and each.value), None)
+    """Return the value of `@rename_from`, if present."""
+    return next(
+        (annotation.value.text for annotation in annotations if annotation.name == "rename_from" and annotation.value),
+        None,
+    )
 
 
 def kept(annotations: Sequence[AnnotationSyntax]) -> tuple[Annotation, ...]:
-    """The annotations the schema keeps as they are, in an order that does not depend on the text."""
+    """Return the annotations the schema keeps, in an order that does not depend on the text."""
     found = [
         Annotation(
-            each.name,
-            None if each.value is None else each.value.text,
-            tuple(sorted({key: value.text for key, value in each.kwargs}.items())),
+            annotation.name,
+            None if annotation.value is None else annotation.value.text,
+            tuple(sorted({key: value.text for key, value in annotation.kwargs}.items())),
         )
-        for each in annotations
-        if each.name not in _STRUCTURAL
+        for annotation in annotations
+        if annotation.name not in _STRUCTURAL
     ]
-    return tuple(sorted(found, key=lambda each: (each.name, each.value is not None, each.value or "", each.kwargs)))
+    return tuple(
+        sorted(
+            found,
+            key=lambda annotation: (
+                annotation.name,
+                annotation.value is not None,
+                annotation.value or "",
+                annotation.kwargs,
+            ),
+        )
+    )

@@ -1,4 +1,4 @@
-"""What concerns several declarations at once: names declared twice, and the ends of edges."""
+"""Checks across declarations: duplicate names, and the ends of edges."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -11,19 +11,19 @@ from omnigraph.model.schema import TypeKind
 
 
 def catalog_problems(syntax: SchemaSyntax) -> Iterator[ParseError]:
-    """Names declared twice, and ends of edges that are not declared."""
+    """Yield duplicate names, and undeclared ends of edges."""
     source = syntax.source
     seen: dict[TypeKind, dict[str, Name]] = {kind: {} for kind in TypeKind}
-    for each in syntax.declarations:
-        kind, name = kind_of(each), each.name
+    for declaration in syntax.declarations:
+        kind, name = kind_of(declaration), declaration.name
         if name.text in seen[kind]:
             line, column = source.position(seen[kind][name.text].span.start)
             what = "interface name in schema shape" if kind is TypeKind.INTERFACE else f"{kind} type: {name.text}"
             hint = f"{name.text} is declared first at {line}:{column}"
             yield parse_error(source, name.span, f"duplicate {what}", stage="catalog", hint=hint)
         seen[kind].setdefault(name.text, name)
-        yield from _duplicate_properties(source, each)
-    edges = [each for each in syntax.declarations if isinstance(each, EdgeSyntax)]
+        yield from _duplicate_properties(source, declaration)
+    edges = [declaration for declaration in syntax.declarations if isinstance(declaration, EdgeSyntax)]
     for edge in edges:
         for end, which in ((edge.from_type, "source"), (edge.to_type, "target")):
             if end.text not in seen[TypeKind.NODE]:
@@ -41,12 +41,12 @@ def _end_hint(name: str, seen: Mapping[TypeKind, Mapping[str, Name]]) -> str:
 
 def _duplicate_properties(source: Source, declaration: Declaration) -> Iterator[ParseError]:
     names: set[str] = set()
-    for each in properties_of(declaration):
-        if each.name in names:
+    for property_ in properties_of(declaration):
+        if property_.name in names:
             message = f"duplicate property in schema shape for '{declaration.name.text}'"
-            hint = f"`{each.name}` is declared more than once"
-            yield parse_error(source, each.name_span, message, stage="catalog", hint=hint)
-        names.add(each.name)
+            hint = f"`{property_.name}` is declared more than once"
+            yield parse_error(source, property_.name_span, message, stage="catalog", hint=hint)
+        names.add(property_.name)
 
 
 def _folded_collisions(source: Source, edges: Iterable[EdgeSyntax]) -> Iterator[ParseError]:

@@ -1,4 +1,4 @@
-"""The constraints of a type: their form, the properties they name, and the types those must have."""
+"""Check constraints of a type: their form, the properties they name, and the types of those."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,14 @@ _ORDER = ("key", "unique", "index", "range", "check")
 _EXACT_INTEGERS = 2**53
 
 
-def form_problems(source: Source, each: ConstraintSyntax) -> Iterator[ParseError]:
-    """What is wrong with the arguments of a constraint, whatever they name."""
-    arguments = each.arguments
-    if each.name in _TUPLES:
+def form_problems(source: Source, constraint: ConstraintSyntax) -> Iterator[ParseError]:
+    """Yield violations in the form of a constraint's arguments."""
+    arguments = constraint.arguments
+    if constraint.name in _TUPLES:
         if not arguments:
-            yield parse_error(source, each.span, f"@{each.name} constraint requires at least one property name")
+            yield parse_error(
+                source, constraint.span, f"@{constraint.name} constraint requires at least one property name"
+            )
         yield from _not_names(source, arguments)
         return
     second = arguments[1] if len(arguments) == 2 else None
@@ -29,53 +31,57 @@ def form_problems(source: Source, each: ConstraintSyntax) -> Iterator[ParseError
             "range": "@range requires property name and bounds: @range(prop, min..max)",
             "check": '@check requires property name and pattern: @check(prop, "regex")',
         }
-        yield parse_error(source, each.span, usage[each.name])
+        yield parse_error(source, constraint.span, usage[constraint.name])
         return
     yield from _not_names(source, arguments[:1])
-    if each.name == "range" and not isinstance(second, Bounds):
+    if constraint.name == "range" and not isinstance(second, Bounds):
         yield parse_error(source, second.span, "expected range bounds (min..max) in @range constraint")
-    if each.name == "check" and not (isinstance(second, Literal) and second.kind is LiteralKind.STRING):
+    if constraint.name == "check" and not (isinstance(second, Literal) and second.kind is LiteralKind.STRING):
         yield parse_error(source, second.span, "expected string argument in constraint")
 
 
 def _not_names(source: Source, arguments: Sequence[Literal | Bounds]) -> Iterator[ParseError]:
-    for each in arguments:
-        if not (isinstance(each, Literal) and each.kind is LiteralKind.NAME):
-            yield parse_error(source, each.span, "expected property name in constraint")
+    for argument in arguments:
+        if not (isinstance(argument, Literal) and argument.kind is LiteralKind.NAME):
+            yield parse_error(source, argument.span, "expected property name in constraint")
 
 
-def edge_problems(source: Source, each: ConstraintSyntax, edge: str) -> Iterator[ParseError]:
-    """Why a constraint cannot stand in the body of an edge."""
-    if each.name == "key":
-        named = {argument.text for argument in each.arguments if isinstance(argument, Literal)}
+def edge_problems(source: Source, constraint: ConstraintSyntax, edge: str) -> Iterator[ParseError]:
+    """Yield reasons why a constraint is not allowed in the body of an edge."""
+    if constraint.name == "key":
+        named = {argument.text for argument in constraint.arguments if isinstance(argument, Literal)}
         if not named.issuperset(ENDPOINTS):
             message = f"@key constraint on edge {edge} must name both src and dst"
-            yield parse_error(source, each.span, message, hint="write it like `@key(src, dst)`, with properties behind")
-    if each.name in ("range", "check"):
-        yield parse_error(source, each.span, f"@{each.name} constraint is not supported on edges (edge {edge})")
+            yield parse_error(
+                source, constraint.span, message, hint="write it like `@key(src, dst)`, with properties behind"
+            )
+    if constraint.name in ("range", "check"):
+        yield parse_error(
+            source, constraint.span, f"@{constraint.name} constraint is not supported on edges (edge {edge})"
+        )
 
 
-def constraint_of(each: ConstraintSyntax) -> Constraint:
-    """What a constraint without problems of form says."""
-    names = tuple(dict.fromkeys(argument.text for argument in each.arguments if isinstance(argument, Literal)))
-    match each.name, each.arguments:
+def constraint_of(constraint: ConstraintSyntax) -> Constraint:
+    """Return the meaning of a well-formed constraint."""
+    names = tuple(dict.fromkeys(argument.text for argument in constraint.arguments if isinstance(argument, Literal)))
+    match constraint.name, constraint.arguments:
         case "range", (Literal(), Bounds() as bounds):
             return Range(names[0], _plain(bounds.min), _plain(bounds.max))
         case "check", (Literal() as name, Literal() as pattern):
             return Check(name.text, pattern.text)
         case _:
-            return _TUPLES[each.name](names)
+            return _TUPLES[constraint.name](names)
 
 
-def own_constraints(each: PropertyShape) -> Iterator[Constraint]:
-    """The constraints over one property that it declares itself."""
-    for constraint in each.constraints:
-        yield _TUPLES[constraint]((each.name,))
+def own_constraints(property_: PropertyShape) -> Iterator[Constraint]:
+    """Yield the inline constraints of one property."""
+    for constraint in property_.constraints:
+        yield _TUPLES[constraint]((property_.name,))
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The type whose constraints are judged, with all its properties by name."""
+    """Type whose constraints are checked, with all its properties by name."""
 
     kind: TypeKind
     name: str
@@ -83,44 +89,44 @@ class Owner:
 
 
 def fit_problems(source: Source, span: Span, constraint: Constraint, owner: Owner) -> Iterator[ParseError]:
-    """What is wrong with the properties a constraint names."""
+    """Yield violations concerning the properties a constraint names."""
     names = constraint.properties if isinstance(constraint, Key | Unique | Index) else (constraint.property,)
     for name in names:
-        each = owner.properties.get(name)
-        if each is None:
+        property_ = owner.properties.get(name)
+        if property_ is None:
             if owner.kind is TypeKind.EDGE and name in ENDPOINTS:
                 continue
             message = f"@{constraint.kind} on {owner.name} references unknown property '{name}'"
             yield parse_error(source, span, message, hint=hints.did_you_mean(name, owner.properties))
             continue
-        message = _misfit(constraint, each, f"{owner.name}.{name}")
+        message = _misfit(constraint, property_, f"{owner.name}.{name}")
         if message:
             yield parse_error(source, span, message)
 
 
-def _misfit(constraint: Constraint, each: PropertyShape, path: str) -> str:
-    of = each.type
+def _misfit(constraint: Constraint, property_: PropertyShape, path: str) -> str:
+    type_ = property_.type
     match constraint:
-        case Key() if of.nullable:
+        case Key() if type_.nullable:
             return f"@key property {path} cannot be nullable"
-        case Key() if of.list or of.is_vector or of.is_blob:
-            unfit = "list" if of.list else "vector" if of.is_vector else "blob"
+        case Key() if type_.list or type_.is_vector or type_.is_blob:
+            unfit = "list" if type_.list else "vector" if type_.is_vector else "blob"
             return f"@key is not supported on {unfit} property {path}"
-        case Unique() | Index() if of.is_blob:
+        case Unique() | Index() if type_.is_blob:
             return f"@{constraint.kind} is not supported on blob property {path}"
-        case Range() if not of.is_numeric:
-            return f"@range on {path} requires a numeric type, got {of}"
-        case Check() if not of.is_string:
-            return f"@check on {path} requires String type, got {of}"
+        case Range() if not type_.is_numeric:
+            return f"@range on {path} requires a numeric type, got {type_}"
+        case Check() if not type_.is_string:
+            return f"@check on {path} requires String type, got {type_}"
         case _:
             return ""
 
 
 def in_order(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
-    """Each constraint once, in an order that does not depend on the text."""
+    """Remove duplicate constraints, and sort them independently of the text."""
     once: dict[tuple[object, ...], Constraint] = {}
-    for each in constraints:
-        once.setdefault(_sort_key(each), each)
+    for constraint in constraints:
+        once.setdefault(_sort_key(constraint), constraint)
     return tuple(once[key] for key in sorted(once, key=repr))
 
 
@@ -136,7 +142,7 @@ def _sort_key(constraint: Constraint) -> tuple[object, ...]:
 
 
 def _plain(bound: int | float | None) -> int | float | None:
-    """The bound with `5.0` as `5`, so that two spellings of one number are one bound."""
+    """Return the bound with `5.0` as `5`, so that equal numbers are equal bounds."""
     if isinstance(bound, float) and bound.is_integer() and abs(bound) <= _EXACT_INTEGERS:
         return int(bound)
     return bound

@@ -1,4 +1,4 @@
-"""The properties of a node type: its own, and those its interfaces bring."""
+"""Interface expansion: the properties of a node type, its own and those of its interfaces."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,29 +14,22 @@ Interfaces = Mapping[str, Mapping[str, PropertyShape]]
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A node type's properties by name, and what stood in the way of some."""
+    """A node type's properties by name, and problems found while expanding."""
 
     properties: dict[str, PropertyShape]
     problems: tuple[ParseError, ...]
 
 
 def expand(source: Source, node: NodeSyntax, own: Mapping[str, PropertyShape], interfaces: Interfaces) -> Expanded:
-    """Add to a node's own properties those of the interfaces it implements.
+    """Add the properties of implemented interfaces to a node's own properties.
 
-    Args:
-        source: the text.
-        node: the declaration.
-        own: the properties it declares itself.
-        interfaces: the properties of every interface, by its name.
-
-    Returns:
-        All properties. One that the node declares too must have the same type and keeps its own annotations; one
-        that several interfaces bring must mean the same in each.
+    A property that the node declares too must have the same type and keeps its own annotations; a property of several
+    interfaces must be identical in each.
     """
     properties = dict(own)
     problems: list[ParseError] = []
-    for interface in dict.fromkeys(each.text for each in node.implements):
-        span = next(each.span for each in node.implements if each.text == interface)
+    for interface in dict.fromkeys(interface.text for interface in node.implements):
+        span = next(name.span for name in node.implements if name.text == interface)
         if interface not in interfaces:
             message = f"node {node.name.text} implements unknown interface '{interface}'"
             problems.append(parse_error(source, span, message, hint=hints.did_you_mean(interface, interfaces)))

@@ -1,8 +1,8 @@
-"""A schema text in its one canonical layout.
+"""Formatter of schema texts.
 
-One paragraph per declaration with a body, one member per line, two spaces in. The order of everything is kept, and so
-are comments: one behind something stays behind it, any other stands on a line of its own before what it preceded. Blank
-lines are kept, at most one at a time.
+One paragraph per declaration with a body, one member per line, indented by two spaces. The order of everything and all
+comments are kept: a trailing comment stays behind its line, any other gets a line of its own. Blank lines are kept, at
+most one at a time.
 """
 
 from collections.abc import Iterator
@@ -32,24 +32,19 @@ _INDENT = "  "
 
 
 def format(text: str | bytes, name: str = "schema.pg") -> str:
-    """The canonical layout of a schema text.
+    """Format a schema text; idempotent.
 
-    Args:
-        text: the text; it must follow the grammar but may break other rules.
-        name: what to call it in messages.
-
-    Returns:
-        The same declarations and comments, laid out anew. Doing it twice changes nothing more.
+    The text must follow the grammar but may violate other rules.
 
     Raises:
-        ParseError: the text breaks the grammar.
+        ParseError: the text violates the grammar.
         LimitError: it is too long.
     """
     return format_syntax(parse(text, name))
 
 
 def format_syntax(syntax: SchemaSyntax) -> str:
-    """The canonical layout of a tree, with the comments of the text it came from."""
+    """Format a tree, with the comments of its source text."""
     page = _Page(syntax.source)
     was_bodied = True
     for declaration in syntax.declarations:
@@ -63,7 +58,7 @@ def format_syntax(syntax: SchemaSyntax) -> str:
 
 
 class _Page:
-    """Lines written so far, and the comments still to be placed."""
+    """Lines written so far, and the pending comments."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -74,18 +69,18 @@ class _Page:
         self._is_open = True
 
     def before(self, start: int, indent: str = "", *, apart: bool = False) -> None:
-        """Write what stands before something at `start`: comments, and a blank line where the text has one.
+        """Write pending comments before `start`, and a blank line if the text has one.
 
         Args:
-            start: where that something starts.
-            indent: how far in its comments stand.
-            apart: whether to write a blank line even where the text has none.
+            start: offset of the next item.
+            indent: indentation of its comments.
+            apart: write a blank line even if the text has none.
         """
         apart = self.comments_before(start, indent, apart=apart)
         self._separate(start, apart=apart)
 
     def comments_before(self, start: int, indent: str = "", *, apart: bool = False) -> bool:
-        """Write the comments that stand before `start`; returns whether a blank line wanted is still to come."""
+        """Write the comments before `start`; return whether a requested blank line is still pending."""
         self._write_behind(start)
         while self.has_comment_before(start):
             comment = self._comments[self._next]
@@ -96,22 +91,22 @@ class _Page:
         return apart
 
     def opening(self, text: str, end: int) -> None:
-        """Write a line that opens a body; nothing is set apart from it."""
+        """Write a line that opens a body; no blank line follows it."""
         self.line(text, end)
         self._is_open = True
 
     def line(self, text: str, end: int) -> None:
-        """Write a line for something that ends at `end`."""
+        """Write a line for an item that ends at `end`."""
         self._lines.append(text)
         self._end = max(self._end, end)
         self._is_open = False
 
     def has_comment_before(self, end: int) -> bool:
-        """Whether a comment that starts before `end` is still to be written."""
+        """True if a comment that starts before `end` is pending."""
         return self._next < len(self._comments) and self._comments[self._next].span.start < end
 
     def text(self) -> str:
-        """The whole page."""
+        """Return the whole page."""
         return "\n".join(self._lines) + "\n" if self._lines else ""
 
     def _separate(self, start: int, *, apart: bool) -> None:
@@ -121,7 +116,7 @@ class _Page:
             self._lines.append("")
 
     def _write_behind(self, start: int) -> None:
-        """Put comments that share a line with what was written last behind it."""
+        """Append trailing comments of the last written line to it."""
         while self._lines and self.has_comment_before(start):
             comment = self._comments[self._next]
             if "\n" in self._source.text[self._end : comment.span.start]:
@@ -157,7 +152,7 @@ def _header(declaration: Declaration) -> str:
         case NodeSyntax():
             parts = [f"node {name}", *_annotations(declaration.annotations)]
             if declaration.implements:
-                parts.append(f"implements {', '.join(each.text for each in declaration.implements)}")
+                parts.append(f"implements {', '.join(interface.text for interface in declaration.implements)}")
             return " ".join(parts)
         case EdgeSyntax():
             parts = [f"edge {name}: {declaration.from_type.text} -> {declaration.to_type.text}"]
@@ -166,47 +161,49 @@ def _header(declaration: Declaration) -> str:
             return " ".join([*parts, *_annotations(declaration.annotations)])
 
 
-def _cardinality(each: CardinalitySyntax) -> str:
-    return f"@card({each.min}..{'' if each.max is None else each.max})"
+def _cardinality(cardinality: CardinalitySyntax) -> str:
+    return f"@card({cardinality.min}..{'' if cardinality.max is None else cardinality.max})"
 
 
 def _annotations(annotations: tuple[AnnotationSyntax, ...]) -> Iterator[str]:
-    for each in annotations:
-        if each.value is None:
-            yield f"@{each.name}"
+    for annotation in annotations:
+        if annotation.value is None:
+            yield f"@{annotation.name}"
         else:
-            arguments = [_literal(each.value), *(f"{key}={_literal(value)}" for key, value in each.kwargs)]
-            yield f"@{each.name}({', '.join(arguments)})"
+            arguments = [_literal(annotation.value), *(f"{key}={_literal(value)}" for key, value in annotation.kwargs)]
+            yield f"@{annotation.name}({', '.join(arguments)})"
 
 
-def _literal(each: Literal) -> str:
-    return quoted(each.text) if each.kind is LiteralKind.STRING else each.text
+def _literal(literal: Literal) -> str:
+    return quoted(literal.text) if literal.kind is LiteralKind.STRING else literal.text
 
 
 def _member(member: Member) -> str:
     if isinstance(member, PropertySyntax):
         return " ".join([f"{member.name}: {type_text(member.type)}", *_annotations(member.annotations)])
-    arguments = [_bounds(each) if isinstance(each, Bounds) else _literal(each) for each in member.arguments]
+    arguments = [
+        _bounds(argument) if isinstance(argument, Bounds) else _literal(argument) for argument in member.arguments
+    ]
     return f"@{member.name}({', '.join(arguments)})"
 
 
-def type_text(of: TypeSyntax) -> str:
-    """A type as it is written, the values of an enum in their order."""
-    if of.enum_values is not None:
-        name = f"enum({', '.join(of.enum_values)})"
-    elif of.scalar is Scalar.VECTOR:
-        name = f"Vector({of.vector_dim})"
+def type_text(type_: TypeSyntax) -> str:
+    """Format a type, the values of an enum in textual order."""
+    if type_.enum_values is not None:
+        name = f"enum({', '.join(type_.enum_values)})"
+    elif type_.scalar is Scalar.VECTOR:
+        name = f"Vector({type_.vector_dim})"
     else:
-        name = f"[{of.scalar}]" if of.list else of.scalar.value
-    return f"{name}?" if of.nullable else name
+        name = f"[{type_.scalar}]" if type_.list else type_.scalar.value
+    return f"{name}?" if type_.nullable else name
 
 
-def _bounds(each: Bounds) -> str:
-    return f"{'' if each.min is None else _number(each.min)}..{'' if each.max is None else _number(each.max)}"
+def _bounds(bounds: Bounds) -> str:
+    return f"{'' if bounds.min is None else _number(bounds.min)}..{'' if bounds.max is None else _number(bounds.max)}"
 
 
 def _number(value: int | float) -> str:
-    """A number as the language writes it: without an exponent, a float always with a point."""
+    """Format a number: without an exponent, a float always with a point."""
     if isinstance(value, int):
         return str(value)
     text = f"{Decimal(repr(value)):f}"

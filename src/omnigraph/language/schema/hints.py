@@ -1,4 +1,4 @@
-"""What a wrong word was probably meant to be."""
+"""Suggestions for misspelled or foreign words in schema texts."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -58,21 +58,21 @@ _KEYWORDS = ("interface", "node", "edge")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean …?` for the known word closest to `word`, whatever its case; empty where none is close."""
+    """Return `did you mean …?` for the known word closest to `word`, ignoring case; empty if none is close."""
     # Comparing with very many names takes long, and then none of them is a likely answer.
-    folded = {each.lower(): each for each in islice(known, limits.HINT_NAMES_MAX)}
+    folded = {name.lower(): name for name in islice(known, limits.HINT_NAMES_MAX)}
     close = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     return f"did you mean `{folded[close[0]]}`?" if close else ""
 
 
 def for_type(word: str) -> str:
-    """What to write instead of a type that does not exist."""
+    """Suggest a replacement for an unknown type."""
     foreign = _FOREIGN_TYPES.get(word.lower())
     return f"did you mean `{foreign}`?" if foreign else did_you_mean(word, TYPE_WORDS)
 
 
 def for_declaration(word: str) -> str:
-    """What to write instead of a word that starts no declaration."""
+    """Suggest a replacement for a word that does not start a declaration."""
     folded = word.lower()
     if folded == "query":
         return "this looks like a query; queries live in a text of their own"
@@ -83,6 +83,6 @@ def for_declaration(word: str) -> str:
 
 
 def capitalised(word: str) -> str:
-    """A name as a type name: without leading underscores, its first letter in upper case."""
+    """Return a name as a type name: without leading underscores, first letter in upper case."""
     bare = word.lstrip("_0123456789")
     return bare[:1].upper() + bare[1:]

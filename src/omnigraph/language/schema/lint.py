@@ -1,8 +1,8 @@
-"""The catalogue of lint codes for schemas, and what is worth a warning in a schema text.
+"""Lint codes for schemas, and warnings about schema texts.
 
-A code never changes its meaning. Of the `OG-` codes, those that are emitted stand on unsupported steps of a plan; the
-others are kept for changes that are not told apart yet, or that have become ordinary steps. The `S` codes are
-warnings about texts that are valid and probably not meant.
+A code never changes its meaning. Of the `OG-` codes, the emitted ones annotate unsupported steps of a plan; the others
+are reserved for changes that are not distinguished yet, or that have become ordinary steps. The `S` codes are warnings
+about valid but suspicious texts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ from omnigraph.language.text import Source, Span
 
 
 class Tier(StrEnum):
-    """How much a change can cost."""
+    """Risk of a schema change."""
 
     SAFE = "safe"
     VALIDATED = "validated"
@@ -33,7 +33,7 @@ class Tier(StrEnum):
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -44,11 +44,11 @@ class LintCode:
     """One entry of the catalogue.
 
     Attributes:
-        code: as it is printed.
-        tier: how much such a change can cost.
-        severity: how bad it is.
-        meaning: what it stands for.
-        is_emitted: whether this release reports it.
+        code: printed code.
+        tier: risk of such a change.
+        severity: severity of its findings.
+        meaning: description for people.
+        is_emitted: True if this release reports it.
     """
 
     code: str
@@ -59,7 +59,7 @@ class LintCode:
 
     @property
     def family(self) -> str:
-        """The two letters in the middle; empty for the warnings about texts."""
+        """The two letters in the middle; empty for warnings about texts."""
         return self.code.split("-")[1] if "-" in self.code else ""
 
 
@@ -75,8 +75,8 @@ _D, _V, _S = Tier.DESTRUCTIVE, Tier.VALIDATED, Tier.SAFE
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
 
 CATALOGUE: Mapping[str, LintCode] = {
-    each.code: each
-    for each in (
+    code.code: code
+    for code in (
         LintCode("OG-DS-101", _D, _ERROR, "drop populated graph type", is_emitted=False),
         LintCode("OG-DS-102", _D, _ERROR, "drop populated node type", is_emitted=False),
         LintCode("OG-DS-103", _D, _ERROR, "drop populated edge type", is_emitted=False),
@@ -106,7 +106,7 @@ _KNOWN_ANNOTATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something in a schema text that is valid and probably not meant."""
+    """Valid but suspicious part of a schema text."""
 
     code: str
     severity: Severity
@@ -118,7 +118,7 @@ class Finding:
 
 
 def lint(syntax: SchemaSyntax) -> tuple[Finding, ...]:
-    """What is worth a warning in a schema text.
+    """Return the warnings about a schema text, in textual order; the text may have other problems.
 
     Args:
         syntax: its tree; it need not be free of problems.
@@ -126,44 +126,44 @@ def lint(syntax: SchemaSyntax) -> tuple[Finding, ...]:
     Returns:
         Findings in the order of the text.
     """
-    return tuple(finding for each in syntax.declarations for finding in _findings(syntax.source, each))
+    return tuple(finding for declaration in syntax.declarations for finding in _findings(syntax.source, declaration))
 
 
 def _findings(source: Source, declaration: Declaration) -> Iterator[Finding]:
     owner = declaration.name.text
     if not isinstance(declaration, InterfaceSyntax):
         yield from _annotation_findings(source, declaration.annotations, owner, None)
-    for each in declaration.members:
-        if isinstance(each, PropertySyntax):
-            yield from _annotation_findings(source, each.annotations, owner, each.name)
-            if isinstance(declaration, EdgeSyntax) and any(found.name == "index" for found in each.annotations):
-                message = f"@index on {owner}.{each.name} builds nothing: edges are indexed by id, src and dst"
-                yield _finding(source, each.span, INDEX_WITHOUT_EFFECT, message, owner, name=each.name)
+    for member in declaration.members:
+        if isinstance(member, PropertySyntax):
+            yield from _annotation_findings(source, member.annotations, owner, member.name)
+            if isinstance(declaration, EdgeSyntax) and any(found.name == "index" for found in member.annotations):
+                message = f"@index on {owner}.{member.name} builds nothing: edges are indexed by id, src and dst"
+                yield _finding(source, member.span, INDEX_WITHOUT_EFFECT, message, owner, name=member.name)
         else:
-            yield from _constraint_findings(source, each, declaration)
+            yield from _constraint_findings(source, member, declaration)
 
 
 def _annotation_findings(
     source: Source, annotations: tuple[AnnotationSyntax, ...], owner: str, name: str | None
 ) -> Iterator[Finding]:
     subject = owner if name is None else f"{owner}.{name}"
-    for each in annotations:
-        if each.name == "card":
+    for annotation in annotations:
+        if annotation.name == "card":
             message = f"@card on {subject} has no effect; on an edge, directly after its ends, write @card(min..max)"
-            yield _finding(source, each.span, UNKNOWN_ANNOTATION, message, owner, name=name)
-        elif each.name not in _KNOWN_ANNOTATIONS:
-            close = get_close_matches(each.name, _KNOWN_ANNOTATIONS, n=1, cutoff=0.75)
+            yield _finding(source, annotation.span, UNKNOWN_ANNOTATION, message, owner, name=name)
+        elif annotation.name not in _KNOWN_ANNOTATIONS:
+            close = get_close_matches(annotation.name, _KNOWN_ANNOTATIONS, n=1, cutoff=0.75)
             if close:
-                message = f"@{each.name} on {subject} has no effect; did you mean @{close[0]}?"
-                yield _finding(source, each.span, UNKNOWN_ANNOTATION, message, owner, name=name)
+                message = f"@{annotation.name} on {subject} has no effect; did you mean @{close[0]}?"
+                yield _finding(source, annotation.span, UNKNOWN_ANNOTATION, message, owner, name=name)
 
 
-def _constraint_findings(source: Source, each: ConstraintSyntax, declaration: Declaration) -> Iterator[Finding]:
+def _constraint_findings(source: Source, constraint: ConstraintSyntax, declaration: Declaration) -> Iterator[Finding]:
     owner = declaration.name.text
-    if each.name == "index" and (isinstance(declaration, EdgeSyntax) or len(each.arguments) > 1):
+    if constraint.name == "index" and (isinstance(declaration, EdgeSyntax) or len(constraint.arguments) > 1):
         why = "edges are indexed by id, src and dst" if isinstance(declaration, EdgeSyntax) else "it names several"
-        yield _finding(source, each.span, INDEX_WITHOUT_EFFECT, f"@index on {owner} builds nothing: {why}", owner)
-    for argument in each.arguments:
+        yield _finding(source, constraint.span, INDEX_WITHOUT_EFFECT, f"@index on {owner} builds nothing: {why}", owner)
+    for argument in constraint.arguments:
         match argument:
             case Bounds(int() | float() as least, int() | float() as most) if least > most:
                 message = f"@range on {owner} lets no value pass: {least} exceeds {most}"

@@ -1,8 +1,8 @@
-"""Schema text to its tree, by recursive descent.
+"""Recursive descent parser of schema texts.
 
 The language has no word boundaries after keywords (`nodePerson{}` is `node Person {}`, `x: I32y: I64` declares two
-properties) and reserves no word. The parser therefore decides by what follows, and splits a name only where the
-rest of it can stand.
+properties) and reserves no words. The parser therefore decides by lookahead, and splits a name only if the rest of it
+is valid.
 """
 
 from omnigraph.errors import ParseError
@@ -34,17 +34,14 @@ _TOP_LEVEL = ("`interface`", "`node`", "`edge`", "end of text")
 
 
 def parse(text: str | bytes, name: str = "schema.pg") -> SchemaSyntax:
-    """The tree of a schema text.
+    """Parse a schema text.
 
     Args:
-        text: the text; bytes are read as UTF-8.
-        name: what to call it in messages.
-
-    Returns:
-        Its declarations, in order.
+        text: bytes are read as UTF-8.
+        name: what to call the text in messages.
 
     Raises:
-        ParseError: it breaks the grammar; the error shows where.
+        ParseError: the text violates the grammar; the error shows where.
         LimitError: it is too long.
     """
     return _Parser(Source(text, name)).schema()
@@ -76,7 +73,7 @@ class _Parser:
                 raise self._no_declaration()
 
     def _keyword(self, *words: str) -> str | None:
-        """Step over one of the words, even where a type name follows it without a space."""
+        """Consume a declaration keyword, even if a type name follows it without a space."""
         cursor = self._cursor
         if cursor.kind is not NAME:
             return None
@@ -113,7 +110,7 @@ class _Parser:
         if self._cursor.at_word("implements"):
             raise self._cursor.unexpected(where=self._where, expected=("`{`",), hint="only nodes implement interfaces")
         members, body = self._body(f"interface {name.text}", interface=name.text)
-        properties = tuple(each for each in members if isinstance(each, PropertySyntax))
+        properties = tuple(member for member in members if isinstance(member, PropertySyntax))
         return InterfaceSyntax(name, properties, self._cursor.span_from(start), body)
 
     def _node(self, start: int) -> NodeSyntax:
@@ -234,7 +231,7 @@ class _Parser:
         name = cursor.text
         name_span = cursor.advance()
         cursor.advance()
-        of = property_type(cursor, name)
+        type_ = property_type(cursor, name)
         annotations: list[AnnotationSyntax] = []
         while cursor.kind == "@":
             if at_constraint(self._cursor):
@@ -243,4 +240,4 @@ class _Parser:
                     raise cursor.error(cursor.span, message, hint="interfaces take no body constraints")
                 break
             annotations.append(annotation(self._cursor))
-        return PropertySyntax(name, of, tuple(annotations), self._cursor.span_from(name_span.start), name_span)
+        return PropertySyntax(name, type_, tuple(annotations), self._cursor.span_from(name_span.start), name_span)

@@ -1,4 +1,4 @@
-"""Everything that starts with `@`: annotations, the constraints of a body, and the cardinality of an edge."""
+"""Parse everything that starts with `@`: annotations, constraints of a body, and the cardinality of an edge."""
 
 import math
 
@@ -23,22 +23,22 @@ _DIGITS_MAX = 20
 
 
 def at_constraint(cursor: Cursor) -> bool:
-    """Whether `@key(` or another constraint of a body stands here."""
+    """True if the cursor is at `@key(` or another constraint of a body."""
     return cursor.kind == "@" and cursor.kind_after(2) == "(" and cursor.text_after() in CONSTRAINT_NAMES
 
 
 def at_cardinality(cursor: Cursor) -> bool:
-    """Whether `@card(` with bounds stands here; `@card(5)` is an annotation without meaning, like any unknown one."""
+    """True if the cursor is at `@card(` with bounds; `@card(5)` is an unknown annotation."""
     if not (cursor.kind == "@" and cursor.text_after() == "card" and cursor.kind_after(2) == "("):
         return False
     return ".." in (cursor.kind_after(3), cursor.kind_after(4)) or cursor.kind_after(3) == "-"
 
 
 def annotation(cursor: Cursor) -> AnnotationSyntax:
-    """Read `@name` or `@name(value, argument=literal, …)`.
+    """Parse `@name` or `@name(value, argument=literal, …)`.
 
     Raises:
-        ParseError: it breaks the grammar.
+        ParseError: it violates the grammar.
     """
     start = cursor.expect("@").start
     name = cursor.text
@@ -59,10 +59,10 @@ def annotation(cursor: Cursor) -> AnnotationSyntax:
 
 
 def constraint(cursor: Cursor) -> ConstraintSyntax:
-    """Read `@key(…)` or another constraint of a body; `at_constraint` has said that one stands here.
+    """Parse `@key(…)` or another constraint of a body; only valid after `at_constraint`.
 
     Raises:
-        ParseError: it breaks the grammar.
+        ParseError: it violates the grammar.
     """
     start = cursor.advance().start
     name = cursor.text
@@ -79,10 +79,10 @@ def constraint(cursor: Cursor) -> ConstraintSyntax:
 
 
 def cardinality(cursor: Cursor) -> CardinalitySyntax | None:
-    """Read `@card(min..max)` or `@card(min..)` if it stands here.
+    """Parse `@card(min..max)` or `@card(min..)`, if present.
 
     Raises:
-        ParseError: it breaks the grammar.
+        ParseError: it violates the grammar.
     """
     if not at_cardinality(cursor):
         return None

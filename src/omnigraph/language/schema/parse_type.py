@@ -1,4 +1,4 @@
-"""The type of a property: a scalar, a list of one, an enum or a vector, each perhaps nullable."""
+"""Parse property types: a scalar, a list, an enum or a vector, each optionally nullable."""
 
 import re
 
@@ -16,10 +16,10 @@ _DIGITS_MAX = 20
 
 
 def property_type(cursor: Cursor, owner: str) -> TypeSyntax:
-    """Read the type of the property `owner`.
+    """Parse the type of the property `owner`.
 
     Raises:
-        ParseError: there is none here.
+        ParseError: the current token starts no type.
     """
     start = cursor.span.start
     where = f"as the type of `{owner}`"

@@ -1,7 +1,7 @@
-"""The steps from an accepted schema to the one a text describes.
+"""Migration planner: the steps from an accepted schema to a desired schema text.
 
-Order: interfaces, nodes, edges; within a kind by name, dropped types last. Within a type: its name, what it implements
-or connects, its metadata, its properties by name, dropped properties, constraints.
+Order: interfaces, nodes, edges; within a kind by name, dropped types last. Within a type: its name, its interfaces or
+ends, its metadata, its properties by name, dropped properties, constraints.
 """
 
 from collections.abc import Iterator
@@ -58,21 +58,21 @@ _OTHER_ANNOTATIONS = f"changing annotations beyond @description/@instruction {_V
 def plan(
     accepted: Schema, desired_text: str | bytes, name: str = "schema.pg", *, validated: bool = False
 ) -> SchemaPlan:
-    """How to get from the accepted schema to the one a text describes.
+    """Plan the migration from the accepted schema to a schema text.
 
     Args:
-        accepted: the schema the graph has.
-        desired_text: the schema text it is to have.
+        accepted: current schema of the graph.
+        desired_text: text of the desired schema.
         name: what to call the text in messages.
-        validated: plan changes too that are right only where the data allows them.
+        validated: also plan changes that are valid only for some data.
 
     Returns:
-        The steps, the schema afterwards, and what is worth knowing. Without steps the schema is the accepted one.
+        Steps, resulting schema and remarks. Without steps the schema is the accepted one.
 
     Raises:
-        ParseError: the text is wrong.
+        ParseError: the text is invalid.
         LimitError: it is too long.
-        InvalidRequestError: a rename hint names nothing, or something it cannot mean.
+        InvalidRequestError: a rename hint cannot be resolved.
     """
     resolved = against(accepted, check(parse(desired_text, name)))
     steps = steps_between(accepted, resolved.schema, validated=validated)
@@ -80,15 +80,9 @@ def plan(
 
 
 def steps_between(accepted: Schema, desired: Schema, *, validated: bool = False) -> tuple[Step, ...]:
-    """The steps from one schema to another that was resolved against it.
+    """Return the steps between two schemas of one identity domain; impossible ones are `UnsupportedChange`.
 
-    Args:
-        accepted: the schema before.
-        desired: the schema after, in the same identity domain.
-        validated: plan changes too that are right only where the data allows them.
-
-    Returns:
-        The steps in order; those that cannot be made are `UnsupportedChange`.
+    With `validated`, changes that are valid only for some data are planned too.
     """
     rules = _LOOKING if validated else _STRICT
     steps = [
@@ -105,13 +99,13 @@ def steps_between(accepted: Schema, desired: Schema, *, validated: bool = False)
 def _kind_steps(
     kind: TypeKind, accepted: tuple[AnyType, ...], desired: tuple[AnyType, ...], rules: Rules
 ) -> Iterator[Step]:
-    before = {each.type_id: each for each in accepted}
-    for each in desired:
-        was = before.pop(each.type_id, None)
+    before = {type_.type_id: type_ for type_ in accepted}
+    for type_ in desired:
+        was = before.pop(type_.type_id, None)
         if was is None:
-            yield AddType(kind, each.name)
+            yield AddType(kind, type_.name)
         else:
-            yield from _type_steps(was, each, rules)
+            yield from _type_steps(was, type_, rules)
     for gone in before.values():
         if kind is TypeKind.INTERFACE:
             yield UnsupportedChange(gone.type_key, f"removing interface '{gone.name}' {_V1}")
@@ -138,7 +132,7 @@ def _type_steps(was: AnyType, now: AnyType, rules: Rules) -> Iterator[Step]:
 
 
 def _implements_steps(was: NodeType, now: NodeType) -> Iterator[Step]:
-    if {each.type_id for each in was.implements} != {each.type_id for each in now.implements}:
+    if {interface.type_id for interface in was.implements} != {interface.type_id for interface in now.implements}:
         yield UnsupportedChange(now.type_key, f"changing implemented interfaces on node '{now.name}' {_V1}")
 
 
@@ -159,25 +153,25 @@ def _metadata_steps(was: NodeType | EdgeType, now: NodeType | EdgeType) -> Itera
 
 
 def _metadata(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
-    return tuple(each for each in annotations if each.name in _METADATA)
+    return tuple(annotation for annotation in annotations if annotation.name in _METADATA)
 
 
 def _others(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
-    return tuple(each for each in annotations if each.name not in _METADATA)
+    return tuple(annotation for annotation in annotations if annotation.name not in _METADATA)
 
 
 def _properties_steps(was: AnyType, now: AnyType, rules: Rules) -> Iterator[Step]:
-    before = {each.property_id: each for each in was.properties}
-    for each in now.properties:
-        known = before.pop(each.property_id, None)
+    before = {property_.property_id: property_ for property_ in was.properties}
+    for property_ in now.properties:
+        known = before.pop(property_.property_id, None)
         if known is not None:
-            yield from _property_steps(known, each, now, rules)
-        elif each.type.nullable:
-            yield AddProperty(now.kind, now.name, each.name, each.type)
+            yield from _property_steps(known, property_, now, rules)
+        elif property_.type.nullable:
+            yield AddProperty(now.kind, now.name, property_.name, property_.type)
         else:
-            yield rules.required(each, now) or UnsupportedChange(
-                f"{now.type_key}.{each.name}",
-                f"adding required property '{now.name}.{each.name}' requires a backfill and {_V1}",
+            yield rules.required(property_, now) or UnsupportedChange(
+                f"{now.type_key}.{property_.name}",
+                f"adding required property '{now.name}.{property_.name}' requires a backfill and {_V1}",
                 ADD_REQUIRED_PROPERTY,
             )
     for gone in before.values():
@@ -214,7 +208,7 @@ def _property_steps(was: Property, now: Property, owner: AnyType, rules: Rules) 
 
 
 def _added_values(was: PropertyType, now: PropertyType) -> tuple[str, ...]:
-    """The values an enum gained, if gaining values is all that happened to it."""
+    """Return the values an enum gained, if nothing else about the type changed."""
     if was.enum_values is None or now.enum_values is None or (was.nullable, was.list) != (now.nullable, now.list):
         return ()
     if not set(was.enum_values) < set(now.enum_values):
@@ -222,35 +216,35 @@ def _added_values(was: PropertyType, now: PropertyType) -> tuple[str, ...]:
     return tuple(sorted(set(now.enum_values) - set(was.enum_values)))
 
 
-def _embed_facts(each: Property) -> tuple[int, str | None] | None:
-    return None if each.embed is None else (each.embed.source.property_id, each.embed.model)
+def _embed_facts(property_: Property) -> tuple[int, str | None] | None:
+    return None if property_.embed is None else (property_.embed.source.property_id, property_.embed.model)
 
 
-def _links(each: Property) -> set[tuple[int, int]]:
-    return {(link.owner_type_id, link.property_id) for link in each.satisfies}
+def _links(property_: Property) -> set[tuple[int, int]]:
+    return {(link.owner_type_id, link.property_id) for link in property_.satisfies}
 
 
 def _own_constraint_steps(was: Property, now: Property, owner: AnyType, rules: Rules) -> Iterator[Step]:
     path, entity = f"{owner.name}.{now.name}", f"{owner.type_key}.{now.name}"
     # A type with a table lists these among its constraints, and the steps come from there; an interface has no table.
     inherited = isinstance(owner, InterfaceType)
-    for each in now.constraints:
-        if each in was.constraints:
+    for constraint in now.constraints:
+        if constraint in was.constraints:
             continue
-        if each is not PropertyConstraint.INDEX and not rules.by_constraint(each):
-            yield UnsupportedChange(entity, f"adding a property-level @{each} constraint to '{path}' {_V1}")
+        if constraint is not PropertyConstraint.INDEX and not rules.by_constraint(constraint):
+            yield UnsupportedChange(entity, f"adding a property-level @{constraint} constraint to '{path}' {_V1}")
         elif inherited:
-            yield AddConstraint(owner.kind, owner.name, _of_property(each, now.name))
-    gone = [each for each in was.constraints if each not in now.constraints]
-    if any(not rules.by_constraint(each) for each in gone):
+            yield AddConstraint(owner.kind, owner.name, _of_property(constraint, now.name))
+    gone = [constraint for constraint in was.constraints if constraint not in now.constraints]
+    if any(not rules.by_constraint(constraint) for constraint in gone):
         yield UnsupportedChange(entity, f"removing property constraints from '{path}' {_V1}")
     elif inherited:
-        yield from (RemoveConstraint(owner.kind, owner.name, _of_property(each, now.name)) for each in gone)
+        yield from (RemoveConstraint(owner.kind, owner.name, _of_property(constraint, now.name)) for constraint in gone)
 
 
-def _of_property(each: PropertyConstraint, name: str) -> Constraint:
-    """What a property declares, as its type would say it."""
-    match each:
+def _of_property(constraint: PropertyConstraint, name: str) -> Constraint:
+    """Return an inline constraint as a constraint of the type."""
+    match constraint:
         case PropertyConstraint.INDEX:
             return Index((name,))
         case PropertyConstraint.UNIQUE:
@@ -260,18 +254,18 @@ def _of_property(each: PropertyConstraint, name: str) -> Constraint:
 
 
 def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType, rules: Rules) -> Iterator[Step]:
-    before = {_identity(each, was) for each in was.constraints}
-    after = {_identity(each, now) for each in now.constraints}
-    for each in now.constraints:
-        if _identity(each, now) in before:
+    before = {_identity(constraint, was) for constraint in was.constraints}
+    after = {_identity(constraint, now) for constraint in now.constraints}
+    for constraint in now.constraints:
+        if _identity(constraint, now) in before:
             continue
-        if isinstance(each, Index):
-            yield AddConstraint(now.kind, now.name, each)
+        if isinstance(constraint, Index):
+            yield AddConstraint(now.kind, now.name, constraint)
         else:
-            reason = f"adding constraint '{constraint_text(each)}' to '{now.name}' {_V1}"
-            yield rules.added(each, now) or UnsupportedChange(now.type_key, reason)
-    gone = [each for each in was.constraints if _identity(each, was) not in after]
-    removed = [rules.removed(each, now) for each in gone]
+            reason = f"adding constraint '{constraint_text(constraint)}' to '{now.name}' {_V1}"
+            yield rules.added(constraint, now) or UnsupportedChange(now.type_key, reason)
+    gone = [constraint for constraint in was.constraints if _identity(constraint, was) not in after]
+    removed = [rules.removed(constraint, now) for constraint in gone]
     if None in removed:
         yield UnsupportedChange(now.type_key, f"removing constraints from '{now.name}' {_V1}")
     else:
@@ -279,7 +273,7 @@ def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType, rules:
 
 
 def _identity(constraint: Constraint, owner: NodeType | EdgeType) -> tuple[object, ...]:
-    """What a constraint says, by the numbers of its properties, so that a rename changes nothing."""
+    """Return the meaning of a constraint by property ids, so that a rename does not change it."""
 
     def number(name: str) -> int | str:
         found = owner.property_named(name)

@@ -1,6 +1,6 @@
-"""Changes of a schema that are right only where the data allows them.
+"""Rules for schema changes that are valid only for some data.
 
-The strict rules plan none of them. The looking rules plan them as steps that have the data looked at before anything is
+The strict rules plan none of them. The validating rules plan them as steps whose data is checked before anything is
 written.
 """
 
@@ -33,68 +33,68 @@ _WIDER = {
 
 
 class Rules:
-    """Which changes have steps beside those that need no look at the data: none."""
+    """Strict rules: no steps for changes that depend on data."""
 
     def cardinality(self, now: EdgeType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
-        """The step to another number of edges."""
+        """Return the step to another cardinality."""
         return None
 
-    def required(self, each: Property, owner: AnyType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
-        """The step that adds a required property."""
+    def required(self, property_: Property, owner: AnyType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
+        """Return the step that adds a required property."""
         return None
 
     def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
-        """The step to another type of a property."""
+        """Return the step to another type of a property."""
         return None
 
-    def added(self, each: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
-        """The step that adds a constraint."""
+    def added(self, constraint: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
+        """Return the step that adds a constraint."""
         return None
 
-    def removed(self, each: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
-        """The step that removes a constraint."""
+    def removed(self, constraint: Constraint, owner: EntityType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
+        """Return the step that removes a constraint."""
         return None
 
-    def by_constraint(self, each: PropertyConstraint) -> bool:  # noqa: ARG002  (the rules that look at the data do)
-        """Whether what a property declares has a step among the constraints of its type."""
+    def by_constraint(self, constraint: PropertyConstraint) -> bool:  # noqa: ARG002  (the rules that look at the data do)
+        """True if an inline constraint is planned as a constraint of its type."""
         return False
 
 
 class LookingRules(Rules):
-    """Which changes have steps where the data is looked at."""
+    """Rules that plan steps for changes whose data is checked first."""
 
     def cardinality(self, now: EdgeType) -> Step | None:
-        """Any other number."""
+        """Allow every cardinality."""
         return ChangeCardinality(now.kind, now.name, now.cardinality.min, now.cardinality.max)
 
-    def required(self, each: Property, owner: AnyType) -> Step | None:
-        """With a `@default`, which the entities there are get; bytes are not written into schemas."""
-        value = each.default
-        if value is None or each.type.is_blob:
+    def required(self, property_: Property, owner: AnyType) -> Step | None:
+        """Allow a property with `@default`, which existing entities get; blobs have no defaults."""
+        value = property_.default
+        if value is None or property_.type.is_blob:
             return None
-        return FillProperty(owner.kind, owner.name, each.name, each.type, value)
+        return FillProperty(owner.kind, owner.name, property_.name, property_.type, value)
 
     def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:
-        """To a type that holds every value of the old one, or to an enum that may hold every one there is."""
+        """Allow a type that holds every value of the old one, or an enum that existing values may fit."""
         if not holds(was.type, now.type) or (_is_key(now, owner) and not _is_written_alike(was.type, now.type)):
             return None
         return ChangePropertyType(owner.kind, owner.name, now.name, was.type, now.type)
 
-    def added(self, each: Constraint, owner: EntityType) -> Step | None:
-        """Anything but a key: ids are made from it."""
-        return None if isinstance(each, Key) else AddConstraint(owner.kind, owner.name, each)
+    def added(self, constraint: Constraint, owner: EntityType) -> Step | None:
+        """Allow every constraint but a key: ids are derived from it."""
+        return None if isinstance(constraint, Key) else AddConstraint(owner.kind, owner.name, constraint)
 
-    def removed(self, each: Constraint, owner: EntityType) -> Step | None:
-        """Anything but a key."""
-        return None if isinstance(each, Key) else RemoveConstraint(owner.kind, owner.name, each)
+    def removed(self, constraint: Constraint, owner: EntityType) -> Step | None:
+        """Allow every constraint but a key."""
+        return None if isinstance(constraint, Key) else RemoveConstraint(owner.kind, owner.name, constraint)
 
-    def by_constraint(self, each: PropertyConstraint) -> bool:
-        """What is no key."""
-        return each is not PropertyConstraint.KEY
+    def by_constraint(self, constraint: PropertyConstraint) -> bool:
+        """True for every constraint but a key."""
+        return constraint is not PropertyConstraint.KEY
 
 
 def holds(was: PropertyType, now: PropertyType) -> bool:
-    """Whether every value of one type can be one of the other, absent ones aside."""
+    """True if every non-null value of `was` is a value of `now`."""
     if was.list != now.list or was.vector_dim != now.vector_dim:
         return False
     if was.is_string and now.is_string:
@@ -103,13 +103,13 @@ def holds(was: PropertyType, now: PropertyType) -> bool:
     return was.scalar is now.scalar or now.scalar in _WIDER.get(was.scalar, set())
 
 
-def _is_key(each: Property, owner: AnyType) -> bool:
-    """Whether ids are made from a property."""
+def _is_key(constraint: Property, owner: AnyType) -> bool:
+    """True if ids are derived from the property."""
     if isinstance(owner, InterfaceType):
-        return PropertyConstraint.KEY in each.constraints
-    return any(isinstance(rule, Key) and each.name in rule.properties for rule in owner.constraints)
+        return PropertyConstraint.KEY in constraint.constraints
+    return any(isinstance(rule, Key) and constraint.name in rule.properties for rule in owner.constraints)
 
 
 def _is_written_alike(was: PropertyType, now: PropertyType) -> bool:
-    """Whether every value has the same text in both types: 0.1 in 32 bits is another number than in 64."""
+    """True if every value has the same text in both types: 0.1 in 32 bits is another number than in 64."""
     return was.scalar is not Scalar.F32 or now.scalar is Scalar.F32

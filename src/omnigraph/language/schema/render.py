@@ -1,4 +1,4 @@
-"""A resolved schema as text: for schemas that nobody wrote, such as those that a merge makes."""
+"""Generate the text of a resolved schema, for schemas without a text of their own, such as merged ones."""
 
 from collections.abc import Iterator
 
@@ -42,68 +42,70 @@ from omnigraph.model.schema import (
 
 
 def render(schema: Schema) -> str:
-    """Return the text of a schema in its canonical layout; planned against the schema it has no steps."""
-    declarations = tuple(_declaration(each) for each in schema.types)
+    """Return the canonical text of a schema; planning it against the same schema yields no steps."""
+    declarations = tuple(_declaration(type_) for type_ in schema.types)
     return format_syntax(SchemaSyntax(declarations, Source("")))
 
 
-def _declaration(of: AnyType) -> Declaration:
-    match of:
+def _declaration(type_: AnyType) -> Declaration:
+    match type_:
         case InterfaceType():
-            return InterfaceSyntax(Name(of.name), tuple(_property(each) for each in of.properties))
+            return InterfaceSyntax(Name(type_.name), tuple(_property(property_) for property_ in type_.properties))
         case NodeType():
-            implements = tuple(Name(each.type_name) for each in of.implements)
-            return NodeSyntax(Name(of.name), _annotations(of.annotations), implements, tuple(_members(of)))
+            implements = tuple(Name(interface.type_name) for interface in type_.implements)
+            return NodeSyntax(Name(type_.name), _annotations(type_.annotations), implements, tuple(_members(type_)))
         case EdgeType():
-            card = of.cardinality
+            card = type_.cardinality
             return EdgeSyntax(
-                Name(of.name),
-                Name(of.from_type.type_name),
-                Name(of.to_type.type_name),
+                Name(type_.name),
+                Name(type_.from_type.type_name),
+                Name(type_.to_type.type_name),
                 None if card == ANY_NUMBER else CardinalitySyntax(card.min, card.max),
-                _annotations(of.annotations),
-                tuple(_members(of)),
+                _annotations(type_.annotations),
+                tuple(_members(type_)),
             )
 
 
-def _members(of: EntityType) -> Iterator[Member]:
-    """The properties that a type declares itself, then the constraints that no property declares."""
-    yield from (_property(each) for each in of.properties if each.declared_directly)
-    declared = {(name.value, (each.name,)) for each in of.properties for name in each.constraints}
-    for constraint in of.constraints:
+def _members(type_: EntityType) -> Iterator[Member]:
+    """Yield the properties that a type declares itself, then the constraints that are not inline."""
+    yield from (_property(property_) for property_ in type_.properties if property_.declared_directly)
+    declared = {(name.value, (property_.name,)) for property_ in type_.properties for name in property_.constraints}
+    for constraint in type_.constraints:
         if not isinstance(constraint, Key | Unique | Index) or (constraint.kind, constraint.properties) not in declared:
             yield _constraint(constraint)
 
 
-def _property(of: Property) -> PropertySyntax:
-    own = of.type
+def _property(property_: Property) -> PropertySyntax:
+    own = property_.type
     written = TypeSyntax(own.scalar, own.nullable, own.list, own.enum_values, own.vector_dim)
-    notes = [AnnotationSyntax(each.value) for each in PropertyConstraint if each in of.constraints]
-    if of.embed is not None:
-        model = () if of.embed.model is None else (("model", _text(of.embed.model)),)
-        notes.append(AnnotationSyntax("embed", _text(of.embed.source.property_name), model))
-    return PropertySyntax(of.name, written, (*notes, *_annotations(of.annotations)))
+    notes = [
+        AnnotationSyntax(constraint.value) for constraint in PropertyConstraint if constraint in property_.constraints
+    ]
+    if property_.embed is not None:
+        model = () if property_.embed.model is None else (("model", _text(property_.embed.model)),)
+        notes.append(AnnotationSyntax("embed", _text(property_.embed.source.property_name), model))
+    return PropertySyntax(property_.name, written, (*notes, *_annotations(property_.annotations)))
 
 
 def _annotations(annotations: tuple[Annotation, ...]) -> tuple[AnnotationSyntax, ...]:
     return tuple(
         AnnotationSyntax(
-            each.name,
-            None if each.value is None else _text(each.value),
-            tuple((key, _text(value)) for key, value in each.kwargs),
+            annotation.name,
+            None if annotation.value is None else _text(annotation.value),
+            tuple((key, _text(value)) for key, value in annotation.kwargs),
         )
-        for each in annotations
+        for annotation in annotations
     )
 
 
-def _constraint(of: Constraint) -> ConstraintSyntax:
-    match of:
+def _constraint(constraint: Constraint) -> ConstraintSyntax:
+    match constraint:
         case Range(name, least, most):
-            return ConstraintSyntax(of.kind, (_name(name), Bounds(least, most)))
+            return ConstraintSyntax(constraint.kind, (_name(name), Bounds(least, most)))
         case Check(name, pattern):
-            return ConstraintSyntax(of.kind, (_name(name), _text(pattern)))
+            return ConstraintSyntax(constraint.kind, (_name(name), _text(pattern)))
         case Key(names) | Unique(names) | Index(names):
-            return ConstraintSyntax(of.kind, tuple(_name(name) for name in names))
+            return ConstraintSyntax(constraint.kind, tuple(_name(name) for name in names))
 
 
 def _name(text: str) -> Literal:

@@ -1,8 +1,8 @@
-"""Numbers for types, properties and tables: fresh ones at first, kept ones afterwards.
+"""Assign ids to types, properties and tables: counted in the first schema, kept or derived afterwards.
 
-A declaration is the accepted one of the same kind and name, or the one its `@rename_from` names, or new. Numbers of the
+A declaration is the accepted one of the same kind and name, or the one its `@rename_from` names, or new. Ids of the
 first schema are counted: first types (interfaces, nodes, edges, each by name), then their properties by name, then
-tables. Numbers of whatever is added later are derived from what it is (`model/schema_identity.py`).
+tables. Later ids are derived from kind, owner and name (`model/schema_identity.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,32 +39,29 @@ _FIRST_ID = 1
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A schema with its numbers, and what is worth knowing about the text it came from."""
+    """A schema with ids, and remarks about its text."""
 
     schema: Schema
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def accept(text: str | bytes, name: str = "schema.pg", *, ids: IdSource | None = None) -> Schema:
-    """The schema of a new graph.
+    """Resolve the first schema of a new graph.
 
     Args:
-        text: the schema text.
-        name: what to call it in messages.
-        ids: where the graph's identity domain comes from.
-
-    Returns:
-        The schema, every type and property with its first number.
+        text: schema text.
+        name: what to call the text in messages.
+        ids: source of the identity domain.
 
     Raises:
-        ParseError: the text is wrong.
+        ParseError: the text is invalid.
         LimitError: it is too long.
     """
     return initial(check(parse(text, name)), ids or UlidSource()).schema
 
 
 def initial(shape: SchemaShape, ids: IdSource) -> Resolved:
-    """Numbers for the first schema of a graph; rename hints mean nothing yet."""
+    """Assign ids to the first schema of a graph; rename hints are ignored."""
     diagnostics = [
         Diagnostic(
             DiagnosticCode.INERT_RENAME_HINT,
@@ -77,22 +74,15 @@ def initial(shape: SchemaShape, ids: IdSource) -> Resolved:
 
 
 def against(accepted: Schema, shape: SchemaShape) -> Resolved:
-    """Numbers for the next schema of a graph: what was there keeps its own.
-
-    Args:
-        accepted: the schema the graph has.
-        shape: the one it is to have.
-
-    Returns:
-        The next schema.
+    """Assign ids to the next schema of a graph; existing declarations keep theirs.
 
     Raises:
-        InvalidRequestError: a rename hint names nothing, or something it cannot mean.
+        InvalidRequestError: a rename hint cannot be resolved.
     """
     matches = _Matches()
     _match_types(accepted, shape, matches)
-    for each in shape.types:
-        _match_properties(accepted, shape.source, each, matches)
+    for type_ in shape.types:
+        _match_properties(accepted, shape.source, type_, matches)
     schema = _numbered(shape, _Deriver(accepted), matches)
     schema = replace(schema, retired=retired_after(accepted, set(schema.numbers)))
     return Resolved(schema, tuple(matches.diagnostics))
@@ -100,7 +90,7 @@ def against(accepted: Schema, shape: SchemaShape) -> Resolved:
 
 @dataclass(slots=True)
 class _Matches:
-    """Which accepted type and property each desired one is, by type key and by (type key, property name)."""
+    """Accepted types and properties matched to desired ones, by type key and by (type key, property name)."""
 
     types: dict[str, AnyType] = field(default_factory=dict)
     properties: dict[tuple[str, str], Property] = field(default_factory=dict)
@@ -112,72 +102,72 @@ class _Matches:
 
 
 def _hints(shape: SchemaShape) -> Iterator[tuple[str, str]]:
-    for each in shape.types:
-        if each.rename_from is not None:
-            yield each.type_key, each.rename_from
-        for part in each.properties:
-            if part.rename_from is not None:
-                yield f"{each.type_key}.{part.name}", part.rename_from
+    for type_ in shape.types:
+        if type_.rename_from is not None:
+            yield type_.type_key, type_.rename_from
+        for property_ in type_.properties:
+            if property_.rename_from is not None:
+                yield f"{type_.type_key}.{property_.name}", property_.rename_from
 
 
 def _match_types(accepted: Schema, shape: SchemaShape, matches: _Matches) -> None:
-    known = {each.type_key: each for each in accepted.types}
-    for each in shape.types:
-        if each.type_key in known:
-            matches.types[each.type_key] = known[each.type_key]
-            if each.rename_from is not None:
-                matches.ignored(each.type_key, each.rename_from)
+    known = {type_.type_key: type_ for type_ in accepted.types}
+    for type_ in shape.types:
+        if type_.type_key in known:
+            matches.types[type_.type_key] = known[type_.type_key]
+            if type_.rename_from is not None:
+                matches.ignored(type_.type_key, type_.rename_from)
     taken = set(matches.types)
-    for each in shape.types:
-        old = each.rename_from
-        if old is None or each.type_key in matches.types:
+    for type_ in shape.types:
+        old = type_.rename_from
+        if old is None or type_.type_key in matches.types:
             continue
-        old_key = f"{each.kind}:{old}"
+        old_key = f"{type_.kind}:{old}"
         if old_key in taken:
-            message = f"accepted {each.kind} '{old}' is consumed by more than one desired declaration"
-            raise _unresolved(shape.source, each.span, message)
+            message = f"accepted {type_.kind} '{old}' is consumed by more than one desired declaration"
+            raise _unresolved(shape.source, type_.span, message)
         if old_key not in known:
-            raise _unresolved(shape.source, each.span, _no_such_type(each, old, known))
+            raise _unresolved(shape.source, type_.span, _no_such_type(type_, old, known))
         taken.add(old_key)
-        matches.types[each.type_key] = known[old_key]
+        matches.types[type_.type_key] = known[old_key]
 
 
-def _no_such_type(each: TypeShape, old: str, known: Mapping[str, AnyType]) -> str:
+def _no_such_type(type_: TypeShape, old: str, known: Mapping[str, AnyType]) -> str:
     if any(f"{kind}:{old}" in known for kind in TypeKind):
-        return f"{each.kind} '{each.name}' cannot rename accepted '{old}' across declaration kinds"
-    return f"{each.kind} '{each.name}' declares @rename_from(\"{old}\") but no accepted declaration has that name"
+        return f"{type_.kind} '{type_.name}' cannot rename accepted '{old}' across declaration kinds"
+    return f"{type_.kind} '{type_.name}' declares @rename_from(\"{old}\") but no accepted declaration has that name"
 
 
 def _match_properties(accepted: Schema, source: Source, owner: TypeShape, matches: _Matches) -> None:
     was = matches.types.get(owner.type_key)
-    known = {} if was is None else {each.name: each for each in was.properties}
+    known = {} if was is None else {property_.name: property_ for property_ in was.properties}
     taken: set[str] = set()
-    for each in owner.properties:
-        if each.name in known:
-            taken.add(each.name)
-            matches.properties[owner.type_key, each.name] = known[each.name]
-            if each.rename_from is not None:
-                matches.ignored(f"{owner.type_key}.{each.name}", each.rename_from)
-    for each in owner.properties:
-        old = each.rename_from
-        if old is None or each.name in known:
+    for property_ in owner.properties:
+        if property_.name in known:
+            taken.add(property_.name)
+            matches.properties[owner.type_key, property_.name] = known[property_.name]
+            if property_.rename_from is not None:
+                matches.ignored(f"{owner.type_key}.{property_.name}", property_.rename_from)
+    for property_ in owner.properties:
+        old = property_.rename_from
+        if old is None or property_.name in known:
             continue
         if old in known and old not in taken:
             taken.add(old)
-            matches.properties[owner.type_key, each.name] = known[old]
-        elif each.declared_directly:
+            matches.properties[owner.type_key, property_.name] = known[old]
+        elif property_.declared_directly:
             # A hint that came with an interface is meant for the types that had the property before, not for others.
             if was is None:
                 message = f"new owner '{owner.type_key}' cannot import property identity with @rename_from(\"{old}\")"
             elif old in taken:
                 message = f"accepted property '{owner.name}.{old}' is consumed by more than one desired declaration"
             else:
-                message = _no_such_property(accepted, owner, each, old)
-            raise _unresolved(source, each.span, message)
+                message = _no_such_property(accepted, owner, property_, old)
+            raise _unresolved(source, property_.span, message)
 
 
-def _no_such_property(accepted: Schema, owner: TypeShape, each: PropertyShape, old: str) -> str:
-    subject = f"property '{owner.name}.{each.name}' declares @rename_from(\"{old}\")"
+def _no_such_property(accepted: Schema, owner: TypeShape, property_: PropertyShape, old: str) -> str:
+    subject = f"property '{owner.name}.{property_.name}' declares @rename_from(\"{old}\")"
     if any(known.property_named(old) for known in accepted.types):
         return f"{subject}: property moves across stable owners are not supported"
     return f"{subject}: no accepted property with that name exists under the stable owner"
@@ -192,7 +182,7 @@ def _unresolved(source: Source, span: Span, message: str) -> InvalidRequestError
 
 @dataclass(slots=True)
 class _Counter:
-    """Gives the numbers of a first schema."""
+    """Source of ids for a first schema."""
 
     domain: str
     next_id: int = _FIRST_ID
@@ -203,7 +193,7 @@ class _Counter:
 
 
 class _Deriver:
-    """Gives the numbers of what an accepted schema does not have."""
+    """Source of ids for declarations that an accepted schema does not have."""
 
     def __init__(self, accepted: Schema) -> None:
         self.domain = accepted.identity_domain
@@ -217,26 +207,26 @@ class _Deriver:
 
 
 class _Numbers:
-    """Accepted numbers where there are some, fresh ones elsewhere."""
+    """Accepted ids of matched declarations, fresh ids of new ones."""
 
     def __init__(self, shape: SchemaShape, source: _Counter | _Deriver, matches: _Matches) -> None:
         self.types: dict[str, int] = {}
         self.properties: dict[tuple[str, str], int] = {}
         self.tables: dict[str, int] = {}
-        for each in shape.types:
-            was = matches.types.get(each.type_key)
-            self.types[each.type_key] = was.type_id if was else source.fresh("type", each.kind, each.name)
-        for each in shape.types:
-            for part in each.properties:
-                known = matches.properties.get((each.type_key, part.name))
-                owner = self.types[each.type_key]
-                number = known.property_id if known else source.fresh("property", owner, part.name)
-                self.properties[each.type_key, part.name] = number
-        for each in (*shape.nodes, *shape.edges):
-            was = matches.types.get(each.type_key)
+        for type_ in shape.types:
+            was = matches.types.get(type_.type_key)
+            self.types[type_.type_key] = was.type_id if was else source.fresh("type", type_.kind, type_.name)
+        for type_ in shape.types:
+            for property_ in type_.properties:
+                known = matches.properties.get((type_.type_key, property_.name))
+                owner = self.types[type_.type_key]
+                number = known.property_id if known else source.fresh("property", owner, property_.name)
+                self.properties[type_.type_key, property_.name] = number
+        for type_ in (*shape.nodes, *shape.edges):
+            was = matches.types.get(type_.type_key)
             kept = was.table_id if isinstance(was, NodeType | EdgeType) else None
-            number = source.fresh("table", self.types[each.type_key]) if kept is None else kept
-            self.tables[each.type_key] = number
+            number = source.fresh("table", self.types[type_.type_key]) if kept is None else kept
+            self.tables[type_.type_key] = number
 
     def type_ref(self, kind: TypeKind, name: str) -> TypeRef:
         return TypeRef(self.types[f"{kind}:{name}"], name)
@@ -252,57 +242,57 @@ def _numbered(shape: SchemaShape, source: _Counter | _Deriver, matches: _Matches
         identity_domain=source.domain,
         next_id=source.next_id,
         interfaces=tuple(
-            InterfaceType(each.name, numbers.types[each.type_key], _properties(each, numbers))
-            for each in shape.interfaces
+            InterfaceType(interface.name, numbers.types[interface.type_key], _properties(interface, numbers))
+            for interface in shape.interfaces
         ),
-        nodes=tuple(_node(each, numbers, matches) for each in shape.nodes),
-        edges=tuple(_edge(each, numbers, matches) for each in shape.edges),
+        nodes=tuple(_node(node, numbers, matches) for node in shape.nodes),
+        edges=tuple(_edge(edge, numbers, matches) for edge in shape.edges),
     )
 
 
-def _node(each: TypeShape, numbers: _Numbers, matches: _Matches) -> NodeType:
+def _node(type_: TypeShape, numbers: _Numbers, matches: _Matches) -> NodeType:
     return NodeType(
-        name=each.name,
-        type_id=numbers.types[each.type_key],
-        table_id=numbers.tables[each.type_key],
-        properties=_properties(each, numbers),
-        constraints=_constraints(each, matches),
-        annotations=each.annotations,
-        implements=tuple(numbers.type_ref(TypeKind.INTERFACE, name) for name in each.implements),
+        name=type_.name,
+        type_id=numbers.types[type_.type_key],
+        table_id=numbers.tables[type_.type_key],
+        properties=_properties(type_, numbers),
+        constraints=_constraints(type_, matches),
+        annotations=type_.annotations,
+        implements=tuple(numbers.type_ref(TypeKind.INTERFACE, name) for name in type_.implements),
     )
 
 
-def _edge(each: TypeShape, numbers: _Numbers, matches: _Matches) -> EdgeType:
-    assert each.ends is not None, "a checked edge has two ends"
-    leaves, reaches = each.ends
+def _edge(type_: TypeShape, numbers: _Numbers, matches: _Matches) -> EdgeType:
+    assert type_.ends is not None, "a checked edge has two ends"
+    leaves, reaches = type_.ends
     return EdgeType(
-        name=each.name,
-        type_id=numbers.types[each.type_key],
-        table_id=numbers.tables[each.type_key],
+        name=type_.name,
+        type_id=numbers.types[type_.type_key],
+        table_id=numbers.tables[type_.type_key],
         from_type=numbers.type_ref(TypeKind.NODE, leaves),
         to_type=numbers.type_ref(TypeKind.NODE, reaches),
-        cardinality=each.cardinality,
-        properties=_properties(each, numbers),
-        constraints=_constraints(each, matches),
-        annotations=each.annotations,
+        cardinality=type_.cardinality,
+        properties=_properties(type_, numbers),
+        constraints=_constraints(type_, matches),
+        annotations=type_.annotations,
     )
 
 
 def _properties(owner: TypeShape, numbers: _Numbers) -> tuple[Property, ...]:
     return tuple(
         Property(
-            name=each.name,
-            property_id=numbers.properties[owner.type_key, each.name],
-            type=each.type,
-            annotations=each.annotations,
-            constraints=each.constraints,
+            name=property_.name,
+            property_id=numbers.properties[owner.type_key, property_.name],
+            type=property_.type,
+            annotations=property_.annotations,
+            constraints=property_.constraints,
             embed=None
-            if each.embed is None
-            else Embed(numbers.property_ref(owner.kind, owner.name, each.embed.source), each.embed.model),
-            declared_directly=each.declared_directly,
-            satisfies=tuple(numbers.property_ref(TypeKind.INTERFACE, *link) for link in each.satisfies),
+            if property_.embed is None
+            else Embed(numbers.property_ref(owner.kind, owner.name, property_.embed.source), property_.embed.model),
+            declared_directly=property_.declared_directly,
+            satisfies=tuple(numbers.property_ref(TypeKind.INTERFACE, *link) for link in property_.satisfies),
         )
-        for each in owner.properties
+        for property_ in owner.properties
     )
 
 
@@ -313,27 +303,30 @@ def _constraints(owner: TypeShape, matches: _Matches) -> tuple[Constraint, ...]:
 
     was = matches.types.get(owner.type_key)
     ordered: list[Constraint] = []
-    for each in owner.constraints:
-        if isinstance(each, Key | Unique | Index):
-            spelled = Key(tuple(sorted(each.properties, key=order))) if isinstance(each, Key) else each
+    for constraint in owner.constraints:
+        if isinstance(constraint, Key | Unique | Index):
+            spelled = (
+                Key(tuple(sorted(constraint.properties, key=order))) if isinstance(constraint, Key) else constraint
+            )
             if isinstance(was, NodeType | EdgeType):
                 spelled = _in_accepted_order(spelled, was, owner, matches)
             ordered.append(spelled)
         else:
-            ordered.append(each)
+            ordered.append(constraint)
     return tuple(ordered)
 
 
 def _in_accepted_order(
-    each: Key | Unique | Index, was: NodeType | EdgeType, owner: TypeShape, matches: _Matches
+    constraint: Key | Unique | Index, was: NodeType | EdgeType, owner: TypeShape, matches: _Matches
 ) -> Key | Unique | Index:
-    """The constraint with its properties as the accepted one over the same properties lists them.
+    """Return the constraint with its properties in the order of the equal accepted constraint.
 
-    Of a key the order is part of every id, of others it is only seen in messages: to write it otherwise is no change.
+    The order of a key is part of every id; of other constraints it is only visible in
+    messages. Reordering changes nothing.
     """
-    former = {name: matches.properties.get((owner.type_key, name)) for name in each.properties}
+    former = {name: matches.properties.get((owner.type_key, name)) for name in constraint.properties}
     by_old_name = {found.name if found else name: name for name, found in former.items()}
     for known in was.constraints:
-        if type(known) is type(each) and set(known.properties) == by_old_name.keys():
-            return type(each)(tuple(by_old_name[name] for name in known.properties))
-    return each
+        if type(known) is type(constraint) and set(known.properties) == by_old_name.keys():
+            return type(constraint)(tuple(by_old_name[name] for name in known.properties))
+    return constraint

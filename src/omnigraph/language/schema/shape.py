@@ -1,4 +1,4 @@
-"""What a checked schema text says: interfaces expanded, annotations understood, nothing numbered yet."""
+"""Checked schema text: interfaces expanded, annotations interpreted, no ids yet."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from omnigraph.model.types import PropertyType
 
 @dataclass(frozen=True, slots=True)
 class EmbedShape:
-    """From which property of the same type a vector is made, and with which model."""
+    """Source property and model of an embedding vector."""
 
     source: str
     model: str | None = None
@@ -21,15 +21,13 @@ class PropertyShape:
     """One property of a type.
 
     Attributes:
-        name: its name.
-        type: its type.
         annotations: those without a field of their own.
-        constraints: those it declares itself, sorted.
-        embed: from what it is made.
-        rename_from: what `@rename_from` says it was called.
-        declared_directly: False where it came from an interface only.
-        satisfies: the interface properties it stands for, as (interface, property), sorted.
-        span: where it is declared.
+        constraints: inline constraints, sorted.
+        embed: source of an embedding vector.
+        rename_from: former name, from `@rename_from`.
+        declared_directly: False if it comes from an interface only.
+        satisfies: implemented interface properties, as (interface, property), sorted.
+        span: span of the declaration.
     """
 
     name: str
@@ -48,16 +46,14 @@ class TypeShape:
     """One interface, node or edge type.
 
     Attributes:
-        kind: which of the three.
-        name: its name.
         properties: sorted by name.
-        constraints: sorted, each once.
+        constraints: sorted, without duplicates.
         annotations: those without a field of their own.
-        rename_from: what `@rename_from` says it was called.
-        implements: of a node, its interfaces, sorted.
-        ends: of an edge, the node types it leaves and reaches.
-        cardinality: of an edge.
-        span: where its name is declared.
+        rename_from: former name, from `@rename_from`.
+        implements: interfaces of a node, sorted.
+        ends: source and target node type of an edge.
+        cardinality: allowed number of edges per source node.
+        span: span of the name.
     """
 
     kind: TypeKind
@@ -79,7 +75,7 @@ class TypeShape:
 
 @dataclass(frozen=True, slots=True)
 class SchemaShape:
-    """A whole checked schema text; types of each kind sorted by name."""
+    """A complete checked schema text; types of each kind sorted by name."""
 
     interfaces: tuple[TypeShape, ...]
     nodes: tuple[TypeShape, ...]
@@ -88,7 +84,7 @@ class SchemaShape:
 
     @property
     def types(self) -> Iterator[TypeShape]:
-        """Every type: interfaces, nodes, edges."""
+        """All types: interfaces, nodes, edges."""
         yield from self.interfaces
         yield from self.nodes
         yield from self.edges

@@ -1,6 +1,6 @@
-"""The tree of a schema text: what is written, nothing looked up yet.
+"""Syntax tree of schema texts.
 
-Places in the text take no part in comparing trees: two texts that differ in white space and comments have equal trees.
+Spans are ignored when trees are compared: two texts that differ in white space and comments have equal trees.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from omnigraph.model.types import PropertyType, Scalar, enum_of
 
 
 class LiteralKind(StrEnum):
-    """How an argument is written."""
+    """Lexical kind of an argument."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -69,7 +69,7 @@ class TypeSyntax:
 
     @property
     def resolved(self) -> PropertyType:
-        """The type meant."""
+        """Property type, with enum values sorted."""
         if self.enum_values is not None:
             return enum_of(self.enum_values, nullable=self.nullable)
         return PropertyType(self.scalar, nullable=self.nullable, list=self.list, vector_dim=self.vector_dim)
@@ -148,7 +148,7 @@ Declaration = InterfaceSyntax | NodeSyntax | EdgeSyntax
 
 @dataclass(frozen=True, slots=True)
 class SchemaSyntax:
-    """A whole schema text."""
+    """A complete schema text."""
 
     declarations: tuple[Declaration, ...]
     source: Source = field(compare=False, repr=False)

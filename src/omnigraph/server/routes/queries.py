@@ -7,7 +7,7 @@ from fastapi import Request, Response
 from omnigraph.api.query_result import Result
 from omnigraph.errors import InvalidRequestError
 from omnigraph.language.query import parse
-from omnigraph.language.query.syntax import Mutation
+from omnigraph.language.query.statements import Mutation
 from omnigraph.server.answers import ARROW, answered, arrow_answered, rows_answered
 from omnigraph.server.call import Served
 from omnigraph.server.requests import ExplainRequest, QueryRequest, ReadRequest

@@ -13,7 +13,7 @@ import pytest
 from omnigraph import limits
 from omnigraph.errors import GraphError, LimitError, ParseError
 from omnigraph.language.query import bind_params, explain, format_file, lint, parse
-from omnigraph.language.query.compile import compile_anew
+from omnigraph.language.query.compile import compile_uncached
 from omnigraph.language.schema import accept
 from omnigraph.model.schema import Schema
 
@@ -52,7 +52,7 @@ def answers(text: str) -> None:
     assert parse(format_file(file)) == file
     for query in file.queries:
         try:
-            compiled = compile_anew(text, people(), query.name, "")
+            compiled = compile_uncached(text, people(), query.name, "")
         except GraphError:
             continue
         explain(compiled)
@@ -161,7 +161,7 @@ def test_ten_megabytes_are_refused_before_they_are_read() -> None:
     with pytest.raises(LimitError, match="longer than 8388608 bytes"):
         parse("x" * 10_000_000)
     with pytest.raises(LimitError, match="longer than 8388608 bytes"):
-        compile_anew("é" * 5_000_000, people(), None, "")
+        compile_uncached("é" * 5_000_000, people(), None, "")
 
 
 def test_a_nul_and_half_a_surrogate_pair_are_shown_where_they_stand() -> None:
@@ -232,7 +232,7 @@ def test_work_grows_with_the_text_and_not_faster(kind: str) -> None:
 
 def compile_or_refuse(text: str) -> None:
     try:
-        compile_anew(text, people(), "q", "")
+        compile_uncached(text, people(), "q", "")
     except GraphError:
         return
 
@@ -245,7 +245,7 @@ def test_all_of_these_long_texts_are_queries_or_refused_for_a_reason() -> None:
 
 def is_compiled(text: str) -> bool:
     try:
-        compile_anew(text, people(), "q", "")
+        compile_uncached(text, people(), "q", "")
     except GraphError:
         return False
     return True

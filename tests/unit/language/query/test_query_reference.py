@@ -8,7 +8,7 @@ import pytest
 from omnigraph.errors import ParseError
 from omnigraph.language.plan.expressions import AggregateFunction, Function
 from omnigraph.language.query import compile, lint, parse
-from omnigraph.language.query.compile import compile_anew
+from omnigraph.language.query.compile import compile_uncached
 from omnigraph.language.schema import accept
 from omnigraph.model.schema import Schema
 
@@ -47,7 +47,7 @@ def test_the_mistake_shown_on_the_page_is_the_one_that_is_made(schema: Schema) -
     text = 'query q() {\n  match { $w: Author\n    $w.nmae = "Ada"\n  } return { $w } }'
 
     with pytest.raises(ParseError) as caught:
-        compile_anew(text, schema, None, "")
+        compile_uncached(text, schema, None, "")
 
     assert str(caught.value) == shown.rstrip("\n")
 

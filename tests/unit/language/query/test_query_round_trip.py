@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from omnigraph.language.query import format_file, parse, syntax
+from omnigraph.language.query import format_file, parse, statements, syntax
 
 NAMES = ("a", "b2", "_c", "name", "age", "desc_", "counted", "in_", "knows", "x")
 VARIABLES = ("a", "p", "q", "_x1", "path")
@@ -31,13 +31,13 @@ class Trees:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
-    def file(self) -> syntax.QueryFile:
-        return syntax.QueryFile(self._several(self.query, 0, 2))
+    def file(self) -> statements.QueryFile:
+        return statements.QueryFile(self._several(self.query, 0, 2))
 
-    def query(self) -> syntax.Query:
-        parameters = self._several(lambda: syntax.Parameter(self._variable(), self._parameter_type()), 0, 3)
+    def query(self) -> statements.Query:
+        parameters = self._several(lambda: statements.Parameter(self._variable(), self._parameter_type()), 0, 3)
         body = self._read() if self._random.random() < 0.7 else self._mutation()
-        return syntax.Query(
+        return statements.Query(
             self._name(),
             parameters,
             body,
@@ -69,11 +69,11 @@ class Trees:
     def _text(self) -> str:
         return "".join(self._random.choices(CHARACTERS, k=self._random.randint(0, 6)))
 
-    def _parameter_type(self) -> syntax.ParameterType:
+    def _parameter_type(self) -> statements.ParameterType:
         if self._random.random() < 0.2:
-            return syntax.ParameterType("Vector", dimension=self._random.randint(0, 99), nullable=self._flag())
+            return statements.ParameterType("Vector", dimension=self._random.randint(0, 99), nullable=self._flag())
         base = self._random.choice(("String", "I64", "DateTime", "Date", "Blob"))
-        return syntax.ParameterType(base, self._flag(), None, self._flag())
+        return statements.ParameterType(base, self._flag(), None, self._flag())
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
@@ -214,10 +214,10 @@ class Trees:
             return syntax.Variable(self._variable())
         return syntax.Literal(syntax.LiteralKind.INTEGER, self._random.choice((0, 10, 2**64 - 1)))
 
-    def _read(self) -> syntax.Read:
-        return syntax.Read(
+    def _read(self) -> statements.Read:
+        return statements.Read(
             self._clauses(2),
-            self._several(lambda: syntax.Projection(self._returned(), self._maybe(self._name)), 1, 3),
+            self._several(lambda: statements.Projection(self._returned(), self._maybe(self._name)), 1, 3),
             self._flag(),
             self._several(self._ordering, 0, 2),
             self._maybe(self._count),
@@ -227,26 +227,26 @@ class Trees:
     def _returned(self) -> syntax.Expression:
         return syntax.Name(self._name()) if self._random.random() < 0.2 else self._expression(3)
 
-    def _ordering(self) -> syntax.Ordering:
+    def _ordering(self) -> statements.Ordering:
         value = self._returned()
         if value == syntax.Literal(syntax.LiteralKind.NULL, None):
             value = syntax.Name("null")
-        return syntax.Ordering(value, False if isinstance(value, syntax.Nearest) else self._flag())
+        return statements.Ordering(value, False if isinstance(value, syntax.Nearest) else self._flag())
 
-    def _mutation(self) -> syntax.Mutation:
-        return syntax.Mutation(self._several(self._statement, 1, 3))
+    def _mutation(self) -> statements.Mutation:
+        return statements.Mutation(self._several(self._statement, 1, 3))
 
-    def _statement(self) -> syntax.Statement:
+    def _statement(self) -> statements.Statement:
         type_name = self._random.choice(TYPES)
         kind = self._random.randrange(3)
         if kind == 0:
-            return syntax.Insert(type_name, self._several(self._assignment, 1, 3))
+            return statements.Insert(type_name, self._several(self._assignment, 1, 3))
         # A predicate that starts with a property of a variable is refused at once, with a hint.
         where = syntax.Comparison(syntax.ComparisonOp.EQUAL, syntax.Name(self._name()), self._value(2))
         condition: syntax.Expression = where if self._flag() else syntax.Or((where, self._expression(2)))
         if kind == 1:
-            return syntax.Update(type_name, self._several(self._assignment, 1, 3), condition)
-        return syntax.Delete(type_name, condition)
+            return statements.Update(type_name, self._several(self._assignment, 1, 3), condition)
+        return statements.Delete(type_name, condition)
 
 
 def keeps_its_tree(seed: int) -> None:
@@ -288,7 +288,7 @@ def test_every_pair_of_operators_keeps_its_grouping() -> None:
     for make in outer:
         for inside in outer:
             for tree in (make(inside(a, b), c), make(a, inside(b, c))):
-                projected = syntax.Read((syntax.Binding("p", "P"),), (syntax.Projection(tree),))
-                file = syntax.QueryFile((syntax.Query("q", (), projected),))
+                projected = statements.Read((syntax.Binding("p", "P"),), (statements.Projection(tree),))
+                file = statements.QueryFile((statements.Query("q", (), projected),))
 
                 assert parse(format_file(file)) == file, format_file(file)

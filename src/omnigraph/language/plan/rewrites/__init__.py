@@ -1,1 +1,1 @@
-"""One rule to a file; `plan/rewrite.py` has their order."""
+"""One rewrite rule per module; `plan/rewrite.py` lists their order."""

@@ -1,4 +1,4 @@
-"""What is only counted is not listed: neighbours that nobody looks at become a number beside the row.
+"""Count without materializing: neighbours that are only counted become a number beside the row.
 
 Before:  scan $p: Person, expand $p -[Knows]-> $q: Person, aggregate count($q)
 After:   scan $p: Person, count #times1 neighbours of $p -[Knows]->, aggregate count($q), each row #times1 times
@@ -13,7 +13,7 @@ from omnigraph.model.schema import Schema
 
 
 def count_without_listing(pipeline: Pipeline, _schema: Schema) -> Pipeline:
-    """Replace expansions and scans whose rows are counted and nothing else."""
+    """Replace expansions and scans whose rows are only counted."""
     for place, step in enumerate(pipeline):
         if isinstance(step, steps.Aggregate):
             if not _only_counts(step):
@@ -27,18 +27,18 @@ def count_without_listing(pipeline: Pipeline, _schema: Schema) -> Pipeline:
 
 
 def _only_counts(step: steps.Aggregate) -> bool:
-    aggregates = [each.value for each in step.columns if isinstance(each.value, Aggregation)]
+    aggregates = [column.value for column in step.columns if isinstance(column.value, Aggregation)]
     return all(
-        each.function is AggregateFunction.COUNT
-        and not each.distinct
-        and all(counts_only(each, name) for name in variables(each))
-        and (each.argument is None or bool(variables(each)))
-        for each in aggregates
+        aggregate.function is AggregateFunction.COUNT
+        and not aggregate.distinct
+        and all(counts_only(aggregate, name) for name in variables(aggregate))
+        and (aggregate.argument is None or bool(variables(aggregate)))
+        for aggregate in aggregates
     )
 
 
 class _Counted:
-    """Walks a pattern from its end, knowing what is used behind each step."""
+    """Backward walk over a pattern, tracking which variables later steps use."""
 
     def __init__(self, aggregate: steps.Aggregate) -> None:
         self.weights: list[str] = []

@@ -1,4 +1,4 @@
-"""Tables are read for the properties that later steps need, and for no others.
+"""Projection pushdown: read only the properties that later steps need.
 
 Before:  scan $p: Person {…} where $p.age > 30, return $p.name
 After:   scan $p: Person {name} where $p.age > 30, return $p.name
@@ -14,7 +14,7 @@ from omnigraph.model.schema import Schema
 
 
 def narrow_scans(pipeline: Pipeline, _schema: Schema) -> Pipeline:
-    """Name the properties each variable must bring along; conditions taken to the table need none of them."""
+    """Set the properties each variable must carry; pushed-down conditions need none of them."""
     needed: dict[str, set[str]] = {}
     _collect(pipeline, needed)
     return _narrowed(pipeline, {name: tuple(sorted(found)) for name, found in needed.items()})

@@ -1,10 +1,10 @@
-"""A bound, selective variable goes first, and every expansion to a selective variable before one to many nodes.
+"""Join ordering: start from a selective variable, and expand to selective variables first.
 
 Before:  scan $p: Person, expand $p -[WorksAt]-> $c: Company where $c.name = $n
 After:   scan $c: Company where $c.name = $n, expand $c <-[WorksAt]- $p: Person
 
-Only edges that mean the same from both ends are turned round: the distance between two nodes does not depend on the
-end it is counted from, but with a least number of hops above one, what an edge from a node to itself adds does.
+Only symmetric expansions are reversed: the distance between two nodes does not depend on the end it is counted from,
+but with a minimum of more than one hop, self-loops are counted differently from each end.
 """
 
 import heapq
@@ -21,7 +21,7 @@ from omnigraph.model.schema import Index, Key, NodeType, Schema, Unique
 
 
 class _Reach(IntEnum):
-    """How much of a table a condition leaves, guessed from its form; smaller is less."""
+    """Estimated selectivity of a condition, guessed from its form; smaller is more selective."""
 
     ONE = 0
     FEW = 1
@@ -61,7 +61,7 @@ def _reversible(step: Step) -> bool:
 
 
 class _Pattern:
-    """The scan, expansions and filters at the start of a pipeline, as a graph to be walked anew."""
+    """Scan, expansions and filters at the start of a pipeline, as a graph to be reordered."""
 
     def __init__(self, run: Pipeline, schema: Schema) -> None:
         self._nodes: dict[str, _Node] = {}
@@ -181,7 +181,7 @@ class _Pattern:
 
 
 class _WaitingFilters:
-    """Conditions on several variables, each let go when the last of them arrives."""
+    """Conditions on several variables, each released when its last variable is bound."""
 
     def __init__(self, conditions: list[Expression]) -> None:
         self._conditions = conditions
@@ -193,7 +193,7 @@ class _WaitingFilters:
                 self._needing.setdefault(name, []).append(place)
 
     def ready(self, arrived: set[str]) -> list[Step]:
-        """The filters that wait for nothing any more."""
+        """Return the filters whose variables are all bound."""
         ready: list[Step] = []
         for name in sorted(arrived):
             for place in self._needing.get(name, ()):
@@ -204,23 +204,25 @@ class _WaitingFilters:
         return ready
 
     def rest(self) -> list[Step]:
-        """Those that wait for something that is not of this pattern, or for nothing at all."""
+        """Return the filters with variables outside this pattern, or without variables."""
         return [steps.Filter(condition) for place, condition in enumerate(self._conditions) if place not in self._gone]
 
 
 def _reach(node: NodeType, variable: str, condition: Expression | None) -> _Reach:
     if condition is None:
         return _Reach.ALL
-    equal = {name for each in conjuncts(condition) if (name := _equal_to(each, variable)) is not None}
-    if any(set(each.properties) <= equal for each in node.constraints if isinstance(each, Key | Unique)):
+    equal = {name for conjunct in conjuncts(condition) if (name := _equal_to(conjunct, variable)) is not None}
+    if any(
+        set(constraint.properties) <= equal for constraint in node.constraints if isinstance(constraint, Key | Unique)
+    ):
         return _Reach.ONE
-    if any(set(each.properties) <= equal for each in node.constraints if isinstance(each, Index)):
+    if any(set(constraint.properties) <= equal for constraint in node.constraints if isinstance(constraint, Index)):
         return _Reach.FEW
     return _Reach.SOME if equal else _Reach.MANY
 
 
 def _equal_to(condition: Expression, variable: str) -> str | None:
-    """The property that a condition fixes to one value, or to one of a few."""
+    """Return the property that a condition restricts to one value, or to one of a few."""
     match condition:
         case ex.Compare(op=ex.CompareOp.EQUAL, left=ex.Property() as own, right=other):
             pass

@@ -1,4 +1,4 @@
-"""Filters go to where their variables come from: into the scan or the expansion, else right behind it.
+"""Filter pushdown: move conditions into the scan or expansion that binds their variables, else right behind it.
 
 Before:  scan $p: Person, expand $p -[Knows]-> $q: Person, filter $p.age > 30, filter $q.name = "Ada"
 After:   scan $p: Person where $p.age > 30, expand $p -[Knows]-> $q: Person where $q.name = "Ada"
@@ -15,7 +15,7 @@ from omnigraph.model.schema import Schema
 
 
 def push_filters(pipeline: Pipeline, schema: Schema) -> Pipeline:
-    """Take every conjunct as far towards the tables as it can go."""
+    """Move every conjunct as close to the tables as possible."""
     kept: list[Step] = []
     behind: dict[int, list[Expression]] = {}
     home: dict[str, int] = {}
@@ -24,15 +24,15 @@ def push_filters(pipeline: Pipeline, schema: Schema) -> Pipeline:
             for condition in conjuncts(step.condition):
                 needed = variables(condition)
                 # A condition without variables stays where it is, in front of whatever comes next.
-                at = max((home.get(name, len(kept) - 1) for name in needed), default=len(kept) - 1)
-                behind.setdefault(at, []).append(condition)
+                position = max((home.get(name, len(kept) - 1) for name in needed), default=len(kept) - 1)
+                behind.setdefault(position, []).append(condition)
             continue
         for name in brings(step):
             home[name] = len(kept)
         kept.append(step)
     pushed = list(_placed(behind.get(-1, [])))
-    for at, step in enumerate(kept):
-        taken, left = _absorb(step, behind.get(at, []))
+    for position, step in enumerate(kept):
+        taken, left = _absorb(step, behind.get(position, []))
         pushed.append(with_inside(taken, lambda inner: push_filters(inner, schema)))
         pushed += _placed(left)
     return tuple(pushed)
@@ -44,7 +44,7 @@ def _placed(conditions: list[Expression]) -> tuple[Step, ...]:
 
 
 def _absorb(step: Step, conditions: list[Expression]) -> tuple[Step, list[Expression]]:
-    """The step with the conditions it can carry out itself, and those left for a filter behind it."""
+    """Return the step with the conditions it can evaluate itself, and the remaining ones."""
     if not conditions:
         return step, conditions
     match step:

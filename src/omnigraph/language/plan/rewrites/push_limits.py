@@ -1,4 +1,4 @@
-"""A limit reaches the sort, which then keeps only so many, or the scan, which then stops early.
+"""Limit pushdown: the sort keeps only the top rows, or the scan stops early.
 
 Before:  scan $p: Person, order by $p.age, limit 10
 After:   scan $p: Person, order by $p.age, the first 10, limit 10
@@ -14,26 +14,26 @@ from omnigraph.model.schema import Schema
 
 
 def push_limits(pipeline: Pipeline, _schema: Schema) -> Pipeline:
-    """Tell the steps before a limit how many rows are certainly enough."""
+    """Pass a limit on to the steps before it."""
     for place, step in enumerate(pipeline):
         if isinstance(step, steps.Limit) and step.window.count is not None:
-            return (*_told(pipeline[:place], step.window), *pipeline[place:])
+            return (*_pass_limit(pipeline[:place], step.window), *pipeline[place:])
     return pipeline
 
 
-def _told(pipeline: Pipeline, window: Window) -> Pipeline:
+def _pass_limit(pipeline: Pipeline, window: Window) -> Pipeline:
     for place in range(len(pipeline) - 1, -1, -1):
         step = pipeline[place]
-        told: Step | None = None
+        limited: Step | None = None
         match step:
             case steps.Order():
-                told = replace(step, at_most=window)
+                limited = replace(step, at_most=window)
             case steps.Scan() if place == 0:
-                told = replace(step, at_most=window)
+                limited = replace(step, at_most=window)
             case steps.Mark() | steps.Optional():
                 # Each row they take, they pass on at least once.
                 continue
             case _:
                 pass
-        return pipeline if told is None else (*pipeline[:place], told, *pipeline[place + 1 :])
+        return pipeline if limited is None else (*pipeline[:place], limited, *pipeline[place + 1 :])
     return pipeline
