@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from omnigraph.server.app import application
-from omnigraph.server.authorize import Authority
-from omnigraph.server.errors import TABLE
+from omnigraph.server.app import create_app_over
+from omnigraph.server.authorization import Authority
+from omnigraph.server.errors import ERROR_TABLE
 from omnigraph.server.graphs import Graphs
-from omnigraph.server.main import parser
+from omnigraph.server.main import build_parser
 from omnigraph.server.settings import ServerSettings
 
 _METHODS = ("get", "head", "post", "put", "delete")
@@ -20,7 +20,7 @@ def page() -> str:
         str: Markdown.
     """
     graphs = Graphs({}, authority=Authority(is_open=True))
-    document = application(ServerSettings(unauthenticated=True), graphs).openapi()
+    document = create_app_over(ServerSettings(unauthenticated=True), graphs).openapi()
     parts = [
         "# HTTP",
         "This page is generated from the server's API document, which every server has at `/openapi.json`; change the "
@@ -43,7 +43,7 @@ def page() -> str:
         "are absent. `kind` and `reason` are the class and the code of [the error](errors.md) in Python.",
         _table(
             ("error", "status", "code"),
-            [(f"`{row.error.__name__}`", str(row.status), f"`{row.code}`" if row.code else "–") for row in TABLE],
+            [(f"`{row.error.__name__}`", str(row.status), f"`{row.code}`" if row.code else "–") for row in ERROR_TABLE],
         ),
         "The server itself answers 401 (`unauthorized`), 403 (`forbidden`), 405 (`method_not_allowed`), 408 "
         "(`request_timeout`), 413 and 415 (`bad_request`), and 429 (`too_many_requests`).",
@@ -63,7 +63,7 @@ def page() -> str:
 
 
 def _flags() -> Iterator[tuple[str, str]]:
-    for action in parser()._actions:
+    for action in build_parser()._actions:
         flag = max(action.option_strings, key=len)
         value = f" {action.metavar}" if action.metavar else f" {'|'.join(action.choices)}" if action.choices else ""
         yield f"`{flag}{value}`".replace("|", "\\|"), (action.help or "").replace("|", "\\|")
@@ -91,7 +91,7 @@ def _operations(document: dict[str, Any], tag: str) -> Iterator[tuple[str, str, 
 
 def _content(of: dict[str, Any]) -> str:
     for media, content in of.get("content", {}).items():
-        return _shown(content.get("schema", {})) if media == "application/json" else f"`{media}`"
+        return _shown(content.get("schema", {})) if media == "create_app_over/json" else f"`{media}`"
     return ""
 
 

@@ -21,7 +21,6 @@ PENDING: tuple[str, ...] = (
     "execution",
     "pipeline",
     "policy",
-    "server",
     "storage",
     "testing",
     "transaction",

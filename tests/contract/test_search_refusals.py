@@ -140,7 +140,7 @@ def test_what_cannot_be_searched_for_is_told_in_a_sentence_with_a_code(asked: He
 def test_what_is_no_number_is_no_part_of_a_vector(asked: Here | Served, number: float) -> None:
     found = asked.ask(written("", NEAREST, "$v: Vector(3)"), {"v": [1, 2, number]})
     # Over HTTP it is refused before anybody asks what it is for.
-    told = "param 'v': expected float" if isinstance(asked, Here) else "is no number of JSON"
+    told = "param 'v': expected float" if isinstance(asked, Here) else "is not a JSON number"
     assert isinstance(found, tuple), found
     assert found[0] == "bad_request"
     assert told in found[1]

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.server.aws_secret import signature
-from omnigraph.server.tokens import tokens_of
+from omnigraph.server.aws_secret import sign
+from omnigraph.server.tokens import load_tokens
 from omnigraph.testing.s3_server import S3Server
 
 SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"
@@ -45,9 +45,9 @@ def test_tokens_are_read_from_a_secret_by_name_and_by_arn_and_from_nowhere_else(
 ) -> None:
     arn = kept(s3_server, "tokens-of-actors", json.dumps({"ann": "token-of-ann", "bob": "token-of-bob"}))
     for said in ("tokens-of-actors", arn):
-        tokens = tokens_of({**environment, SECRET: said, "OMNIGRAPH_SERVER_BEARER_TOKEN": "another"})
+        tokens = load_tokens({**environment, SECRET: said, "OMNIGRAPH_SERVER_BEARER_TOKEN": "another"})
         assert sorted(tokens.actors) == ["ann", "bob"]
-        assert tokens.actor_of("Bearer token-of-bob") == "bob"
+        assert tokens.authenticate("Bearer token-of-bob") == "bob"
 
 
 @pytest.mark.s3
@@ -55,10 +55,10 @@ def test_a_secret_that_is_not_there_or_is_no_tokens_stops_the_start_and_is_not_t
     s3_server: S3Server, environment: dict[str, str]
 ) -> None:
     with pytest.raises(InvalidRequestError, match="'nothing' cannot be read: ResourceNotFoundException"):
-        tokens_of({**environment, SECRET: "nothing"})
+        load_tokens({**environment, SECRET: "nothing"})
     kept(s3_server, "no-tokens", "hush")
     with pytest.raises(InvalidRequestError, match="must hold a JSON object") as told:
-        tokens_of({**environment, SECRET: "no-tokens"})
+        load_tokens({**environment, SECRET: "no-tokens"})
     assert "hush" not in str(told.value)
 
 
@@ -71,15 +71,15 @@ def test_nobody_who_answers_stops_the_start() -> None:
         SECRET: "tokens",
     }
     with pytest.raises(InvalidRequestError, match="'tokens' cannot be read: ConnectError") as told:
-        tokens_of(nobody)
+        load_tokens(nobody)
     assert "hush" not in str(told.value)
     del nobody["AWS_DEFAULT_REGION"]
     with pytest.raises(InvalidRequestError, match="AWS_DEFAULT_REGION is not set"):
-        tokens_of(nobody)
+        load_tokens(nobody)
 
 
 def test_a_request_is_signed_as_the_published_example_of_version_4_is() -> None:
-    found = signature(
+    found = sign(
         {"host": "example.amazonaws.com", "x-amz-date": "20150830T123600Z"},
         b"",
         region="us-east-1",

@@ -12,10 +12,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from omnigraph import limits
-from omnigraph.server.admission import Admission
+from omnigraph.server.app_state import AppState
 from omnigraph.server.errors import Refusal
-from omnigraph.server.state import ServerState
-from omnigraph.server.streams import PieceStream, StreamSlots
+from omnigraph.server.fair_scheduler import Admission, StreamSlots
+from omnigraph.server.responses import ChunkedResponse
 from omnigraph.testing.served_here import InProcess, refused
 
 QUERY = "query q() { match { $b: Book } return { $b.isbn } }"
@@ -25,10 +25,10 @@ LINES = {"content-type": "application/x-ndjson"}
 JSON = {"content-type": "application/json"}
 
 
-def state_of(client: TestClient) -> ServerState:
+def state_of(client: TestClient) -> AppState:
     app: Any = client.app
     state = app.state.server
-    assert isinstance(state, ServerState)
+    assert isinstance(state, AppState)
     return state
 
 
@@ -75,7 +75,7 @@ def test_a_body_that_is_no_json_object_is_refused_in_words(shelf: TestClient, bo
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"\xff\xfe", "invalid request: the body is no UTF-8"),
+        (b"\xff\xfe", "invalid request: the body is not UTF-8"),
         (b'{"query": "q", "params": {"x": ' + b"9" * 5_000 + b"}}", "invalid request: a number has too many digits"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_compressed_body_is_refused_before_it_is_read(shelf: TestClient, encod
 
     for route, media in (("query", JSON), ("mutate", JSON), ("load", JSON), ("load/ndjson", LINES)):
         answer = shelf.post(route, content=bomb, headers={**media, **compressed})
-        refused(answer, 415, "not compressed")
+        refused(answer, 415, "compressed bodies are not supported")
     plain = shelf.post("query", json={"query": QUERY}, headers={"content-encoding": "identity"})
     assert plain.status_code == 200
 
@@ -130,7 +130,7 @@ def test_values_that_are_too_deep_or_of_no_meaning_are_refused(shelf: TestClient
 def test_an_actor_with_too_much_under_way_waits_and_others_do_not(serve: InProcess) -> None:
     client = serve(actor_requests_max=1)
 
-    with state_of(client).admission.admitted(None, 0):
+    with state_of(client).admission.admit(None, 0):
         full = client.post("mutate", json=INSERT)
         reading = client.post("query", json={"query": QUERY})
     after = client.post("mutate", json=INSERT)
@@ -144,7 +144,7 @@ def test_the_bytes_of_an_actors_bodies_are_bounded_together(serve: InProcess) ->
     client = serve(actor_bytes_max=100)
     size = len(json.dumps(INSERT, separators=(",", ":")))
 
-    with state_of(client).admission.admitted(None, 90):
+    with state_of(client).admission.admit(None, 90):
         answer = client.post("mutate", json=INSERT)
 
     refused(answer, 429, f"would use {90 + size} bytes against cap 100", "too_many_requests")
@@ -154,11 +154,11 @@ def test_the_bytes_of_an_actors_bodies_are_bounded_together(serve: InProcess) ->
 def test_actors_that_have_nothing_under_way_are_forgotten() -> None:
     admission = Admission(requests_max=2, bytes_max=10)
 
-    with admission.admitted("a", 5), admission.admitted("a", 5), admission.admitted("b", 10):
+    with admission.admit("a", 5), admission.admit("a", 5), admission.admit("b", 10):
         assert admission.actors == 2
-        with pytest.raises(Refusal, match="in-flight"), admission.admitted("a", 0):
+        with pytest.raises(Refusal, match="in-flight"), admission.admit("a", 0):
             pass
-        with pytest.raises(Refusal, match="byte budget"), admission.admitted("b", 1):
+        with pytest.raises(Refusal, match="byte budget"), admission.admit("b", 1):
             pass
     assert admission.actors == 0
 
@@ -170,15 +170,15 @@ def test_bodies_and_results_of_all_callers_have_bounded_room_and_give_it_back(se
     state = state_of(client)
 
     too_much = client.post("load/ndjson", content=rows[:2_000], headers=LINES)
-    state.results.take(90_000, "anonymous")
+    state.result_memory.take(90_000, "anonymous")
     crowded = client.post("query", json=every)
-    state.results.give_back(90_000, "anonymous")
+    state.result_memory.give_back(90_000, "anonymous")
     sent = client.post("query", json=every)
 
     refused(too_much, 429, "no room left for bodies of requests", "too_many_requests")
     refused(crowded, 429, "no room left for results", "too_many_requests")
     assert sent.json()["row_count"] == 5_000
-    assert (state.bodies.held, state.results.held) == (0, 0)
+    assert (state.body_memory.held, state.result_memory.held) == (0, 0)
 
 
 def test_a_graph_is_exported_once_at_a_time(serve: InProcess) -> None:
@@ -224,7 +224,7 @@ def test_a_process_has_eight_streams_and_the_ninth_is_refused() -> None:
 def test_a_reader_that_stops_reading_is_left_and_its_place_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SERVER_STREAM_STALL_S", 0.01)
     given_back = []
-    stream = PieceStream(iter([b"x" * 200_000]), media_type="text/plain", done=lambda: given_back.append(True))
+    stream = ChunkedResponse(iter([b"x" * 200_000]), media_type="text/plain", on_close=lambda: given_back.append(True))
     sent = []
 
     async def receive() -> Message:

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from omnigraph.server.tokens import tokens_of
+from omnigraph.server.tokens import load_tokens
 from omnigraph.testing.served_here import InProcess
 from omnigraph.version import VERSION
 
@@ -77,7 +77,7 @@ def test_operations_of_old_are_marked_and_every_tag_is_explained(shelf: TestClie
 
 
 def test_a_token_is_asked_for_where_there_are_tokens_and_nowhere_else(serve: InProcess) -> None:
-    tokens = tokens_of({"OMNIGRAPH_SERVER_BEARER_TOKEN": "x"})
+    tokens = load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKEN": "x"})
 
     guarded, unguarded = document_of(serve(tokens=tokens, rows="")), document_of(serve(rows=""))
 

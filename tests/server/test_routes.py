@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from omnigraph import limits
 from omnigraph.errors import InvalidRequestError
-from omnigraph.server.routes.mutations import condition_of
+from omnigraph.server.routes.mutations import read_if_commit
 from omnigraph.testing.served_here import InProcess, refused
 
 INSERT = "query add($isbn: String, $t: String) { insert Book { isbn: $isbn, title: $t } }"
@@ -198,7 +198,7 @@ def test_a_condition_that_is_no_text_is_refused() -> None:
     request = Request({"type": "http", "headers": [(b"omnigraph-if-graph-commit", b"\xff\xfe")]})
 
     with pytest.raises(InvalidRequestError, match="Omnigraph-If-Graph-Commit is not valid UTF-8"):
-        condition_of(request)
+        read_if_commit(request)
 
 
 def test_a_condition_elsewhere_is_refused_and_not_passed_over(shelf: TestClient) -> None:

@@ -11,7 +11,7 @@ from omnigraph.cluster.apply import apply
 from omnigraph.cluster.observe import import_
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.settings import ServerSettings
-from omnigraph.server.tokens import tokens_of
+from omnigraph.server.tokens import load_tokens
 from omnigraph.testing.served_here import LIBRARY, InProcess, refused
 
 CLUSTER = """
@@ -46,7 +46,7 @@ rules:
   - id: list
     allow: { actors: { group: team }, actions: [graph_list] }
 """
-TOKENS = tokens_of(
+TOKENS = load_tokens(
     {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta", "act-c": "gamma"})}
 )
 

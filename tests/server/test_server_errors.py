@@ -10,7 +10,7 @@ from omnigraph import errors
 from omnigraph.errors import ConflictError, GraphError
 from omnigraph.model.commit import MAIN
 from omnigraph.model.conflict import ReadSetChanged
-from omnigraph.server.errors import TABLE, answer, row_of
+from omnigraph.server.errors import ERROR_TABLE, error_response, find_row
 from omnigraph.storage.object_store import OutcomeUnknown, StoreTransient
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
@@ -36,6 +36,7 @@ STATUSES = {
     "OutcomeUnknownError": 503,
     "LimitError": 413,
     "UnavailableError": 503,
+    "ClockError": 503,
     "BlobSourceError": 424,
     "PermissionDeniedError": 403,
     "FormatError": 500,
@@ -48,7 +49,7 @@ def classes() -> list[type[GraphError]]:
 
 
 def test_every_class_of_errors_has_the_status_that_its_chart_says() -> None:
-    found = {each.__name__: row_of(each("x")).status for each in classes() if each is not GraphError}
+    found = {each.__name__: find_row(each("x")).status for each in classes() if each is not GraphError}
 
     assert found == STATUSES
     chart = errors.__doc__ or ""
@@ -59,8 +60,8 @@ def test_every_class_of_errors_has_the_status_that_its_chart_says() -> None:
 
 
 def test_no_row_of_the_table_hides_behind_another() -> None:
-    for number, row in enumerate(TABLE):
-        assert not any(issubclass(row.error, earlier.error) for earlier in TABLE[:number]), row
+    for number, row in enumerate(ERROR_TABLE):
+        assert not any(issubclass(row.error, earlier.error) for earlier in ERROR_TABLE[:number]), row
 
 
 def test_a_table_at_another_version_than_expected_is_told_in_both_vocabularies(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_a_table_at_another_version_than_expected_is_told_in_both_vocabularies(t
 
     with pytest.raises(ConflictError) as lost:
         write(parts, MAIN, op.upsert_many({PERSON: {"c": 3}}), WriteOptions(expected_table_versions={PERSON: seen}))
-    status, body = answer(lost.value)
+    status, body = error_response(lost.value)
 
     kind, _, name = PERSON.partition(":")
     assert (status, body["code"]) == (409, "conflict")
@@ -127,8 +128,8 @@ def test_versions_that_a_request_expects_are_checked_and_told_with_a_conflict(se
 def test_a_read_that_somebody_changed_names_the_table_with_both_versions_as_numbers() -> None:
     changed = ReadSetChanged("node:Book", "7", "9")
 
-    _, body = answer(ConflictError("moved", conflicts=(changed,), code="read_set_conflict"))
-    _, of_schema = answer(ConflictError("moved", conflicts=(ReadSetChanged("schema", "a", "b"),)))
+    _, body = error_response(ConflictError("moved", conflicts=(changed,), code="read_set_conflict"))
+    _, of_schema = error_response(ConflictError("moved", conflicts=(ReadSetChanged("schema", "a", "b"),)))
 
     assert body["read_set_conflict"] == {"member": "node:Book", "expected": "7", "actual": "9"}
     assert body["manifest_conflict"] == {"table_key": "node:Book", "expected": 7, "actual": 9}
@@ -137,11 +138,11 @@ def test_a_read_that_somebody_changed_names_the_table_with_both_versions_as_numb
 
 
 def test_errors_of_stores_are_told_by_the_class_that_callers_know() -> None:
-    assert answer(StoreTransient("busy", path="x"))[1]["kind"] == "UnavailableError"
-    assert answer(OutcomeUnknown("lost", path="x"))[0] == 503
+    assert error_response(StoreTransient("busy", path="x"))[1]["kind"] == "UnavailableError"
+    assert error_response(OutcomeUnknown("lost", path="x"))[0] == 503
 
 
 def test_details_that_say_nothing_are_left_out() -> None:
-    status, body = answer(errors.MergeConflictError("nothing"))
+    status, body = error_response(errors.MergeConflictError("nothing"))
 
     assert (status, set(body)) == (409, {"error", "code", "kind", "reason"})

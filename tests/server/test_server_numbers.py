@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY
 import omnigraph
 from omnigraph.api.maintenance import MaintenanceReport
 from omnigraph.server import metrics
-from omnigraph.server.upkeep import noted
+from omnigraph.server.maintenance import record_pass
 from omnigraph.testing.served_here import Answered, InProcess
 
 INSERT = "query q($n: String) { insert Author { name: $n } }"
@@ -80,12 +80,12 @@ def test_paths_of_callers_do_not_become_series(serve: InProcess) -> None:
 
 
 def test_a_pass_of_maintenance_is_counted_with_what_failed() -> None:
-    passes = number("omnigraph_maintenance_passes_total", graph="noted")
+    passes = number("omnigraph_maintenance_passes_total", graph="record_pass")
 
-    noted("noted", MaintenanceReport(failures=["sweep: the store does not answer"]))
+    record_pass("record_pass", MaintenanceReport(failures=["sweep: the store does not answer"]))
 
-    assert number("omnigraph_maintenance_passes_total", graph="noted") == passes + 1
-    assert number("omnigraph_maintenance_failures_total", graph="noted") == 1
+    assert number("omnigraph_maintenance_passes_total", graph="record_pass") == passes + 1
+    assert number("omnigraph_maintenance_failures_total", graph="record_pass") == 1
 
 
 def test_what_a_pass_of_maintenance_finds_damaged_is_counted_and_logged_as_an_error(
@@ -96,7 +96,7 @@ def test_what_a_pass_of_maintenance_finds_damaged_is_counted_and_logged_as_an_er
         next((tmp_path / "g").glob("nodes/*/data/*.lance")).unlink()
         report = graph.maintain_once(omnigraph.Maintenance(optimize=False, sweep=False))
 
-    noted("damaged", report)
+    record_pass("damaged", report)
 
     assert number("omnigraph_maintenance_damaged_total", graph="damaged") == 1
     assert report.verified is not None

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 import omnigraph
-from omnigraph.server.serving import listening
+from omnigraph.server.serving import open_listener
 from omnigraph.testing.served import RunningServer, served
 from omnigraph.testing.served_here import LIBRARY, ROWS
 
@@ -111,7 +111,7 @@ def test_a_head_that_never_ends_is_given_up(guarded: RunningServer, caller: http
 
 
 def test_answers_are_not_held_back_for_more_to_send() -> None:
-    with listening("127.0.0.1:0") as listener:
+    with open_listener("127.0.0.1:0") as listener:
         assert listener.proto == socket.IPPROTO_TCP
 
 

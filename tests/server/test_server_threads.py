@@ -1,4 +1,4 @@
-"""The threads of a server: what is handed over is done, told, and never left behind."""
+"""Worker threads of the server: results, errors, cancellation and shutdown."""
 
 import asyncio
 import threading
@@ -7,116 +7,108 @@ from contextvars import ContextVar
 
 import pytest
 
-from omnigraph.server import threads as threads_module
-from omnigraph.server.threads import Threads
+from omnigraph.server.fair_scheduler import WorkerThreads
 
-_PATIENCE_S = 60.0
-WHO: ContextVar[str] = ContextVar("who")
+TIMEOUT_S = 60.0
+ACTOR: ContextVar[str] = ContextVar("actor")
 
 
 @pytest.fixture
-def two() -> Iterator[Threads]:
-    """Two threads at most, which have ended with the test."""
-    made = Threads(2)
+def two() -> Iterator[WorkerThreads]:
+    """At most two threads, which have ended after the test."""
     before = set(threading.enumerate())
-    yield made
-    made.close()
-    for each in set(threading.enumerate()) - before:
-        each.join(_PATIENCE_S)
+    threads = WorkerThreads(2)
+    yield threads
+    threads.close()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(TIMEOUT_S)
+        assert not thread.is_alive()
 
 
-def test_there_are_as_many_threads_as_work_and_never_more_than_were_asked_for(two: Threads) -> None:
-    go = threading.Event()
-    seen: list[str] = []
+def test_threads_start_as_needed_up_to_the_limit(two: WorkerThreads) -> None:
+    release = threading.Event()
+    before = threading.active_count()
 
     def work() -> str:
-        seen.append(threading.current_thread().name)
-        assert go.wait(_PATIENCE_S)
+        assert release.wait(TIMEOUT_S)
         return threading.current_thread().name
 
-    async def scene() -> list[str]:
-        counts = [two.count]
+    async def run_three() -> list[str]:
+        started = [threading.active_count() - before]
         calls = []
         for _ in range(3):
             calls.append(asyncio.create_task(two.run(work)))
             await asyncio.sleep(0)
-            counts.append(two.count)
-        assert counts == [0, 1, 2, 2]
-        go.set()
+            started.append(threading.active_count() - before)
+        assert started == [0, 1, 2, 2]
+        release.set()
         return await asyncio.gather(*calls)
 
-    assert len(set(asyncio.run(scene()))) <= 2
-    assert len(seen) == 3
+    names = asyncio.run(run_three())
+
+    assert len(names) == 3
+    assert len(set(names)) <= 2
 
 
-def test_whoever_asks_gets_what_came_of_it_or_what_went_wrong(two: Threads) -> None:
-    def wrong() -> None:
+def test_the_caller_gets_the_result_or_the_error(two: WorkerThreads) -> None:
+    def fail() -> None:
         raise KeyError("no such thing")
 
-    async def scene() -> tuple[int, str]:
-        WHO.set("act-a")
+    async def run_all() -> tuple[int, str]:
+        ACTOR.set("act-a")
         with pytest.raises(KeyError, match="no such thing"):
-            await two.run(wrong)
-        with pytest.raises(RuntimeError, match="ended too early"):
+            await two.run(fail)
+        with pytest.raises(RuntimeError, match="StopIteration"):
             await two.run(lambda: next(iter(())))
-        return await two.run(lambda: 7), await two.run(WHO.get)
+        return await two.run(lambda: 7), await two.run(ACTOR.get)
 
-    assert asyncio.run(scene()) == (7, "act-a")
+    assert asyncio.run(run_all()) == (7, "act-a")
 
 
-def test_a_call_that_is_cancelled_ends_when_its_thread_is_done_and_not_before(two: Threads) -> None:
-    began, go = threading.Event(), threading.Event()
+def test_a_cancelled_call_ends_when_its_work_has_ended(two: WorkerThreads) -> None:
+    began, release = threading.Event(), threading.Event()
     order: list[str] = []
 
     def work() -> None:
         began.set()
-        assert go.wait(_PATIENCE_S)
-        order.append("done")
+        assert release.wait(TIMEOUT_S)
+        order.append("work ended")
 
     async def call() -> None:
         try:
             await two.run(work)
         finally:
-            order.append("given back")
+            order.append("call ended")
 
-    async def scene() -> None:
-        its = asyncio.create_task(call())
-        await asyncio.to_thread(began.wait, _PATIENCE_S)
-        for _ in range(2):  # however often
-            its.cancel()
+    async def cancel_twice() -> None:
+        task = asyncio.create_task(call())
+        await asyncio.to_thread(began.wait, TIMEOUT_S)
+        for _ in range(2):
+            task.cancel()
             await asyncio.sleep(0)
-        assert not its.done()
-        go.set()
+        assert not task.done()
+        release.set()
         with pytest.raises(asyncio.CancelledError):
-            await its
+            await task
 
-    asyncio.run(scene())
+    asyncio.run(cancel_twice())
 
-    assert order == ["done", "given back"]
-
-
-def test_threads_that_nobody_needs_end_and_come_again(two: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads_module, "_IDLE_S", 0.001)
-
-    assert asyncio.run(two.run(lambda: 1)) == 1
-    while two.count:
-        pass
-
-    assert asyncio.run(two.run(lambda: 2)) == 2
+    assert order == ["work ended", "call ended"]
 
 
-def test_what_was_handed_over_is_done_before_the_threads_end() -> None:
-    threads = Threads(1)
-    go = threading.Event()
+def test_work_that_was_handed_over_is_done_before_the_threads_end() -> None:
+    threads = WorkerThreads(1)
+    release = threading.Event()
 
-    async def scene() -> list[object]:
-        calls = [asyncio.create_task(threads.run(each)) for each in (lambda: go.wait(_PATIENCE_S), lambda: "second")]
+    async def close_early() -> list[object]:
+        works = (lambda: release.wait(TIMEOUT_S), lambda: "second")
+        calls = [asyncio.create_task(threads.run(work)) for work in works]
         await asyncio.sleep(0)
         threads.close()
-        go.set()
-        found = list(await asyncio.gather(*calls))
-        with pytest.raises(RuntimeError, match="have ended"):
+        release.set()
+        results = list(await asyncio.gather(*calls))
+        with pytest.raises(RuntimeError, match="after shutdown"):
             await threads.run(lambda: "late")
-        return found
+        return results
 
-    assert asyncio.run(scene()) == [True, "second"]
+    assert asyncio.run(close_early()) == [True, "second"]

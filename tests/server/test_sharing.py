@@ -15,15 +15,15 @@ from pyarrow import ipc
 from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.query_result import Result
-from omnigraph.server.answers import ARROW
+from omnigraph.server.app_state import AppState
 from omnigraph.server.errors import Refusal
-from omnigraph.server.room import Holding, Room
-from omnigraph.server.state import ServerState
-from omnigraph.server.tokens import tokens_of
-from omnigraph.server.turns import Turns
+from omnigraph.server.fair_scheduler import FairScheduler
+from omnigraph.server.memory_budget import MemoryBudget, Reservation
+from omnigraph.server.responses import ARROW
+from omnigraph.server.tokens import load_tokens
 from omnigraph.testing.served_here import InProcess, refused
 
-TOKENS = tokens_of({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
+TOKENS = load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
 ALICE, BOB = ({"Authorization": f"Bearer {token}"} for token in ("alpha", "beta"))
 BOOKS = {"query": "query q() { match { $b: Book } return { $b.isbn } }"}
 SLOW = {"query": "query slow() { match { $b: Book } return { $b.isbn } }"}
@@ -40,7 +40,7 @@ class Held:
         self.state = state_of(client)
         self.arrived = 0
         self._go = threading.Event()
-        graph: Any = self.state.graphs.named("library").graph
+        graph: Any = self.state.graphs.get("library").graph
         self._query: Callable[..., Result] = graph.query
         graph.query = self._held
 
@@ -51,7 +51,7 @@ class Held:
             assert self._go.wait(_PATIENCE_S), "nobody let it go"
         return found
 
-    def until(self, reached: Callable[[ServerState], bool]) -> None:
+    def until(self, reached: Callable[[AppState], bool]) -> None:
         """Wait for something to be so."""
         while not reached(self.state):
             pass
@@ -72,10 +72,10 @@ def held(client: TestClient) -> Iterator[tuple[Held, ThreadPoolExecutor]]:
             slow.let_go()
 
 
-def state_of(client: TestClient) -> ServerState:
+def state_of(client: TestClient) -> AppState:
     app: Any = client.app
     state = app.state.server
-    assert isinstance(state, ServerState)
+    assert isinstance(state, AppState)
     return state
 
 
@@ -97,7 +97,7 @@ def test_reads_of_an_actor_are_counted_and_more_is_refused_while_others_are_answ
     client = serve(tokens=TOKENS, threads=4, actor_calls_max=6)
     with held(client) as (slow, pool):
         begun = [asked(pool, client, SLOW, ALICE) for _ in range(6)]
-        slow.until(lambda state: (state.turns.running, state.turns.waiting) == (3, 3))
+        slow.until(lambda state: (state.scheduler.running, state.scheduler.waiting) == (3, 3))
 
         full = client.post("query", json=BOOKS, headers=ALICE)
         other = client.post("query", json=BOOKS, headers=BOB)
@@ -109,14 +109,14 @@ def test_reads_of_an_actor_are_counted_and_more_is_refused_while_others_are_answ
         assert answer.headers["retry-after"] == "60"
     assert other.status_code == 200
     assert [each.result()[0] for each in begun] == [200] * 6
-    assert (slow.state.turns.running, slow.state.turns.actors) == (0, 0)
+    assert (slow.state.scheduler.running, slow.state.scheduler.actors) == (0, 0)
 
 
 def test_where_there_are_no_actors_to_tell_apart_all_threads_are_everybodys(serve: InProcess) -> None:
     client = serve(threads=3, actor_calls_max=4)
     with held(client) as (slow, pool):
         begun = [asked(pool, client, SLOW, {}) for _ in range(4)]
-        slow.until(lambda state: (state.turns.running, state.turns.waiting) == (3, 1))
+        slow.until(lambda state: (state.scheduler.running, state.scheduler.waiting) == (3, 1))
 
         assert client.get("http://testserver/healthz").status_code == 200
         slow.let_go()
@@ -129,7 +129,7 @@ def test_a_slow_body_and_a_slow_reader_take_no_turn(serve: InProcess) -> None:
     seen = []
 
     def slowly() -> Iterator[bytes]:
-        seen.append(state_of(client).turns.running)
+        seen.append(state_of(client).scheduler.running)
         yield b'{"type":"Book","data":{"isbn":"9","title":"x"}}\n'
 
     lines = {"content-type": "application/x-ndjson"}
@@ -142,7 +142,7 @@ def test_a_slow_body_and_a_slow_reader_take_no_turn(serve: InProcess) -> None:
     async def looked_at(scope: Scope, receive: Receive, send: Send) -> None:
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.body":
-                pieces.append(state_of(client).turns.running)
+                pieces.append(state_of(client).scheduler.running)
             await send(message)
 
         await app(scope, receive, noted)
@@ -176,7 +176,7 @@ def test_queries_that_run_at_once_share_their_memory_and_the_one_too_many_is_tol
         assert body["code"] == "too_many_requests"
         assert "the server has no room left for queries" in body["error"]
     assert small.status_code == 200
-    assert slow.state.queries.held == 0
+    assert slow.state.query_memory.held == 0
     assert client.post("query", json=MANY).json()["row_count"] == AUTHORS
 
 
@@ -185,7 +185,7 @@ def test_one_actor_does_not_take_all_the_memory_of_queries(serve: InProcess) -> 
     with held(client) as (slow, pool):
         first = asked(pool, client, MANY, ALICE)
         slow.until(lambda _: slow.arrived == 1)
-        state_of(client).queries.take(75_000 - slow.state.queries.held, "act-a")
+        state_of(client).query_memory.take(75_000 - slow.state.query_memory.held, "act-a")
 
         hers = client.post("query", json=FEW, headers=ALICE)
         his = client.post("query", json=FEW, headers=BOB)
@@ -202,7 +202,7 @@ def test_a_query_that_could_never_fit_is_told_so_and_not_to_come_again(serve: In
     body = refused(client.post("query", json=MANY), 413, "more than the 1,000 bytes of memory")
 
     assert body["resource_limit"]["resource"] == "query_memory"
-    assert state_of(client).queries.held == 0
+    assert state_of(client).query_memory.held == 0
 
 
 def test_a_query_that_fails_gives_back_what_it_held(serve: InProcess) -> None:
@@ -211,7 +211,7 @@ def test_a_query_that_fails_gives_back_what_it_held(serve: InProcess) -> None:
     for _ in range(20):
         refused(client.post("query", json=MANY), 413, "more than the 10,000 bytes of memory")
 
-    assert state_of(client).queries.held == 0
+    assert state_of(client).query_memory.held == 0
 
 
 def test_large_rows_are_made_into_json_few_at_a_time(serve: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,18 +242,18 @@ def test_few_rows_of_arrow_are_one_answer_and_many_come_in_pieces(
     for headers, content in (whole, pieces):
         assert headers["content-type"] == ARROW
         assert ipc.open_stream(content).read_all().to_pylist() == [{"a.name": f"{n}"} for n in range(9)]
-    assert state_of(client).results.held == 0
+    assert state_of(client).result_memory.held == 0
 
 
 # --- turns and rooms themselves ---------------------------------------------------------------------------------------
 
 
 def test_of_those_who_wait_the_actor_with_the_fewest_running_is_next() -> None:
-    turns = Turns(running_max=2, actor_running_max=2, actor_max=10)
+    scheduler = FairScheduler(running_max=2, actor_running_max=2, actor_max=10)
     order: list[str] = []
 
     async def call(who: str, done: asyncio.Event) -> None:
-        async with turns.turn(who):
+        async with scheduler.slot(who):
             order.append(who)
             await done.wait()
 
@@ -272,18 +272,18 @@ def test_of_those_who_wait_the_actor_with_the_fewest_running_is_next() -> None:
 
     assert order[:5] == ["a", "a", "b", "a", "c"], "who has nothing running comes first, then who waits longest"
     assert sorted(order) == ["a"] * 4 + ["b"] * 2 + ["c"]
-    assert (turns.running, turns.actors) == (0, 0)
+    assert (scheduler.running, scheduler.actors) == (0, 0)
 
 
 def test_a_turn_that_nobody_waits_for_any_more_goes_to_the_next() -> None:
-    turns = Turns(running_max=1, actor_running_max=1, actor_max=10)
+    scheduler = FairScheduler(running_max=1, actor_running_max=1, actor_max=10)
 
     async def wait() -> str:
-        async with turns.turn("a"):
+        async with scheduler.slot("a"):
             return "had it"
 
     async def scene() -> tuple[object, ...]:
-        async with turns.turn("b"):
+        async with scheduler.slot("b"):
             given, left, last = (asyncio.create_task(wait()) for _ in range(3))
             await asyncio.sleep(0)
             left.cancel()
@@ -296,24 +296,24 @@ def test_a_turn_that_nobody_waits_for_any_more_goes_to_the_next() -> None:
     assert isinstance(given, asyncio.CancelledError)
     assert isinstance(left, asyncio.CancelledError)
     assert last == "had it"
-    assert (turns.running, turns.actors) == (0, 0)
+    assert (scheduler.running, scheduler.actors) == (0, 0)
 
 
 def test_an_actor_who_was_refused_is_forgotten() -> None:
-    turns = Turns(running_max=1, actor_running_max=1, actor_max=0)
+    scheduler = FairScheduler(running_max=1, actor_running_max=1, actor_max=0)
 
     async def scene() -> None:
-        async with turns.turn("a"):
+        async with scheduler.slot("a"):
             pass
 
     with pytest.raises(Refusal):
         asyncio.run(scene())
-    assert turns.actors == 0
+    assert scheduler.actors == 0
 
 
 def test_a_room_counts_by_actor_and_forgets_those_who_have_nothing() -> None:
-    room = Room(100, "things", actor_bytes_max=60)
-    first, second = Holding(room, "a"), Holding(room, "b")
+    budget = MemoryBudget(100, "things", actor_bytes_max=60)
+    first, second = Reservation(budget, "a"), Reservation(budget, "b")
 
     first.take(60)
     with pytest.raises(Refusal, match="of one actor"):
@@ -325,6 +325,6 @@ def test_a_room_counts_by_actor_and_forgets_those_who_have_nothing() -> None:
     first.close()
     first.close()
 
-    assert (room.held, first.held, second.held) == (40, 0, 40)
+    assert (budget.held, first.held, second.held) == (40, 0, 40)
     second.close()
-    assert (room.held, room.actors) == (0, 0)
+    assert (budget.held, budget.actors) == (0, 0)

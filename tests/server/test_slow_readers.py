@@ -9,7 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from omnigraph.server.patience import PatientProtocol
+from omnigraph.server.timeouts import TimeoutProtocol
 
 SMALL = 4_096
 
@@ -54,7 +54,7 @@ async def connections_after(app: ASGIApp, request: bytes, *, reads: bool) -> tup
     config.load()
     state = ServerState()
     stall_s = 30.0 if reads else 0.05
-    made = partial(PatientProtocol, config=config, server_state=state, app_state={}, head_s_max=30.0)
+    made = partial(TimeoutProtocol, config=config, server_state=state, app_state={}, head_s_max=30.0)
     loop = asyncio.get_running_loop()
     with listening() as listener, calling(listener) as client:
         server = await loop.create_server(partial(made, stall_s_max=stall_s), sock=listener)

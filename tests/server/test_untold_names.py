@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from omnigraph.server.tokens import tokens_of
+from omnigraph.server.tokens import load_tokens
 from omnigraph.testing.served_here import Answered, InProcess, refused
 
-TOKENS = tokens_of({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
+TOKENS = load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
 # Two branches that one of the actors sees nothing of; only one of them is there.
 POLICY = """
 version: 1
@@ -72,7 +72,7 @@ class Hidden:
 
     def __init__(self, client: TestClient) -> None:
         app: Any = client.app
-        graph = app.state.server.graphs.named("library").graph
+        graph = app.state.server.graphs.get("library").graph
         self.own = graph.mutate(INSERT).commit
         graph.branches.create("hidden")
         commit = graph.mutate('query q() { insert Author { name: "Secret" } }', branch="hidden").commit

@@ -9,15 +9,15 @@ from fastapi.testclient import TestClient
 
 from omnigraph.api.maintenance import Maintenance
 from omnigraph.errors import InvalidRequestError
-from omnigraph.server.app import upkeep_of
-from omnigraph.server.authorize import Authority
+from omnigraph.server.authorization import Authority
 from omnigraph.server.graphs import Graphs
-from omnigraph.server.main import parser, settings_of
+from omnigraph.server.main import build_parser, build_settings
+from omnigraph.server.maintenance import create_maintenance
 from omnigraph.server.settings import ServerSettings
-from omnigraph.server.tokens import Tokens, tokens_of
+from omnigraph.server.tokens import Tokens, load_tokens
 from omnigraph.testing.served_here import InProcess, refused
 
-TOKENS = tokens_of({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
+TOKENS = load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
 QUERY = {"query": "query q() { match { $b: Book } return { $b.isbn } }"}
 INSERT = {"query": 'query q() { insert Author { name: "New" } }'}
 # Enough of a body for every operation that takes one, so that nothing but the decision can refuse it.
@@ -173,7 +173,7 @@ def test_a_commit_of_a_branch_that_may_not_be_read_is_not_there(serve: InProcess
     client = serve(tokens=TOKENS, policy=str(policy), token="alpha")
     absent = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     app: Any = client.app
-    served = app.state.server.graphs.named("library")
+    served = app.state.server.graphs.get("library")
     there = served.graph.commits.list()[0].id
 
     answers = [client.get(f"commits/{commit}/changes") for commit in (there, absent)]
@@ -196,7 +196,7 @@ rules:
     )
     client = serve(tokens=TOKENS, policy=str(policy), token="alpha")
     app: Any = client.app
-    graph = app.state.server.graphs.named("library").graph
+    graph = app.state.server.graphs.get("library").graph
     graph.branches.create("hidden")
     graph.mutate('query q() { insert Author { name: "Secret" } }', branch="hidden")
     gone = graph.mutate('query q() { delete Author where name = "Secret" }', branch="hidden").commit
@@ -267,9 +267,9 @@ def test_a_token_that_is_none_is_refused(serve: InProcess, header: str | None, m
 
 
 def test_tokens_in_places_where_none_belongs_are_not_written_down() -> None:
-    assert TOKENS.hidden("/graphs/alpha/schema") == "/graphs/***/schema"
-    assert TOKENS.hidden("/graphs/alphabet") == "/graphs/alphabet"
-    assert Tokens({}).hidden("/graphs/alpha") == "/graphs/alpha"
+    assert TOKENS.redact("/graphs/alpha/schema") == "/graphs/***/schema"
+    assert TOKENS.redact("/graphs/alphabet") == "/graphs/alphabet"
+    assert Tokens({}).redact("/graphs/alpha") == "/graphs/alpha"
 
 
 def test_only_digests_of_tokens_are_kept() -> None:
@@ -294,7 +294,7 @@ def test_tokens_that_cannot_be_right_stop_the_start_and_are_not_repeated(
     environment: dict[str, str], message: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=message) as refusal:
-        tokens_of(environment)
+        load_tokens(environment)
 
     assert "secret-" not in str(refusal.value)
 
@@ -303,7 +303,7 @@ def test_one_token_and_a_file_of_them_go_together_and_the_file_wins_over_the_tex
     file = tmp_path / "tokens.json"
     file.write_text('{"act-f": "from-file"}')
 
-    found = tokens_of(
+    found = load_tokens(
         {
             "OMNIGRAPH_SERVER_BEARER_TOKEN": "one",
             "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(file),
@@ -312,14 +312,14 @@ def test_one_token_and_a_file_of_them_go_together_and_the_file_wins_over_the_tex
     )
 
     assert set(found.actors) == {"default", "act-f"}
-    assert found.actor_of("Bearer one") == "default"
+    assert found.authenticate("Bearer one") == "default"
 
 
 def test_a_policy_without_tokens_stops_the_start(serve: InProcess, tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(NOBODY_POLICY)
 
-    with pytest.raises(InvalidRequestError, match="there is a policy and there are no bearer tokens"):
+    with pytest.raises(InvalidRequestError, match="there is a policy but there are no bearer tokens"):
         serve(policy=str(policy), tokens=Tokens({}))
 
 
@@ -331,9 +331,11 @@ def test_a_server_refuses_to_start_when_nobody_said_who_may_come_in_or_what_to_s
 
 
 def test_flags_and_variables_become_settings() -> None:
-    args = parser().parse_args(["--store", "./x", "--workers", "3", "--maintain-every", "10m", "--bind", "[::1]:0"])
+    args = build_parser().parse_args(
+        ["--store", "./x", "--workers", "3", "--maintain-every", "10m", "--bind", "[::1]:0"]
+    )
 
-    found = settings_of(
+    found = build_settings(
         args,
         {
             "OMNIGRAPH_UNAUTHENTICATED": "1",
@@ -348,20 +350,20 @@ def test_flags_and_variables_become_settings() -> None:
     assert (found.actor_requests_max, found.actor_bytes_max) == (4, 1_000)
     for wrong in (["--workers", "0"], ["--maintain-every", "soon"], ["--maintain-every", "0s"]):
         with pytest.raises(InvalidRequestError):
-            settings_of(parser().parse_args(["--store", "./x", *wrong]), {})
+            build_settings(build_parser().parse_args(["--store", "./x", *wrong]), {})
 
 
 def test_the_maintenance_of_a_server_has_its_limits() -> None:
     words = ["--maintain-keep", "5", "--maintain-older-than", "7d", "--maintain-verify", "all"]
     words += ["--maintain-max-time", "30s", "--maintain-max-bytes", "1000"]
-    settings = settings_of(parser().parse_args(["--store", "./x", "--maintain-every", "1m", *words]), {})
+    settings = build_settings(build_parser().parse_args(["--store", "./x", "--maintain-every", "1m", *words]), {})
 
-    upkeep = upkeep_of(settings, Graphs({}, authority=Authority(is_open=True)))
+    upkeep = create_maintenance(settings, Graphs({}, authority=Authority(is_open=True)))
 
     expected = Maintenance(keep=5, older_than=604_800, verify_reads_max=None, seconds_max=30, bytes_max=1_000)
     assert upkeep.policy == expected
     for more, policy in (([], Maintenance()), (["--maintain-verify", "none"], Maintenance(verify=False))):
-        settings = settings_of(parser().parse_args(["--store", "./x", "--maintain-every", "1m", *more]), {})
-        assert upkeep_of(settings, Graphs({}, authority=Authority(is_open=True))).policy == policy
-    with pytest.raises(InvalidRequestError, match="--maintain-max-bytes is at least 1"):
-        settings_of(parser().parse_args(["--store", "./x", "--maintain-max-bytes", "0"]), {})
+        settings = build_settings(build_parser().parse_args(["--store", "./x", "--maintain-every", "1m", *more]), {})
+        assert create_maintenance(settings, Graphs({}, authority=Authority(is_open=True))).policy == policy
+    with pytest.raises(InvalidRequestError, match="--maintain-max-bytes must be at least 1"):
+        build_settings(build_parser().parse_args(["--store", "./x", "--maintain-max-bytes", "0"]), {})

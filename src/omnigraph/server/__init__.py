@@ -1,11 +1,13 @@
-"""The server: graphs over HTTP.
+"""The HTTP server. Start reading at `app`.
 
-main, settings           what is typed, and what follows from it
-app, gate, openapi       one application: who asks and of which graph, then a route
-routes/                  one file per noun; each is thin over the API
-requests, responses      what bodies look like
-errors                   which answer an error is
-authorize, tokens        who may do what
-admission, bodies, slots what one caller may hold
-logs, metrics            what can be seen of it from outside
+main, settings, serving        the program: flags, environment, processes
+app, app_state, openapi        the FastAPI application and what its requests share
+middleware, graph_call         request id, authentication, the graph of a request
+routing, routes/, explorer/    routes, thin over the API; one file per noun
+request_models, *_models       bodies of requests and responses, for the API document
+responses, errors              build responses; map errors to statuses
+tokens, aws_secret, authorization   who may do what
+fair_scheduler, memory_budget, timeouts   limits: concurrency, bytes, time
+graphs, opening, stored_queries, maintenance   what is served
+logs, metrics                  observability
 """

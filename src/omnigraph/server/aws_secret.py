@@ -1,4 +1,4 @@
-"""One secret of AWS Secrets Manager: a single signed request, without a library for all of AWS."""
+"""Read one secret from AWS Secrets Manager with a single signed request, without the AWS SDK."""
 
 import hashlib
 import hmac
@@ -19,26 +19,23 @@ _MEDIA = "application/x-amz-json-1.1"
 _ARN_PARTS = 7
 
 
-def secret_text(secret: str, environment: Mapping[str, str], *, clock: Clock | None = None) -> str:
-    """The text of a secret.
+def read_secret(secret: str, environment: Mapping[str, str], *, clock: Clock | None = None) -> str:
+    """Return the text of a secret.
 
     Args:
-        secret (str): its name or ARN.
-        environment (Mapping[str, str]): AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, of a session, AWS_SESSION_TOKEN;
-            AWS_REGION or AWS_DEFAULT_REGION, unless the ARN says where it is; AWS_ENDPOINT_URL_SECRETS_MANAGER or
-            AWS_ENDPOINT_URL for another address than that of AWS.
-        clock (Clock | None): the source of time.
-
-    Returns:
-        str: the text, which nobody logs.
+        secret: name or ARN.
+        environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for a session, AWS_SESSION_TOKEN; AWS_REGION or
+            AWS_DEFAULT_REGION, unless the ARN has a region; AWS_ENDPOINT_URL_SECRETS_MANAGER or AWS_ENDPOINT_URL for
+            an endpoint other than AWS.
+        clock: the source of time.
 
     Raises:
-        InvalidRequestError: a variable is missing, the secret may not be read, or nobody answers.
+        InvalidRequestError: a variable is missing, the secret may not be read, or the endpoint does not respond.
     """
-    key, private = (_needed(environment, name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
+    key, private = (_require(environment, name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
     arn = secret.split(":")
     region = arn[3] if len(arn) >= _ARN_PARTS and arn[0] == "arn" else ""
-    region = region or environment.get("AWS_REGION") or _needed(environment, "AWS_DEFAULT_REGION")
+    region = region or environment.get("AWS_REGION") or _require(environment, "AWS_DEFAULT_REGION")
     address = environment.get("AWS_ENDPOINT_URL_SECRETS_MANAGER") or environment.get("AWS_ENDPOINT_URL")
     address = (address or f"https://{_SERVICE}.{region}.amazonaws.com").rstrip("/") + "/"
     body = json.dumps({"SecretId": secret}).encode()
@@ -51,53 +48,50 @@ def secret_text(secret: str, environment: Mapping[str, str], *, clock: Clock | N
     }
     if session := environment.get("AWS_SESSION_TOKEN"):
         headers["x-amz-security-token"] = session
-    headers["authorization"] = signature(headers, body, region=region, key=key, private=private)
+    headers["authorization"] = sign(headers, body, region=region, key=key, private=private)
     try:
-        answer = httpx.post(address, content=body, headers=headers, timeout=limits.CLIENT_CONNECT_S_MAX)
-        found = answer.json()
+        response = httpx.post(address, content=body, headers=headers, timeout=limits.CLIENT_CONNECT_S_MAX)
+        document = response.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as fault:
         raise InvalidRequestError(f"the secret '{secret}' cannot be read: {type(fault).__name__}") from None
-    if not answer.is_success:
-        kind = str(found.get("__type", "")).rpartition("#")[2] if isinstance(found, dict) else ""
-        reason = kind or f"status {answer.status_code}"
+    if not response.is_success:
+        kind = str(document.get("__type", "")).rpartition("#")[2] if isinstance(document, dict) else ""
+        reason = kind or f"status {response.status_code}"
         raise InvalidRequestError(f"the secret '{secret}' cannot be read: {reason}")
-    text = found.get("SecretString") if isinstance(found, dict) else None
+    text = document.get("SecretString") if isinstance(document, dict) else None
     if not isinstance(text, str):
-        raise InvalidRequestError(f"the secret '{secret}' is no text")
+        raise InvalidRequestError(f"the secret '{secret}' is not text")
     return text
 
 
-def signature(
+def sign(
     headers: Mapping[str, str], body: bytes, *, region: str, key: str, private: str, service: str = _SERVICE
 ) -> str:
-    """The header by which AWS knows who asks (Signature Version 4) for a POST to `/` without parameters.
+    """Return the `Authorization` header (AWS Signature Version 4) of a POST to `/` without parameters.
 
     Args:
-        headers (Mapping[str, str]): all that are signed, in small letters; `x-amz-date` among them.
-        body (bytes): of the request.
-        region (str): where the service is.
-        key (str): the id of the key.
-        private (str): the key itself.
-        service (str): which service.
-
-    Returns:
-        str: the value of `Authorization`.
+        headers: all headers to sign, names in lower case, `x-amz-date` included.
+        body: sent as it is.
+        region: AWS region of the service.
+        key: access key id.
+        private: secret access key.
+        service: name of the AWS service.
     """
-    moment = headers["x-amz-date"]
+    timestamp = headers["x-amz-date"]
     names = ";".join(sorted(headers))
-    told = "".join(f"{name}:{headers[name].strip()}\n" for name in sorted(headers))
-    request = "\n".join(("POST", "/", "", told, names, hashlib.sha256(body).hexdigest()))
-    scope = f"{moment[:8]}/{region}/{service}/aws4_request"
-    to_sign = "\n".join(("AWS4-HMAC-SHA256", moment, scope, hashlib.sha256(request.encode()).hexdigest()))
-    signing = f"AWS4{private}".encode()
+    signed_headers = "".join(f"{name}:{headers[name].strip()}\n" for name in sorted(headers))
+    request = "\n".join(("POST", "/", "", signed_headers, names, hashlib.sha256(body).hexdigest()))
+    scope = f"{timestamp[:8]}/{region}/{service}/aws4_request"
+    to_sign = "\n".join(("AWS4-HMAC-SHA256", timestamp, scope, hashlib.sha256(request.encode()).hexdigest()))
+    signing_key = f"AWS4{private}".encode()
     for part in scope.split("/"):
-        signing = hmac.digest(signing, part.encode(), "sha256")
-    signed = hmac.digest(signing, to_sign.encode(), "sha256").hex()
+        signing_key = hmac.digest(signing_key, part.encode(), "sha256")
+    signed = hmac.digest(signing_key, to_sign.encode(), "sha256").hex()
     return f"AWS4-HMAC-SHA256 Credential={key}/{scope}, SignedHeaders={names}, Signature={signed}"
 
 
-def _needed(environment: Mapping[str, str], name: str) -> str:
-    found = environment.get(name, "").strip()
-    if not found:
-        raise InvalidRequestError(f"a secret of AWS is to be read, and {name} is not set")
-    return found
+def _require(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name, "").strip()
+    if not value:
+        raise InvalidRequestError(f"{name} is not set, which reading a secret of AWS requires")
+    return value

@@ -1,4 +1,4 @@
-"""Which answer an error is: the one table from errors to statuses and bodies."""
+"""The one table from errors to HTTP statuses and bodies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,19 +9,19 @@ from omnigraph.api.documents import merge_conflict_document
 from omnigraph.model.conflict import ExpectedVersionMismatch, KeyConflict, ReadSetChanged, RevertConflict
 
 Details = Mapping[str, Any]
-# Fine codes that have a status of their own, whatever their class.
-_STATUS_OF_REASON = {"blob_range": 416}
+# Error codes whose status differs from that of their class.
+_STATUS_BY_CODE = {"blob_range": 416}
 
 
-class Refusal(Exception):  # noqa: N818  (an answer, not a fault)
-    """A request that the server itself refuses, before any graph is asked.
+class Refusal(Exception):  # noqa: N818  (a response, not a fault)
+    """A request that the server itself refuses, without calling a graph.
 
     Attributes:
-        status: of the answer.
-        code: the stable word for it.
-        message: what it is, for people.
-        details: further members of the body.
-        headers: of the answer.
+        status: HTTP status.
+        code: stable, for programs.
+        message: for people.
+        details: further fields of the body.
+        headers: added to the response.
     """
 
     def __init__(
@@ -41,24 +41,24 @@ class Refusal(Exception):  # noqa: N818  (an answer, not a fault)
         self.headers = headers or {}
 
     def body(self) -> dict[str, Any]:
-        """The document of the answer."""
+        """Return the JSON document of the response."""
         return {"error": self.message, "code": self.code, **self.details}
 
 
-def too_many(message: str, *, retry_after_s: int = limits.SERVER_RETRY_AFTER_S) -> Refusal:
-    """The refusal of what would be too much at once, and after how long to come again."""
+def too_many_requests(message: str, *, retry_after_s: int = limits.SERVER_RETRY_AFTER_S) -> Refusal:
+    """Build a 429 refusal that says when to retry."""
     return Refusal(429, message, code="too_many_requests", headers={"Retry-After": str(retry_after_s)})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One class of errors.
+class ErrorRow:
+    """How one class of errors is reported.
 
     Attributes:
-        error: the class; the first row that fits counts.
-        status: of the answer.
-        code: the contract's word for it; None where it has none.
-        details: what else the body says.
+        error: matches subclasses; the first matching row counts.
+        status: HTTP status.
+        code: from the contract; None if it has none.
+        details: computes further fields of the body.
     """
 
     error: type[errors.GraphError]
@@ -67,7 +67,7 @@ class Row:
     details: Callable[[Any], Details] = field(default=lambda _: {})
 
 
-def _conflict(error: errors.ConflictError) -> Details:
+def _conflict_details(error: errors.ConflictError) -> Details:
     if not error.conflicts:
         return {}
     match error.conflicts[0]:
@@ -75,12 +75,12 @@ def _conflict(error: errors.ConflictError) -> Details:
             kind, _, name = type_key.partition(":")
             return {"key_conflict": {"entity_kind": kind, "type_name": name, "entity_id": entity_id}}
         case ReadSetChanged(member, expected, actual):
-            found: dict[str, Any] = {"read_set_conflict": {"member": member, "expected": expected, "actual": actual}}
-            # Of a type, versions are numbers; of the schema or the branch, something else changed.
-            if ":" in member and all(each.isascii() and each.isdigit() for each in (expected, actual)):
+            details: dict[str, Any] = {"read_set_conflict": {"member": member, "expected": expected, "actual": actual}}
+            # Only tables have numeric versions; the schema or the branch may have changed instead.
+            if ":" in member and all(version.isascii() and version.isdigit() for version in (expected, actual)):
                 numbers = {"table_key": member, "expected": int(expected), "actual": int(actual)}
-                found["manifest_conflict"] = numbers
-            return found
+                details["manifest_conflict"] = numbers
+            return details
         case ExpectedVersionMismatch(table_key, expected, actual):
             kind, _, name = table_key.partition(":")
             return {
@@ -96,16 +96,16 @@ def _conflict(error: errors.ConflictError) -> Details:
             return {}
 
 
-def _merge_conflicts(error: errors.MergeConflictError) -> Details:
-    found = [merge_conflict_document(each) for each in error.conflicts]
-    return {"merge_conflicts": found} if found else {}
+def _merge_details(error: errors.MergeConflictError) -> Details:
+    conflicts = [merge_conflict_document(conflict) for conflict in error.conflicts]
+    return {"merge_conflicts": conflicts} if conflicts else {}
 
 
-def _revert_conflicts(error: errors.RevertConflictError) -> Details:
-    return {"revert_conflicts": [_revert_conflict(each) for each in error.conflicts]}
+def _revert_details(error: errors.RevertConflictError) -> Details:
+    return {"revert_conflicts": [_revert_conflict_document(conflict) for conflict in error.conflicts]}
 
 
-def _revert_conflict(conflict: RevertConflict) -> dict[str, Any]:
+def _revert_conflict_document(conflict: RevertConflict) -> dict[str, Any]:
     kind, _, name = conflict.type_key.partition(":")
     return {
         "entity_kind": kind,
@@ -116,84 +116,90 @@ def _revert_conflict(conflict: RevertConflict) -> dict[str, Any]:
     }
 
 
-def _gap(error: errors.ChangeGapError) -> Details:
-    return {"change_feed_gap": _present(error.details, "cursor", "first_unreadable_commit_id")}
+def _gap_details(error: errors.ChangeGapError) -> Details:
+    return {"change_feed_gap": _select(error.details, "cursor", "first_unreadable_commit_id")}
 
 
-def _refused_diff(error: errors.ChangeRefusedError) -> Details:
+def _diff_details(error: errors.ChangeRefusedError) -> Details:
     return {"change_diff_refusal": dict(error.details)}
 
 
-def _precondition(error: errors.PreconditionError) -> Details:
-    return {"precondition_failure": _present(error.details, "expected", "actual")}
+def _precondition_details(error: errors.PreconditionError) -> Details:
+    return {"precondition_failure": _select(error.details, "expected", "actual")}
 
 
-def _limit(error: errors.LimitError) -> Details:
-    said = error.details
-    if "resource" in said:
-        return {"resource_limit": _present(said, "resource", "limit", "actual")}
-    if "bytes_max" in said:
-        return {"resource_limit": {"resource": error.code, "limit": said["bytes_max"], "actual": said["bytes_max"] + 1}}
+def _limit_details(error: errors.LimitError) -> Details:
+    details = error.details
+    if "resource" in details:
+        return {"resource_limit": _select(details, "resource", "limit", "actual")}
+    if "bytes_max" in details:
+        return {
+            "resource_limit": {
+                "resource": error.code,
+                "limit": details["bytes_max"],
+                "actual": details["bytes_max"] + 1,
+            }
+        }
     return {}
 
 
-def _source(error: errors.BlobSourceError) -> Details:
-    return {"external_blob_source": _present(error.details, "uri", "reason")}
+def _blob_source_details(error: errors.BlobSourceError) -> Details:
+    return {"external_blob_source": _select(error.details, "uri", "reason")}
 
 
-def _request(error: errors.InvalidRequestError) -> Details:
+def _request_details(error: errors.InvalidRequestError) -> Details:
     if error.code == "blob_range":
-        return {"blob_range": _present(error.details, "start", "end", "length")}
+        return {"blob_range": _select(error.details, "start", "end", "length")}
     if isinstance(error, errors.ParseError):
         return {"place": {"line": error.line, "column": error.column}}
     return {}
 
 
-def _present(details: Details, *names: str) -> dict[str, Any]:
+def _select(details: Details, *names: str) -> dict[str, Any]:
     return {name: details[name] for name in names if details.get(name) is not None}
 
 
-TABLE: tuple[Row, ...] = (
-    Row(errors.InvalidRequestError, 400, "bad_request", _request),
-    Row(errors.ChangeGapError, 410, None, _gap),
-    Row(errors.ReclaimedError, 410, None),
-    Row(errors.NotFoundError, 404, "not_found"),
-    Row(errors.AlreadyExistsError, 409, "conflict"),
-    Row(errors.MergeConflictError, 409, "conflict", _merge_conflicts),
-    Row(errors.RevertConflictError, 409, "conflict", _revert_conflicts),
-    Row(errors.ChangeRefusedError, 409, "conflict", _refused_diff),
-    Row(errors.ConflictError, 409, "conflict", _conflict),
-    Row(errors.PreconditionError, 412, None, _precondition),
-    Row(errors.LimitError, 413, "bad_request", _limit),
-    Row(errors.PermissionDeniedError, 403, "forbidden"),
-    Row(errors.OutcomeUnknownError, 503, None),
-    Row(errors.UnavailableError, 503, None),
-    Row(errors.BlobSourceError, 424, None, _source),
-    Row(errors.GraphError, 500, "internal"),
+ERROR_TABLE: tuple[ErrorRow, ...] = (
+    ErrorRow(errors.InvalidRequestError, 400, "bad_request", _request_details),
+    ErrorRow(errors.ChangeGapError, 410, None, _gap_details),
+    ErrorRow(errors.ReclaimedError, 410, None),
+    ErrorRow(errors.NotFoundError, 404, "not_found"),
+    ErrorRow(errors.AlreadyExistsError, 409, "conflict"),
+    ErrorRow(errors.MergeConflictError, 409, "conflict", _merge_details),
+    ErrorRow(errors.RevertConflictError, 409, "conflict", _revert_details),
+    ErrorRow(errors.ChangeRefusedError, 409, "conflict", _diff_details),
+    ErrorRow(errors.ConflictError, 409, "conflict", _conflict_details),
+    ErrorRow(errors.PreconditionError, 412, None, _precondition_details),
+    ErrorRow(errors.LimitError, 413, "bad_request", _limit_details),
+    ErrorRow(errors.PermissionDeniedError, 403, "forbidden"),
+    ErrorRow(errors.OutcomeUnknownError, 503, None),
+    ErrorRow(errors.UnavailableError, 503, None),
+    ErrorRow(errors.BlobSourceError, 424, None, _blob_source_details),
+    ErrorRow(errors.GraphError, 500, "internal"),
 )
-"""Every error of the product, most special first."""
+"""Every error of the product, most specific first."""
 
 
-def row_of(error: errors.GraphError) -> Row:
-    """The row of the table that an error belongs to."""
-    return next(row for row in TABLE if isinstance(error, row.error))
+def find_row(error: errors.GraphError) -> ErrorRow:
+    """Return the row of the table that matches an error."""
+    return next(row for row in ERROR_TABLE if isinstance(error, row.error))
 
 
-def answer(error: errors.GraphError) -> tuple[int, dict[str, Any]]:
-    """The status and the body that tell of an error.
+def error_response(error: errors.GraphError) -> tuple[int, dict[str, Any]]:
+    """Return the status and body that report an error.
 
-    `error`, `code` and the details are the contract's; `kind` and `reason`, the class and the fine code, are for
-    clients that raise the same error again.
+    `error`, `code` and the details belong to the contract; `kind` (the class) and `reason` (the error's own code) let
+    clients raise the same error.
     """
-    row = row_of(error)
+    row = find_row(error)
     body: dict[str, Any] = {"error": str(error)}
     if row.code is not None:
         body["code"] = row.code
     body |= row.details(error)
     body |= {"kind": _public_class(error), "reason": error.code}
-    return _STATUS_OF_REASON.get(error.code, row.status), body
+    return _STATUS_BY_CODE.get(error.code, row.status), body
 
 
 def _public_class(error: errors.GraphError) -> str:
-    """The nearest class that `omnigraph.errors` has."""
-    return next(each.__name__ for each in type(error).__mro__ if each.__module__ == errors.__name__)
+    """Return the name of the nearest class in `omnigraph.errors`."""
+    return next(base.__name__ for base in type(error).__mro__ if base.__module__ == errors.__name__)

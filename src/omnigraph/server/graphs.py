@@ -1,4 +1,4 @@
-"""The graphs that a server has open, by their ids."""
+"""The open graphs of a server, by id."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
-from omnigraph.server.authorize import Authority
+from omnigraph.server.authorization import Authority
 from omnigraph.server.errors import Refusal
-from omnigraph.server.stored import StoredQuery
+from omnigraph.server.stored_queries import StoredQuery
 
 _GRAPH_ID = re.compile(r"[a-zA-Z0-9-]{1,64}")
 _RESERVED = frozenset({"policies"})
@@ -17,14 +17,14 @@ _RESERVED = frozenset({"policies"})
 
 @dataclass(frozen=True, slots=True)
 class ServedGraph:
-    """One graph, and what belongs to it.
+    """One graph with its policy and stored queries.
 
     Attributes:
-        id: what it is called in addresses.
-        graph: open.
-        authority: who may do what with it.
-        queries: those that are stored with it, by name.
-        schema_is_managed: its schema is a cluster's matter, and not to be changed through the server.
+        id: its name in URLs.
+        graph: open until the server stops.
+        authority: decides what actors may do with it.
+        queries: stored queries by name.
+        schema_is_managed: a cluster owns the schema; the server refuses to change it.
     """
 
     id: str
@@ -35,7 +35,7 @@ class ServedGraph:
 
 
 class Graphs:
-    """Every graph that is served. Static: what is served changes with a restart."""
+    """All served graphs. The set changes only with a restart."""
 
     def __init__(self, served: Mapping[str, ServedGraph], *, authority: Authority) -> None:
         self._served = dict(sorted(served.items()))
@@ -47,46 +47,42 @@ class Graphs:
     def __len__(self) -> int:
         return len(self._served)
 
-    def named(self, graph_id: str) -> ServedGraph:
-        """The graph with an id.
+    def get(self, graph_id: str) -> ServedGraph:
+        """Return a graph by id.
 
         Raises:
-            Refusal: there is none, or it could not be opened.
+            Refusal: it does not exist, or could not be opened.
         """
-        found = self._served.get(graph_id)
-        if found is None:
-            raise _not_found(graph_id)
-        return found
+        served = self._served.get(graph_id)
+        if served is None:
+            raise Refusal(404, f"graph '{graph_id}' not found", code="not_found")
+        return served
 
-    def named_to(self, actor: str | None) -> set[str]:
-        """The ids of those that somebody is told of: all to those who may list them, else what they could use."""
-        lists = self.authority.allows(actor, Action.GRAPH_LIST)
-        return {each.id for each in self if lists or each.authority.is_named_to(actor)}
+    def visible_to(self, actor: str | None) -> set[str]:
+        """Return the ids of the graphs an actor may know of: all if they may list graphs, else those they could use."""
+        may_list = self.authority.allows(actor, Action.GRAPH_LIST)
+        return {served.id for served in self if may_list or served.authority.is_visible_to(actor)}
 
     def close(self) -> None:
-        """Close all of them."""
-        for each in self:
-            each.graph.close()
+        """Close all graphs."""
+        for served in self:
+            served.graph.close()
 
 
-def _not_found(graph_id: str) -> Refusal:
-    return Refusal(404, f"graph '{graph_id}' not found", code="not_found")
-
-
-def checked_id(graph_id: str) -> str:
-    """An id that a graph may have.
+def validate_graph_id(graph_id: str) -> str:
+    """Return the id if a graph may have it.
 
     Raises:
         InvalidRequestError: it may not.
     """
     if _GRAPH_ID.fullmatch(graph_id) is None or graph_id in _RESERVED:
         raise InvalidRequestError(
-            f"'{graph_id}' is no graph id: letters, digits and dashes, up to 64, and not 'policies'"
+            f"'{graph_id}' is not a graph id: use up to 64 letters, digits and dashes, and not 'policies'"
         )
     return graph_id
 
 
-def id_from(address: str) -> str:
-    """The id of a graph by its address: its last part, without an ending, what an id may not have made a dash."""
+def graph_id_from_address(address: str) -> str:
+    """Derive a graph id from an address: its last part without `.omni`, other characters replaced by dashes."""
     last = address.rstrip("/").rsplit("/", 1)[-1].rsplit(":", 1)[-1].removesuffix(".omni")
     return re.sub(r"[^a-zA-Z0-9-]+", "-", last).strip("-")[:64] or "graph"

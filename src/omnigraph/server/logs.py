@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line on stderr. No header and no body is ever written."""
+"""Structured logs: one JSON object per line on stderr. Headers and bodies are never logged."""
 
 import json
 import logging
@@ -11,10 +11,10 @@ _FIELDS = "omnigraph_fields"
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON."""
+    """Format a log record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         document: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -27,29 +27,29 @@ class JsonLines(logging.Formatter):
 
 
 def log(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **fields: object) -> None:
-    """Write one line.
+    """Log one event.
 
     Args:
-        event: what happened, in few words that do not change.
-        level: how serious it is.
-        error: whose traceback goes along.
-        fields: what is known about it.
+        event: a short constant text.
+        level: as in `logging`.
+        error: its traceback is logged.
+        fields: further members of the JSON object.
     """
     LOGGER.log(level, event, extra={_FIELDS: fields}, exc_info=error)
 
 
 def log_to_stderr(level: str = "info") -> None:
-    """Send everything that is logged to stderr, in this format."""
+    """Send all logging to stderr in this format."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
-        each = logging.getLogger(name)
-        each.handlers.clear()
-        each.propagate = name != "uvicorn.access"  # requests are logged by the gate, with their ids
-    # One tells of every start and stop, and what matters of that is logged here. The others tell of requests that we
-    # send: their addresses, and at their lowest level what is in them, may hold secrets.
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = name != "uvicorn.access"  # the middleware logs requests, with their ids
+    # uvicorn logs every start and stop, which we log ourselves. The others log requests that we send: URLs and, at the
+    # debug level, contents may hold secrets.
     for name in ("uvicorn.error", "httpx", "httpcore", "asyncio"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,11 +1,11 @@
-"""What can be counted from outside, as Prometheus reads it.
+"""Prometheus metrics, and an object store that records them.
 
-With several workers each keeps its numbers in files of a common folder (`PROMETHEUS_MULTIPROC_DIR`), and whichever
-worker is asked answers for all of them. The library decides that when it is imported.
+Several workers keep their metrics in files of a common folder (`PROMETHEUS_MULTIPROC_DIR`), and any of them can report
+all. The library reads that variable when it is imported.
 """
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -19,7 +19,11 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from omnigraph.clock import Clock
 from omnigraph.server.graphs import Graphs
+from omnigraph.storage import paths
+from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore, StoreError
+from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -27,59 +31,54 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 REQUESTS = Counter("omnigraph_requests", "Requests answered.", ["method", "route", "status"])
 REQUEST_SECONDS = Histogram(
-    "omnigraph_request_seconds", "From a request's first byte to its answer's last.", ["route"], buckets=_SECONDS
+    "omnigraph_request_seconds",
+    "Time from the first byte of a request to the last byte of its response.",
+    ["route"],
+    buckets=_SECONDS,
 )
-UNDER_WAY = Gauge("omnigraph_requests_under_way", "Requests being answered.", multiprocess_mode="livesum")
-COMMITS = Counter("omnigraph_commits", "Log entries published, those of upkeep included.", ["graph"])
+IN_FLIGHT = Gauge("omnigraph_requests_under_way", "Requests in flight.", multiprocess_mode="livesum")
+COMMITS = Counter("omnigraph_commits", "Log entries published, maintenance included.", ["graph"])
 REBASES = Counter(
     "omnigraph_rebases",
-    "Entries that another writer had put first: the write was moved on top of it, run again, or refused.",
+    "Lost races for a log entry: the write was rebased, retried or refused.",
     ["graph"],
 )
-REDOS = Counter("omnigraph_redos", "Writes that ran again because what they had read was changed.", ["graph"])
-CONFLICTS = Counter("omnigraph_conflicts", "Writes refused because of somebody else's change.", ["graph", "reason"])
-INTENTS_NOTED = Counter("omnigraph_intents_noted", "Parts of intents written before large writes.", ["graph"])
+RETRIES = Counter("omnigraph_redos", "Retries of writes whose read set had changed.", ["graph"])
+CONFLICTS = Counter("omnigraph_conflicts", "Writes refused because of a conflicting change.", ["graph", "reason"])
+INTENTS_NOTED = Counter("omnigraph_intents_noted", "Intent files written before large writes.", ["graph"])
 INTENTS_CLEARED = Counter("omnigraph_intents_cleared", "Intents cleared after large writes.", ["graph"])
 STORE_REQUESTS = Counter("omnigraph_store_requests", "Requests to the object store.", ["graph", "kind", "outcome"])
 STORE_SECONDS = Histogram(
-    "omnigraph_store_request_seconds", "How long the object store took.", ["graph", "kind"], buckets=_SECONDS
+    "omnigraph_store_request_seconds", "Duration of requests to the object store.", ["graph", "kind"], buckets=_SECONDS
 )
-CACHE_BYTES = Gauge("omnigraph_cache_bytes", "Bytes kept for reads.", ["graph"], multiprocess_mode="livesum")
-CACHE_HITS = Gauge("omnigraph_cache_hits", "Values found in memory.", ["graph"], multiprocess_mode="livesum")
-CACHE_MISSES = Gauge("omnigraph_cache_misses", "Values read anew.", ["graph"], multiprocess_mode="livesum")
-CACHE_EVICTIONS = Gauge("omnigraph_cache_evictions", "Values that had to go.", ["graph"], multiprocess_mode="livesum")
-MAINTENANCE = Counter("omnigraph_maintenance_passes", "Passes of maintenance.", ["graph"])
-MAINTENANCE_FAILURES = Counter("omnigraph_maintenance_failures", "Steps that could not be done.", ["graph"])
-MAINTENANCE_VERIFIED = Counter("omnigraph_maintenance_verified_files", "Files found whole or damaged.", ["graph"])
-MAINTENANCE_DAMAGED = Counter("omnigraph_maintenance_damaged", "Things found damaged.", ["graph"])
+CACHE_BYTES = Gauge("omnigraph_cache_bytes", "Bytes cached for reads.", ["graph"], multiprocess_mode="livesum")
+CACHE_HITS = Gauge("omnigraph_cache_hits", "Cache hits.", ["graph"], multiprocess_mode="livesum")
+CACHE_MISSES = Gauge("omnigraph_cache_misses", "Cache misses.", ["graph"], multiprocess_mode="livesum")
+CACHE_EVICTIONS = Gauge("omnigraph_cache_evictions", "Cache evictions.", ["graph"], multiprocess_mode="livesum")
+MAINTENANCE = Counter("omnigraph_maintenance_passes", "Maintenance passes.", ["graph"])
+MAINTENANCE_FAILURES = Counter("omnigraph_maintenance_failures", "Maintenance steps that failed.", ["graph"])
+MAINTENANCE_VERIFIED = Counter("omnigraph_maintenance_verified_files", "Files verified.", ["graph"])
+MAINTENANCE_DAMAGED = Counter("omnigraph_maintenance_damaged", "Damaged items found.", ["graph"])
 SWEPT_FILES = Counter("omnigraph_swept_files", "Files deleted by sweeps.", ["graph"])
-SWEPT_BYTES = Counter("omnigraph_swept_bytes", "Bytes given back by sweeps.", ["graph"])
+SWEPT_BYTES = Counter("omnigraph_swept_bytes", "Bytes freed by sweeps.", ["graph"])
 
 
-class _Shown:
-    """Numbers without those of graphs that are not to be named."""
+class _VisibleMetrics:
+    """Metrics without those of graphs that the caller may not know of."""
 
     def __init__(self, registry: CollectorRegistry, graphs: Collection[str]) -> None:
         self._registry = registry
         self._graphs = graphs
 
     def collect(self) -> Iterator[Metric]:
-        """Every family of numbers, as far as it is shown."""
+        """Yield every metric family with its visible samples."""
         for family in self._registry.collect():
-            family.samples = [each for each in family.samples if each.labels.get("graph", "") in self._graphs]
+            family.samples = [sample for sample in family.samples if sample.labels.get("graph", "") in self._graphs]
             yield family
 
 
-def exposition(graphs: Graphs, named: Collection[str]) -> bytes:
-    """Numbers as Prometheus reads them.
-
-    Args:
-        graphs (Graphs): what is served; their caches are looked at now.
-        named (Collection[str]): the ids of those graphs whose numbers are shown, beside those of the process.
-
-    Returns:
-        bytes: the text.
-    """
+def render(graphs: Graphs, visible: Collection[str]) -> bytes:
+    """Return the metrics of the process and of the visible graphs in Prometheus' text format."""
     for served in graphs:
         cache = served.graph.stats().cache
         CACHE_BYTES.labels(served.id).set(cache.bytes)
@@ -89,5 +88,45 @@ def exposition(graphs: Graphs, named: Collection[str]) -> bytes:
     registry = REGISTRY
     if SHARED_FOLDER in os.environ:
         registry = CollectorRegistry()
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # the library leaves it so
-    return generate_latest(_Shown(registry, {"", *named}))
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # the library has no types
+    return generate_latest(_VisibleMetrics(registry, {"", *visible}))
+
+
+class MeteredStore(ForwardingStore):
+    """Count and time requests to the inner store. A new log entry is a commit; an existing one, a lost race."""
+
+    def __init__(self, inner: ObjectStore, graph_id: str, clock: Clock) -> None:
+        super().__init__(inner)
+        self._graph = graph_id
+        self._clock = clock
+
+    def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:
+        start = self._clock.monotonic()
+        outcome = "ok"
+        try:
+            return send()
+        except ObjectNotFound:
+            outcome = "absent"
+            raise
+        except ObjectExists:
+            outcome = "taken"
+            raise
+        except StoreError:
+            outcome = "failed"
+            raise
+        finally:
+            STORE_REQUESTS.labels(self._graph, kind.value, outcome).inc()
+            STORE_SECONDS.labels(self._graph, kind.value).observe(self._clock.monotonic() - start)
+            self._count_commits_and_intents(kind, path, outcome)
+
+    def _count_commits_and_intents(self, kind: RequestKind, path: str, outcome: str) -> None:
+        if kind is RequestKind.PUT_IF_ABSENT and path.startswith(paths.LOGS):
+            if outcome == "ok":
+                COMMITS.labels(self._graph).inc()
+            elif outcome == "taken":
+                REBASES.labels(self._graph).inc()
+        elif path.startswith(paths.RECOVERY) and outcome == "ok":
+            if kind in (RequestKind.PUT, RequestKind.PUT_IF_ABSENT):
+                INTENTS_NOTED.labels(self._graph).inc()
+            elif kind in (RequestKind.DELETE, RequestKind.DELETE_PREFIX):
+                INTENTS_CLEARED.labels(self._graph).inc()

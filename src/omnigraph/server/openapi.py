@@ -1,4 +1,4 @@
-"""The API document: what FastAPI writes, made true to what this server does."""
+"""The OpenAPI document: FastAPI's own, corrected to match this server."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,43 +6,35 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from omnigraph.server.gate import PUBLIC_PATHS
+from omnigraph.server.middleware import PUBLIC_PATHS
 
 _METHODS = ("get", "head", "post", "put", "patch", "delete")
 _GRAPH_ID = {
     "name": "graph_id",
     "in": "path",
     "required": True,
-    "description": "Which graph.",
+    "description": "Graph id.",
     "schema": {"type": "string", "pattern": "^[a-zA-Z0-9-]{1,64}$"},
 }
 _TAGS = {
-    "health": "The process itself.",
-    "management": "What is served.",
-    "queries": "Reading.",
-    "mutations": "Writing.",
-    "branches": "Named lines of commits.",
-    "commits": "States of the graph, and how they came about.",
-    "changes": "What happened, for whoever follows a branch.",
-    "snapshots": "What a branch holds.",
-    "blobs": "Large values.",
-    "schema": "The types there are.",
-    "history": "Comparing, undoing, and who did what. Beyond the contract.",
-    "tags": "Names that do not move. Beyond the contract.",
-    "explorer": "What the page for people asks. Beyond the contract.",
+    "health": "State of the process.",
+    "management": "Served graphs.",
+    "queries": "Read the graph.",
+    "mutations": "Write to the graph.",
+    "branches": "Branches: independent lines of commits.",
+    "commits": "Commit history.",
+    "changes": "Change feed of a branch.",
+    "snapshots": "Contents of a branch by type.",
+    "blobs": "Large binary values.",
+    "schema": "Types and their properties.",
+    "history": "Diff, revert, entity log and blame. Beyond the contract.",
+    "tags": "Immutable names of commits. Beyond the contract.",
+    "explorer": "Used by the explorer page. Beyond the contract.",
 }
 
 
-def api_document(app: FastAPI, *, has_tokens: bool) -> dict[str, Any]:
-    """The document of an application.
-
-    Args:
-        app (FastAPI): with all its routes.
-        has_tokens (bool): whether callers need one.
-
-    Returns:
-        dict[str, Any]: OpenAPI 3.1.
-    """
+def build_openapi(app: FastAPI, *, has_tokens: bool) -> dict[str, Any]:
+    """Build the OpenAPI 3.1 document of an application."""
     document = get_openapi(
         title=app.title,
         version=app.version,
@@ -52,7 +44,7 @@ def api_document(app: FastAPI, *, has_tokens: bool) -> dict[str, Any]:
         tags=[{"name": name, "description": text} for name, text in _TAGS.items()],
     )
     for path, operation in _operations(document):
-        # A request that cannot be understood is answered with 400, in the one shape that errors have.
+        # Invalid requests get status 400 with the common error body.
         operation["responses"].pop("422", None)
         if "{graph_id}" in path:
             operation["parameters"] = [_GRAPH_ID, *operation.get("parameters", ())]

@@ -1,267 +1,196 @@
-"""The bodies of answers, as the API document describes them."""
-
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
-
-EntityKind = Literal["node", "edge"]
-
-
-class Answer(BaseModel):
-    """A body."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-
-class ErrorOutput(BaseModel):
-    """What went wrong. Details that say nothing are left out."""
-
-    model_config = ConfigDict(extra="allow")
-
-    error: str = Field(description="For people.")
-    code: str | None = Field(None, description="Stable; absent where the status says it all.")
-    kind: str | None = Field(None, description="The class of the error in the Python API. Beyond the contract.")
-    reason: str | None = Field(None, description="The fine code of the error. Beyond the contract.")
-
-
-class HealthOutput(Answer):
-    """That the process answers."""
-
-    status: Literal["ok"]
-    version: str
-    internal_schema_version: int
-    source_version: str | None = None
-
-
-class ReadyOutput(Answer):
-    """Whether every graph that is served can be read."""
-
-    status: Literal["ready", "unready"]
-    graphs: dict[str, str]
-
-
-class GraphEntry(Answer):
-    """One graph."""
-
-    graph_id: str
-    uri: str
-
-
-class GraphListResponse(Answer):
-    """The graphs that are served, by id."""
-
-    graphs: list[GraphEntry]
-
-
-class CommitOutput(Answer):
-    """A commit."""
-
-    graph_commit_id: str
-    graph_branch: str | None = Field(description="null for `main`.")
-    graph_manifest_version: int
-    parent_commit_id: str | None
-    merged_parent_commit_id: str | None
-    actor_id: str | None
-    created_at: int = Field(description="Microseconds since 1970.")
-    kind: str | None = Field(None, description="Why it was made. Beyond the contract.")
-    message: str | None = Field(None, description="In the writer's words. Beyond the contract.")
-    changes: dict[str, "Counts"] | None = Field(None, description="By type key. Beyond the contract.")
-
-
-class Dataset(Answer):
-    """The table of one type."""
-
-    entity_kind: EntityKind
-    type_name: str
-    dataset_path: str
-    published_dataset_version: int
-    native_dataset_branch: str | None
-    entity_count: int
-    bytes: int | None = Field(None, description="Of its data files. Beyond the contract.")
-
-
-class SnapshotOutput(Answer):
-    """What a branch holds, type by type."""
-
-    graph_branch: str
-    graph_manifest_version: int
-    internal_schema_version: int
-    datasets: list[Dataset]
-    graph_commit_id: str | None = Field(None, description="Beyond the contract.")
-    entry: CommitOutput | None = Field(None, description="The entry of the log. Beyond the contract.")
-
-
-class ReadTarget(Answer):
-    """What was read."""
-
-    branch: str | None
-    snapshot: str | None
-
-
-class LegacyReadOutput(Answer):
-    """The rows of a query."""
-
-    query_name: str
-    target: ReadTarget
-    row_count: int
-    columns: list[str] | None = None
-    rows: list[dict[str, Any]]
-
-
-class ReadOutput(LegacyReadOutput):
-    """The rows of a query, and the commit they are of."""
-
-    graph_commit_id: str | None = None
-
-
-class ExplainOutput(Answer):
-    """How a query would be carried out."""
-
-    plan: list[str]
-
-
-class ChangeOutput(Answer):
-    """What came of a mutation."""
-
-    branch: str
-    query_name: str
-    affected_nodes: int
-    affected_edges: int
-    actor_id: str | None
-    commit: CommitOutput | None
-    head: str | None = Field(None, description="The head commit afterwards. Beyond the contract.")
-    replayed: bool | None = Field(None, description="A call with the same key had made it. Beyond the contract.")
-    attempts: int | None = Field(None, description="How often the write ran. Beyond the contract.")
-    warnings: list[str] | None = Field(None, description="Beyond the contract.")
-
-
-class LoadedType(Answer):
-    """How much of one type."""
-
-    name: str
-    entities_loaded: int
-
-
-class GraphBatchLoadOutput(Answer):
-    """What came of a load."""
-
-    branch: str
-    base_branch: str | None
-    branch_created: bool
-    mode: str
-    nodes: list[LoadedType]
-    edges: list[LoadedType]
-    total_entities: int
-    actor_id: str | None
-    commit: CommitOutput | None
-    replayed: bool | None = Field(None, description="A call with the same key had made it. Beyond the contract.")
-    attempts: int | None = Field(None, description="How often the write ran. Beyond the contract.")
-    warnings: list[str] | None = Field(None, description="Beyond the contract.")
-
-
-class IngestOutput(GraphBatchLoadOutput):
-    """What came of a load, and where."""
-
-    uri: str
-
-
-class SchemaOutput(Answer):
-    """The accepted schema, as it was written."""
-
-    schema_source: str
-
-
-class ResolvedSchemaOutput(Answer):
-    """The types there are."""
-
-    model_config = ConfigDict(protected_namespaces=())
-
-    schema_: dict[str, Any] = Field(alias="schema")
-
-
-class SchemaPlanOutput(Answer):
-    """What a schema would change."""
-
-    uri: str
-    supported: bool
-    step_count: int
-    steps: list[Any]
-
-
-class SchemaApplyOutput(SchemaPlanOutput):
-    """What a schema changed."""
-
-    applied: bool
-    graph_manifest_version: int
-    branch: str | None = Field(None, description="Beyond the contract.")
-    graph_commit_id: str | None = Field(None, description="Of the commit, if one was made. Beyond the contract.")
-
-
-class BranchListOutput(Answer):
-    """The branches, in order."""
-
-    branches: list[str]
-
-
-class BranchCreateOutput(Answer):
-    """A branch that was made."""
-
-    uri: str
-    from_: str = Field(alias="from")
-    name: str
-    actor_id: str | None
-    graph_commit_id: str | None = Field(None, description="Where it starts. Beyond the contract.")
-
-
-class BranchDeleteOutput(Answer):
-    """A branch that was deleted."""
-
-    uri: str
-    name: str
-    actor_id: str | None
-
-
-class MergeConflictOutput(Answer):
-    """Something two branches did that cannot both stand."""
-
-    entity_kind: str
-    type_name: str | None
-    entity_id: str | None
-    kind: str
-    message: str
-    base: dict[str, Any] | None = None
-    source: dict[str, Any] | None = None
-    target: dict[str, Any] | None = None
-    properties: list[str] | None = Field(None, description="What both set, differently. Beyond the contract.")
-
-
-class Counts(Answer):
-    """How many entities."""
-
-    inserted: int
-    updated: int
-    deleted: int
-
-
-class BranchMergeOutput(Answer):
-    """What came of a merge, or would come of it."""
-
-    source: str
-    target: str
-    outcome: Literal["already_up_to_date", "fast_forward", "merged"]
-    actor_id: str | None
-    branch_deleted: bool | None = None
-    branch_delete_error: str | None = None
-    commit: CommitOutput | None = Field(None, description="Beyond the contract.")
-    preview: bool | None = Field(None, description="Nothing was written. Beyond the contract.")
-    base: str | None = Field(None, description="The commit both were compared with. Beyond the contract.")
-    source_commit: str | None = Field(None, description="Beyond the contract.")
-    head: str | None = Field(None, description="Beyond the contract.")
-    conflicts: list[MergeConflictOutput] | None = Field(None, description="Of a preview. Beyond the contract.")
-    changes: dict[str, Counts] | None = Field(None, description="By type key. Beyond the contract.")
-    resolved: int | None = Field(None, description="Beyond the contract.")
-    schema_steps: list[dict[str, Any]] | None = Field(
-        None, description="Of the target's schema, with the rows and values lost. Beyond the contract."
-    )
-    attempts: int | None = Field(None, description="Beyond the contract.")
-    warnings: list[str] | None = Field(None, description="Beyond the contract.")
+"""Build HTTP responses: JSON documents, query rows as JSON or Arrow, and chunked streams."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+from pyarrow import Table, ipc
+from starlette.concurrency import iterate_in_threadpool
+from starlette.types import Message, Receive, Scope, Send
+
+from omnigraph import limits
+from omnigraph.api import documents
+from omnigraph.api.query_result import Result
+from omnigraph.model.commit import Record
+from omnigraph.server.graph_call import GraphCall
+
+JSON = "application/json"
+ARROW = "application/vnd.apache.arrow.stream"
+NDJSON_UTF8 = "application/x-ndjson; charset=utf-8"
+# The key of the Arrow schema metadata that holds the query name, branch and commit.
+ARROW_METADATA_KEY = b"omnigraph"
+
+
+def json_bytes(document: object) -> bytes:
+    """Serialize a document as compact JSON."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def json_response(document: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Build a JSON response. Called in the worker thread: the event loop only sends the bytes."""
+    return Response(json_bytes(document), status_code=status, headers=headers, media_type=JSON)
+
+
+def commit_document(record: Record) -> dict[str, Any]:
+    """Describe a commit: the contract's fields, then its kind, message and change counts."""
+    changes = {
+        key: {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
+        for key, counts in record.changes.types.items()
+    }
+    contract = documents.commit_document(record)
+    return {**contract, "kind": record.kind.value, "message": record.message, "changes": changes}
+
+
+def snapshot_document(record: Record) -> dict[str, Any]:
+    """Describe a snapshot by type: the contract's fields, then sizes, the commit id and its log entry."""
+    document = documents.snapshot_document(record)
+    for dataset in document["datasets"]:
+        dataset["bytes"] = record.tables[f"{dataset['entity_kind']}:{dataset['type_name']}"].bytes
+    return {**document, "graph_commit_id": record.head_commit, "entry": commit_document(record)}
+
+
+# --- rows of queries --------------------------------------------------------------------------------------------------
+
+
+def rows_response(
+    result: Result, call: GraphCall, *, headers: Mapping[str, str] | None = None, legacy: bool = False
+) -> Response:
+    """Build the JSON response of a query; many rows are serialized in chunks while they are sent.
+
+    Args:
+        result: rows of one commit.
+        call: reserves memory for a large result.
+        headers: added to the response.
+        legacy: omit the commit id, as the deprecated route does.
+
+    Raises:
+        Refusal: the memory budget for results is used up.
+    """
+    rows = _rows_per_chunk(result)
+    if result.row_count <= rows:
+        document = result.to_json()
+        if legacy:
+            document.pop("graph_commit_id")
+        return json_response(document, headers=headers)
+    return _stream_result(_json_chunks(result, rows, legacy=legacy), result, call, media_type=JSON, headers=headers)
+
+
+def arrow_response(result: Result, call: GraphCall) -> Response:
+    """Build the Arrow response of a query; many rows are sent in chunks.
+
+    Few rows are one response, built in the worker thread: each chunk of a stream goes through a thread and back, which
+    costs more than most queries.
+    """
+    chunks = _arrow_chunks(result)
+    if result.row_count <= _rows_per_chunk(result):
+        return Response(b"".join(chunks), media_type=ARROW)
+    return _stream_result(chunks, result, call, media_type=ARROW)
+
+
+def _stream_result(
+    chunks: Iterator[bytes],
+    result: Result,
+    call: GraphCall,
+    *,
+    media_type: str,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    call.result_memory.take(result.to_arrow().nbytes)
+    # From here on it counts as a result: slow readers must not block the memory of queries.
+    call.query_memory.close()
+    return ChunkedResponse(chunks, media_type=media_type, headers=headers)
+
+
+def _rows_per_chunk(result: Result) -> int:
+    """Return how many rows to serialize at once: fewer if rows are large."""
+    row_bytes = result.to_arrow().nbytes // max(1, result.row_count)
+    return max(1, min(limits.SERVER_ROWS_AT_ONCE, limits.SERVER_ROWS_BYTES_AT_ONCE // max(1, row_bytes)))
+
+
+def _arrow_chunks(result: Result) -> Iterator[bytes]:
+    metadata = {"query_name": result.query_name, "branch": result.branch, "commit": result.commit}
+    table = result.to_arrow()
+    buffer = io.BytesIO()
+    with ipc.new_stream(buffer, table.schema.with_metadata({ARROW_METADATA_KEY: json_bytes(metadata)})) as writer:
+        for batch in table.to_batches(max_chunksize=limits.SERVER_ROWS_AT_ONCE):
+            writer.write_batch(batch)
+            yield _drain(buffer)
+    yield _drain(buffer)
+
+
+def _drain(buffer: io.BytesIO) -> bytes:
+    """Return what was written to the buffer, and empty it."""
+    written = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return written
+
+
+def _json_chunks(result: Result, rows_per_chunk: int, *, legacy: bool) -> Iterator[bytes]:
+    table = result.to_arrow()
+
+    def with_rows(rows: Table) -> Result:
+        return Result(rows, query_name=result.query_name, branch=result.branch, commit=result.commit)
+
+    document = with_rows(table.slice(0, 0)).to_json() | {"row_count": result.row_count}
+    commit = document.pop("graph_commit_id")
+    document.pop("rows")
+    yield json_bytes(document)[:-1] + b',"rows":['
+    for start in range(0, table.num_rows, rows_per_chunk):
+        rows = json_bytes(with_rows(table.slice(start, rows_per_chunk)).to_pylist())[1:-1]
+        yield (b"," if start else b"") + rows
+    yield b"]}" if legacy else b'],"graph_commit_id":' + json_bytes(commit) + b"}"
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+
+
+class ChunkedResponse(StreamingResponse):
+    """A streamed response in small chunks, each with a timeout: a client that stops reading is disconnected."""
+
+    def __init__(
+        self,
+        chunks: Iterator[bytes | memoryview],
+        *,
+        media_type: str,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(_split(chunks), status_code=status, headers=headers, media_type=media_type)
+        self._on_close = on_close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response, then run the close callback in any case."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._on_close()
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the chunks, each within the timeout."""
+
+        async def send_within_timeout(message: Message) -> None:
+            async with asyncio.timeout(limits.SERVER_STREAM_STALL_S):
+                await send(message)
+
+        await super().stream_response(send_within_timeout)
+
+
+def fetch_first(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Compute the first chunk now, so that an error in it can still become an error response."""
+    first = next(chunks, None)
+    return chunks if first is None else chain((first,), chunks)
+
+
+async def _split(chunks: Iterator[bytes | memoryview]) -> AsyncIterator[bytes | memoryview]:
+    size = limits.SERVER_STREAM_CHUNK_BYTES
+    async for chunk in iterate_in_threadpool(chunks):
+        view = memoryview(chunk)
+        for start in range(0, len(view), size):
+            yield view[start : start + size]

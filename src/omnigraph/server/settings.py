@@ -1,4 +1,4 @@
-"""What a server is started with."""
+"""Settings of a server, from flags and environment."""
 
 from dataclasses import dataclass, field
 
@@ -10,38 +10,38 @@ DEFAULT_BIND = "127.0.0.1:8080"
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Everything a server is told; it travels to worker processes as it is.
+    """All settings of a server; passed to worker processes as they are.
 
     Attributes:
-        store: the address of the one graph that is served.
-        graph_id: what that graph is called; by default the last part of its address.
-        cluster: the root of a cluster whose graphs are served instead.
-        policy: a file of rules for the one graph.
-        tokens: who may come in.
-        unauthenticated: everybody may, where there are no tokens.
-        require_all_graphs: do not start unless every graph can be opened.
+        store: address of the one graph to serve.
+        graph_id: id of that graph; by default the last part of its address.
+        cluster: root of a cluster to serve instead.
+        policy: policy file for the one graph.
+        tokens: bearer tokens; without any, actors are not distinguished.
+        unauthenticated: allow every request if there are no tokens.
+        require_all_graphs: do not start unless every graph opens.
         read_only: refuse every write.
-        workers: how many processes answer.
-        threads: how many calls run at once in each.
-        actor_requests_max: how many writes and exports one actor may have under way in a process.
-        actor_bytes_max: and how many bytes of bodies.
-        actor_calls_max: how many calls of any kind one actor may have running or waiting in a process.
-        query_bytes_max: how much memory one query may use while it runs.
-        queries_bytes_max: and all queries of a process together.
-        cache_bytes_max: how many bytes each graph may keep in memory for reads, in each process.
-        query_s_max: how long it may run.
-        bodies_bytes_max: how much of all callers' bodies a process holds.
-        results_bytes_max: and of large results while they are sent.
-        body_s_max: how long the head of a request may take to come, and then its body.
-        send_s_max: how long a reader may take hardly anything of what it is sent.
-        maintain_every_s: seconds between passes of maintenance; None for none.
-        maintain_keep: of each branch, prune all but so many of the newest commits.
+        workers: number of processes.
+        threads: calls that run at once in each process.
+        actor_requests_max: writes and exports of one actor in flight in a process.
+        actor_bytes_max: bytes of their bodies.
+        actor_calls_max: calls of any kind of one actor that run or wait in a process.
+        query_bytes_max: memory of one running query.
+        queries_bytes_max: memory of all running queries of a process.
+        cache_bytes_max: read cache of each graph in each process.
+        query_s_max: timeout of a query.
+        bodies_bytes_max: request bodies that a process holds.
+        results_bytes_max: large results that a process holds while they are sent.
+        body_s_max: timeout of a request head, and then of its body.
+        send_s_max: timeout of a client that does not read the response.
+        maintain_every_s: seconds between maintenance passes; None turns maintenance off.
+        maintain_keep: prune all but this many of the newest commits of each branch.
         maintain_older_than_s: prune commits older than this.
-        maintain_verify: whether a pass looks if everything is there: `all` of it, `some`, or `none`.
-        maintain_s_max: begin no further step of a pass after so long.
-        maintain_bytes_max: optimize no more tables of a branch in a pass than have so many bytes together.
-        is_worker: this process is one of several, and leaves maintenance to the one that started it.
-        log_level: how serious something must be to be logged.
+        maintain_verify: how much a pass verifies: `all`, `some` or `none`.
+        maintain_s_max: a pass starts no further step after this many seconds.
+        maintain_bytes_max: total size of the tables of a branch that a pass optimizes.
+        is_worker: the parent process does the maintenance.
+        log_level: lowest level that is logged.
         durability: what an acknowledged write survives, on local disk.
     """
 
@@ -77,5 +77,5 @@ class ServerSettings:
     durability: str = "power"
 
     def share_of_one(self, whole: int) -> int:
-        """What one actor may have of something that all share; all of it where there are no actors to tell apart."""
+        """Return one actor's share of a common limit; all of it if actors are not distinguished."""
         return max(1, int(whole * limits.SERVER_ACTOR_SHARE)) if self.tokens else whole

@@ -1,4 +1,4 @@
-"""Bearer tokens: which actor a request is of. Only their digests are kept."""
+"""Bearer tokens: authenticate actors. Only digests of tokens are kept."""
 
 import hashlib
 import hmac
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.server.aws_secret import secret_text
+from omnigraph.server.aws_secret import read_secret
 from omnigraph.server.errors import Refusal
 
 DEFAULT_ACTOR = "default"
@@ -20,10 +20,10 @@ _SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Who may come in.
+    """Known bearer tokens.
 
     Attributes:
-        actors: for each actor, the SHA-256 digest of its token.
+        actors: SHA-256 digest of the token, by actor.
     """
 
     actors: Mapping[str, bytes]
@@ -31,126 +31,101 @@ class Tokens:
     def __bool__(self) -> bool:
         return bool(self.actors)
 
-    def actor_of(self, authorization: str | None) -> str:
-        """Whose request it is.
-
-        Args:
-            authorization: the header, if there is one.
-
-        Returns:
-            The actor.
+    def authenticate(self, authorization: str | None) -> str:
+        """Return the actor of an `Authorization` header.
 
         Raises:
-            Refusal: there is no token, or it is nobody's.
+            Refusal: the token is missing or unknown.
         """
         scheme, _, token = (authorization or "").strip().partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
             raise _unauthorized("missing bearer token")
-        # Headers come as Latin-1; what was typed is UTF-8.
-        found = self._whose(token.encode("latin-1", "replace"))
-        if found is None:
+        # Headers are decoded as Latin-1; configured tokens are UTF-8.
+        actor = self._find_actor(token.encode("latin-1", "replace"))
+        if actor is None:
             raise _unauthorized("invalid bearer token")
-        return found
+        return actor
 
-    def hidden(self, text: str) -> str:
-        """A text of slashes and words, without those words that are tokens: for what is written down.
-
-        Args:
-            text: what a caller sent where no token belongs.
-
-        Returns:
-            The text; stars in the place of a token.
-        """
+    def redact(self, text: str) -> str:
+        """Replace path segments that are tokens by stars, for logs."""
         if not self.actors:
             return text
-        return "/".join("***" if self._whose(each.encode()) is not None else each for each in text.split("/"))
+        segments = text.split("/")
+        return "/".join("***" if self._find_actor(segment.encode()) is not None else segment for segment in segments)
 
-    def _whose(self, token: bytes) -> str | None:
-        digest = _digest_of(token)
+    def _find_actor(self, token: bytes) -> str | None:
+        digest = _digest(token)
         found = None
         for actor, expected in self.actors.items():
-            # All of them, whichever it is: how long it takes tells nothing.
+            # Compare with all of them: the time taken must reveal nothing.
             if hmac.compare_digest(digest, expected):
                 found = actor
         return found
 
-    def known(self, authorization: str | None) -> str | None:
-        """Whose request it is, where anybody may ask.
-
-        Args:
-            authorization: the header, if there is one.
-
-        Returns:
-            The actor; None where there is no token, or it is nobody's.
-        """
+    def authenticate_if_known(self, authorization: str | None) -> str | None:
+        """Return the actor of an `Authorization` header on a public route; None if the token is missing or unknown."""
         try:
-            return self.actor_of(authorization)
+            return self.authenticate(authorization)
         except Refusal:
             return None
 
 
-def tokens_of(environment: Mapping[str, str]) -> Tokens:
-    """The tokens that the environment names.
-
-    Args:
-        environment: variables by name.
-
-    Returns:
-        Tokens: none where nothing is said.
+def load_tokens(environment: Mapping[str, str]) -> Tokens:
+    """Load the tokens that environment variables hold or point to; none if no variable is set.
 
     Raises:
-        InvalidRequestError: a source cannot be read, or an actor or token is blank or there twice.
+        InvalidRequestError: a source cannot be read, or an actor or token is blank or duplicate.
     """
     actors: dict[str, bytes] = {}
-    for actor, token in ((actor.strip(), token.strip()) for actor, token in _named(environment)):
+    for actor, token in ((actor.strip(), token.strip()) for actor, token in _read_pairs(environment)):
         if not actor:
             raise InvalidRequestError("a bearer token belongs to a blank actor")
         if not token:
             raise InvalidRequestError(f"the bearer token of actor '{actor}' is blank")
         if actor in actors:
             raise InvalidRequestError(f"actor '{actor}' has two bearer tokens")
-        digest = _digest_of(token.encode())
+        digest = _digest(token.encode())
         if digest in actors.values():
             raise InvalidRequestError(f"actor '{actor}' has the bearer token of another actor")
         actors[actor] = digest
     return Tokens(actors)
 
 
-def _named(environment: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Actors and their tokens, from a secret of AWS and nowhere else; or from whatever else is named."""
+def _read_pairs(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Read actors and tokens from the AWS secret alone if one is set, else from the other sources."""
     if secret := environment.get(_SECRET):
-        return _pairs(secret_text(secret, environment), _SECRET)
+        return _parse_pairs(read_secret(secret, environment), _SECRET)
     pairs: list[tuple[str, str]] = []
     if environment.get(_ONE) is not None:
         pairs.append((DEFAULT_ACTOR, environment[_ONE]))
     if environment.get(_FILE) is not None:
-        pairs += _pairs(_text_of(environment[_FILE]), _FILE)
+        pairs += _parse_pairs(_read_file(environment[_FILE]), _FILE)
     elif environment.get(_JSON) is not None:
-        pairs += _pairs(environment[_JSON], _JSON)
+        pairs += _parse_pairs(environment[_JSON], _JSON)
     return pairs
 
 
-def _text_of(file: str) -> str:
+def _read_file(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError) as fault:
         raise InvalidRequestError(f"the bearer tokens in {file} cannot be read: {type(fault).__name__}") from None
 
 
-def _pairs(text: str, source: str) -> list[tuple[str, str]]:
+def _parse_pairs(text: str, source: str) -> list[tuple[str, str]]:
     wrong = InvalidRequestError(f"{source} must hold a JSON object of actors and their tokens")
     try:
         pairs = json.loads(text, object_pairs_hook=list)
     except ValueError:
         # Not chained: the fault quotes the text, and the text is secret.
         raise wrong from None
-    if not isinstance(pairs, list) or not all(isinstance(each, tuple) and isinstance(each[1], str) for each in pairs):
+    if not isinstance(pairs, list) or not all(isinstance(pair, tuple) and isinstance(pair[1], str) for pair in pairs):
         raise wrong
     return pairs
 
 
-def _digest_of(token: bytes) -> bytes:
+def _digest(token: bytes) -> bytes:
     return hashlib.sha256(token).digest()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.cli.parsing import load_command, parse_command
 from omnigraph.cli.specs import COMMANDS, CommandSpec
-from omnigraph.server.main import parser as server_parser
+from omnigraph.server.main import build_parser as server_parser
 
 ROOT = Path(__file__).parents[3]
 # A first session is captured from a terminal, with the mistakes that are made in it.

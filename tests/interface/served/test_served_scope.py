@@ -10,7 +10,7 @@ import omnigraph
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.observe import import_
 from omnigraph.server.settings import ServerSettings
-from omnigraph.server.tokens import tokens_of
+from omnigraph.server.tokens import load_tokens
 from omnigraph.testing.command_line import run
 
 SCHEMA = "node Author { name: String @key }\n"
@@ -36,7 +36,7 @@ policies:
   all: { file: all.yaml, applies_to: [library, second] }
   listing: { file: listing.yaml, applies_to: [cluster] }
 """
-TOKENS = tokens_of({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"ann": "token-a", "bob": "token-b"})})
+TOKENS = load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"ann": "token-a", "bob": "token-b"})})
 pytestmark = pytest.mark.usefixtures("operator_home")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from omnigraph.cli.specs import BY_NAME, Capability, CommandSpec
 from omnigraph.server.settings import ServerSettings
-from omnigraph.server.tokens import tokens_of
+from omnigraph.server.tokens import load_tokens
 from omnigraph.testing import command_line
 from omnigraph.testing.command_line import Ended
 from omnigraph.testing.sessions import Session
@@ -80,7 +80,7 @@ class ServedRun:
                 settings = ServerSettings(
                     store=str(self._folder / words[1]),
                     policy=str(self._folder / "policy.yaml"),
-                    tokens=tokens_of({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps(TOKENS)}),
+                    tokens=load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps(TOKENS)}),
                 )
                 self._urls[words[1]] = self._serve(settings)
             return ended

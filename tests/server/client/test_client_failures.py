@@ -16,7 +16,7 @@ from omnigraph.model.conflict import (
     RevertConflict,
     RevertConflictKind,
 )
-from omnigraph.server.errors import Refusal, answer
+from omnigraph.server.errors import Refusal, error_response
 
 RAISED: tuple[errors.GraphError, ...] = (
     errors.InvalidRequestError("no", code="no_such_type"),
@@ -64,7 +64,7 @@ def test_every_class_of_errors_is_tried() -> None:
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: f"{type(error).__name__}-{error.code}")
 def test_an_error_comes_through_as_it_was_raised(error: errors.GraphError) -> None:
-    status, body = answer(error)
+    status, body = error_response(error)
 
     found = failure(status, json.dumps(body).encode())
 

@@ -13,7 +13,7 @@ from omnigraph.language.query.format import format_parameter_type
 from omnigraph.language.query.lint import lint
 from omnigraph.language.schema import accept
 from omnigraph.model.schema import Schema
-from omnigraph.server.stored import StoredQuery, stored_queries
+from omnigraph.server.stored_queries import StoredQuery, stored_queries
 
 
 def _lint_arguments(parser: ArgumentParser) -> None:

@@ -1,6 +1,6 @@
-"""The explorer: one page that shows the graphs of a server.
+"""The explorer: a web page that shows the graphs of a server.
 
-files       the page and what it loads, all from here
-routes      what it asks beyond the routes that everybody uses
-static/     plain HTML, CSS and modules; no step between them and the browser
+files       serves the page and its assets
+routes      routes that only the explorer uses
+static/     plain HTML, CSS and JavaScript modules; no build step
 """

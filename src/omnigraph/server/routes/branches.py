@@ -8,13 +8,12 @@ from fastapi import Response
 from omnigraph.api.documents import merge_conflict_document
 from omnigraph.api.results import MergeResult
 from omnigraph.policy.rules import Action
-from omnigraph.server.answers import answered
-from omnigraph.server.call import Call, Served
-from omnigraph.server.documents import commit_told
 from omnigraph.server.errors import Refusal
-from omnigraph.server.requests import BranchCreateRequest, BranchMergeRequest, write_options
-from omnigraph.server.responses import BranchCreateOutput, BranchDeleteOutput, BranchListOutput, BranchMergeOutput
-from omnigraph.server.routing import READING, WRITING, failing, graph_router
+from omnigraph.server.graph_call import CurrentCall, GraphCall
+from omnigraph.server.request_models import BranchCreateRequest, BranchMergeRequest, write_options
+from omnigraph.server.response_models import BranchCreateOutput, BranchDeleteOutput, BranchListOutput, BranchMergeOutput
+from omnigraph.server.responses import commit_document, json_response
+from omnigraph.server.routing import READ_ERRORS, WRITE_ERRORS, error_responses, graph_router
 
 router = graph_router("branches")
 
@@ -23,25 +22,25 @@ router = graph_router("branches")
     "/branches",
     operation_id="cluster_listBranches",
     response_model=BranchListOutput,
-    responses=failing(*READING),
+    responses=error_responses(*READ_ERRORS),
 )
-def list_branches(call: Served) -> Response:
-    """The branches, in order."""
-    call.reads()
-    return answered({"branches": list(call.graph.branches)})
+def list_branches(call: CurrentCall) -> Response:
+    """List the branches in order."""
+    call.authorize_read()
+    return json_response({"branches": list(call.graph.branches)})
 
 
 @router.post(
     "/branches",
     operation_id="cluster_createBranch",
     response_model=BranchCreateOutput,
-    responses=failing(*WRITING),
+    responses=error_responses(*WRITE_ERRORS),
 )
-def create(body: BranchCreateRequest, call: Served) -> Response:
-    """Make a branch from the head of another, or from any earlier state."""
-    # Whether one may depends on the new branch alone: whose commit it starts from is looked up only for those who may.
+def create(body: BranchCreateRequest, call: CurrentCall) -> Response:
+    """Create a branch from the head of another, or from any earlier commit."""
+    # The branch of a start commit or tag is not looked up here, so that a refusal reveals nothing about it.
     start = (body.from_ or "main") if body.commit is None and body.tag is None else None
-    with call.writing(Action.BRANCH_CREATE, branch=start, target_branch=body.name):
+    with call.admit_write(Action.BRANCH_CREATE, branch=start, target_branch=body.name):
         commit = call.graph.branches.create(
             body.name,
             source=body.from_,
@@ -51,7 +50,7 @@ def create(body: BranchCreateRequest, call: Served) -> Response:
             at=body.at,
             actor=call.actor,
         )
-    return answered(
+    return json_response(
         {
             "uri": call.graph.uri,
             "from": body.from_ or body.commit or body.tag or "main",
@@ -66,13 +65,13 @@ def create(body: BranchCreateRequest, call: Served) -> Response:
     "/branches/{branch:path}",
     operation_id="cluster_deleteBranch",
     response_model=BranchDeleteOutput,
-    responses=failing(*WRITING),
+    responses=error_responses(*WRITE_ERRORS),
 )
-def delete(branch: str, call: Served, if_commit: str | None = None) -> Response:
-    """Delete a branch; those made from it live on. With `if_commit`, only if that is its head commit."""
-    with call.writing(Action.BRANCH_DELETE, target_branch=branch):
+def delete(branch: str, call: CurrentCall, if_commit: str | None = None) -> Response:
+    """Delete a branch; branches created from it stay. With `if_commit`, only if that is its head commit."""
+    with call.admit_write(Action.BRANCH_DELETE, target_branch=branch):
         call.graph.branches.delete(branch, actor=call.actor, if_commit=if_commit)
-    return answered({"uri": call.graph.uri, "name": branch.strip(), "actor_id": call.actor})
+    return json_response({"uri": call.graph.uri, "name": branch.strip(), "actor_id": call.actor})
 
 
 @router.post(
@@ -80,26 +79,26 @@ def delete(branch: str, call: Served, if_commit: str | None = None) -> Response:
     operation_id="cluster_mergeBranches",
     response_model=BranchMergeOutput,
     response_model_exclude_unset=True,
-    responses=failing(*WRITING),
+    responses=error_responses(*WRITE_ERRORS),
 )
-def merge(body: BranchMergeRequest, call: Served) -> Response:
-    """Bring what one branch did into another, as one commit."""
+def merge(body: BranchMergeRequest, call: CurrentCall) -> Response:
+    """Merge one branch into another, as one commit."""
     target = "main" if body.target is None else body.target
     if body.preview:
-        call.reads(body.source)
-        call.reads(target)
-        return answered(_merged(call, body, target, delete=False))
+        call.authorize_read(body.source)
+        call.authorize_read(target)
+        return json_response(_merge(call, body, target, delete=False))
     options = write_options(body, actor=call.actor)
-    with call.writing(Action.BRANCH_MERGE, branch=body.source, target_branch=target, options=options):
-        refused = _refused_delete(call, body)
-        document = _merged(call, body, target, delete=body.delete_branch and refused is None)
+    with call.admit_write(Action.BRANCH_MERGE, branch=body.source, target_branch=target, options=options):
+        refused = _check_delete(call, body)
+        document = _merge(call, body, target, delete=body.delete_branch and refused is None)
     if refused is not None:
         document |= {"branch_deleted": False, "branch_delete_error": refused}
-    return answered(document)
+    return json_response(document)
 
 
-def _refused_delete(call: Call, body: BranchMergeRequest) -> str | None:
-    """Why the source may not be deleted; the merge stands all the same."""
+def _check_delete(call: GraphCall, body: BranchMergeRequest) -> str | None:
+    """Return why the source may not be deleted, or None; the merge does not depend on it."""
     if not body.delete_branch:
         return None
     try:
@@ -109,8 +108,8 @@ def _refused_delete(call: Call, body: BranchMergeRequest) -> str | None:
     return None
 
 
-def _merged(call: Call, body: BranchMergeRequest, target: str, *, delete: bool) -> dict[str, Any]:
-    done = call.graph.merge(
+def _merge(call: GraphCall, body: BranchMergeRequest, target: str, *, delete: bool) -> dict[str, Any]:
+    result = call.graph.merge(
         body.source,
         into=target,
         by=body.by,
@@ -123,34 +122,34 @@ def _merged(call: Call, body: BranchMergeRequest, target: str, *, delete: bool) 
         write=write_options(body, actor=call.actor),
     )
     document: dict[str, Any] = {
-        "source": done.source,
-        "target": done.into,
-        "outcome": done.outcome,
+        "source": result.source,
+        "target": result.into,
+        "outcome": result.outcome,
         "actor_id": call.actor,
     }
     if delete:
-        document["branch_deleted"] = done.branch_deleted
-        if done.branch_delete_error is not None:
-            document["branch_delete_error"] = done.branch_delete_error
-    return document | _beyond(call, done)
+        document["branch_deleted"] = result.branch_deleted
+        if result.branch_delete_error is not None:
+            document["branch_delete_error"] = result.branch_delete_error
+    return document | _extra_fields(call, result)
 
 
-def _beyond(call: Call, done: MergeResult) -> dict[str, Any]:
-    """What the contract does not ask for."""
-    call.ran(done.attempts)
-    commit = None if done.commit is None else commit_told(call.graph.snapshot(commit=done.commit).record)
+def _extra_fields(call: GraphCall, result: MergeResult) -> dict[str, Any]:
+    """Return the fields beyond the contract."""
+    call.count_retries(result.attempts)
+    commit = None if result.commit is None else commit_document(call.graph.snapshot(commit=result.commit).record)
     document: dict[str, Any] = {
         "commit": commit,
-        "base": done.base,
-        "source_commit": done.source_commit,
-        "head": done.head,
-        "changes": {key: asdict(counts) for key, counts in done.changes.items()},
-        "resolved": done.resolved,
-        "schema_steps": [step.to_dict() for step in done.schema_steps],
-        "attempts": done.attempts,
-        "warnings": list(done.warnings),
+        "base": result.base,
+        "source_commit": result.source_commit,
+        "head": result.head,
+        "changes": {key: asdict(counts) for key, counts in result.changes.items()},
+        "resolved": result.resolved,
+        "schema_steps": [step.to_dict() for step in result.schema_steps],
+        "attempts": result.attempts,
+        "warnings": list(result.warnings),
     }
-    if done.is_preview:
-        conflicts = [merge_conflict_document(each, values=True) for each in done.conflicts]
+    if result.is_preview:
+        conflicts = [merge_conflict_document(conflict, values=True) for conflict in result.conflicts]
         document |= {"preview": True, "conflicts": conflicts}
     return document

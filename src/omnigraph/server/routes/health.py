@@ -1,4 +1,4 @@
-"""That the process answers, and which graphs it serves."""
+"""Health, readiness, metrics and the list of graphs."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -9,102 +9,104 @@ from fastapi.routing import APIRoute
 from omnigraph.errors import GraphError
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
-from omnigraph.server.answers import answered
+from omnigraph.server.app_state import AppState
 from omnigraph.server.graphs import ServedGraph
-from omnigraph.server.responses import ErrorOutput, GraphListResponse, HealthOutput, ReadyOutput
-from omnigraph.server.routing import failing
-from omnigraph.server.state import ServerState
+from omnigraph.server.response_models import ErrorOutput, GraphListResponse, HealthOutput, ReadyOutput
+from omnigraph.server.responses import json_response
+from omnigraph.server.routing import error_responses
 from omnigraph.version import INTERNAL_SCHEMA, VERSION
 
 _READY = "ready"
-# Whose turn it is that these wait for: nobody's of those who ask graphs. No actor has a blank name.
-_EVERYBODY = ""
+# These routes share one queue of the scheduler. No actor has a blank name.
+_PUBLIC_QUEUE = ""
 
 
-class _TurnRoute(APIRoute):
-    """A route that is open to many and works in a thread, of which it must not take all."""
+class _ScheduledRoute(APIRoute):
+    """A route without a graph that works in a thread: scheduled, so that it cannot take all threads."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler, which waits for its turn."""
+        """Return a handler that waits for a slot."""
         handle = super().get_route_handler()
 
-        async def in_turn(request: Request) -> Response:
-            async with request.app.state.server.turns.turn(_EVERYBODY):
+        async def handle_scheduled(request: Request) -> Response:
+            async with request.app.state.server.scheduler.slot(_PUBLIC_QUEUE):
                 return await handle(request)
 
-        return in_turn
+        return handle_scheduled
 
 
 router = APIRouter()
-waiting_router = APIRouter(route_class=_TurnRoute)
+scheduled_router = APIRouter(route_class=_ScheduledRoute)
 
 
 @router.get("/healthz", operation_id="health", tags=["health"], response_model=HealthOutput)
 async def health() -> Response:
-    """That the process answers."""
-    return answered({"status": "ok", "version": VERSION, "internal_schema_version": INTERNAL_SCHEMA})
+    """Report that the process is up."""
+    return json_response({"status": "ok", "version": VERSION, "internal_schema_version": INTERNAL_SCHEMA})
 
 
-@waiting_router.get(
+@scheduled_router.get(
     "/readyz",
     operation_id="ready",
     tags=["health"],
     response_model=ReadyOutput,
     responses={
-        429: {"model": ErrorOutput, "description": "Too much is under way."},
-        503: {"model": ReadyOutput, "description": "A graph cannot be read now."},
+        429: {"model": ErrorOutput, "description": "Too many requests are in flight."},
+        503: {"model": ReadyOutput, "description": "A graph cannot be read."},
     },
 )
 def ready(request: Request) -> Response:
-    """Whether every graph that is served can be read. Graphs are named to those who could be allowed to use them."""
-    state: ServerState = request.app.state.server
-    actor = state.settings.tokens.known(request.headers.get("authorization"))
-    is_ready, told, named = True, {}, state.graphs.named_to(actor)
+    """Report whether every served graph can be read. Names only the graphs that the caller could use."""
+    state: AppState = request.app.state.server
+    actor = state.settings.tokens.authenticate_if_known(request.headers.get("authorization"))
+    is_ready, shown, visible = True, {}, state.graphs.visible_to(actor)
     for served in state.graphs:
-        how = _readiness(served)
-        is_ready = is_ready and how == _READY
-        if served.id in named:
-            told[served.id] = how
-    return answered({"status": _READY if is_ready else "unready", "graphs": told}, status=200 if is_ready else 503)
+        status = _check_readiness(served)
+        is_ready = is_ready and status == _READY
+        if served.id in visible:
+            shown[served.id] = status
+    return json_response(
+        {"status": _READY if is_ready else "unready", "graphs": shown}, status=200 if is_ready else 503
+    )
 
 
-@waiting_router.get(
+@scheduled_router.get(
     "/graphs",
     operation_id="listGraphs",
     tags=["management"],
     response_model=GraphListResponse,
-    responses=failing(),
+    responses=error_responses(),
 )
 def list_graphs(request: Request) -> Response:
-    """The graphs that are served, by id."""
-    state: ServerState = request.app.state.server
+    """List the served graphs by id."""
+    state: AppState = request.app.state.server
     state.graphs.authority.authorize(request.scope["state"]["actor"], Action.GRAPH_LIST)
-    return answered({"graphs": [{"graph_id": each.id, "uri": each.graph.uri} for each in state.graphs]})
+    return json_response({"graphs": [{"graph_id": served.id, "uri": served.graph.uri} for served in state.graphs]})
 
 
-@waiting_router.get(
+@scheduled_router.get(
     "/metrics",
     operation_id="metrics",
     tags=["health"],
     response_class=Response,
     responses={
-        **failing(),
-        200: {"description": "Numbers for Prometheus.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **error_responses(),
+        200: {"description": "Prometheus text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},
     },
 )
-def numbers(request: Request) -> Response:
-    """Requests, latencies, commits, conflicts, rebases, caches, store requests, intents and sweeps, as numbers.
+def get_metrics(request: Request) -> Response:
+    """Return Prometheus metrics: requests, latencies, commits, conflicts, caches, store requests, maintenance.
 
-    For whoever has a token, where there are tokens. Numbers of a graph are shown to those who could be allowed to use
-    it, and to those who may list all graphs.
+    Needs a token if the server has tokens. Metrics of a graph are shown to actors who could use it, and to those who
+    may list all graphs.
     """
-    state: ServerState = request.app.state.server
-    named = state.graphs.named_to(request.scope["state"]["actor"])
-    return Response(metrics.exposition(state.graphs, named), media_type=metrics.CONTENT_TYPE)
+    state: AppState = request.app.state.server
+    visible = state.graphs.visible_to(request.scope["state"]["actor"])
+    return Response(metrics.render(state.graphs, visible), media_type=metrics.CONTENT_TYPE)
 
 
-def _readiness(served: ServedGraph) -> str:
-    """That a graph can be read, or the code of what stands in the way."""
+def _check_readiness(served: ServedGraph) -> str:
+    """Return "ready", or the code of the error that reading the graph raises."""
     try:
         served.graph.snapshot()
     except GraphError as fault:

@@ -1,4 +1,4 @@
-"""Mutations."""
+"""Mutations, and the headers that writes take."""
 
 from typing import Annotated
 
@@ -6,28 +6,33 @@ from fastapi import Header, Request, Response
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
-from omnigraph.server.answers import answered
-from omnigraph.server.call import Call, Served
-from omnigraph.server.documents import commit_told
-from omnigraph.server.requests import ChangeRequest, write_options
-from omnigraph.server.responses import ChangeOutput
-from omnigraph.server.routes.queries import superseded_by
-from omnigraph.server.routing import WRITING, failing, graph_router
+from omnigraph.server.graph_call import CurrentCall, GraphCall
+from omnigraph.server.request_models import ChangeRequest, write_options
+from omnigraph.server.response_models import ChangeOutput
+from omnigraph.server.responses import commit_document, json_response
+from omnigraph.server.routes.queries import deprecation_headers
+from omnigraph.server.routing import WRITE_ERRORS, error_responses, graph_router
 from omnigraph.transaction.options import WriteOptions
 
 router = graph_router("mutations")
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
 IdempotencyKey = Annotated[
-    str | None, Header(description="The same key again does nothing more and answers with the first commit.")
+    str | None, Header(description="A repeated key returns the first commit and writes nothing.")
 ]
-IfCommit = Annotated[str | None, Header(alias=IF_COMMIT, description="Only if this is the head commit of the branch.")]
+IfCommit = Annotated[
+    str | None, Header(alias=IF_COMMIT, description="Write only if this is the head commit of the branch.")
+]
 
 
-@router.post("/mutate", operation_id="cluster_mutate", response_model=ChangeOutput, responses=failing(*WRITING))
-def mutate(body: ChangeRequest, call: Served, request: Request, idempotency_key: IdempotencyKey = None) -> Response:
-    """Carry out a mutation: all its statements, as one commit, or nothing."""
-    refuse_condition(request)
-    return answered(_mutated(call, body, idempotency_key))
+@router.post(
+    "/mutate", operation_id="cluster_mutate", response_model=ChangeOutput, responses=error_responses(*WRITE_ERRORS)
+)
+def mutate(
+    body: ChangeRequest, call: CurrentCall, request: Request, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Run a mutation: all its statements as one commit, or none."""
+    refuse_if_commit(request)
+    return json_response(_mutate(call, body, idempotency_key))
 
 
 @router.post(
@@ -35,34 +40,36 @@ def mutate(body: ChangeRequest, call: Served, request: Request, idempotency_key:
     operation_id="cluster_change",
     response_model=ChangeOutput,
     deprecated=True,
-    responses=failing(*WRITING),
+    responses=error_responses(*WRITE_ERRORS),
 )
-def change(body: ChangeRequest, call: Served, request: Request, idempotency_key: IdempotencyKey = None) -> Response:
-    """Carry out a mutation, by the name of old; see `mutate`."""
-    refuse_condition(request)
-    return answered(_mutated(call, body, idempotency_key), headers=superseded_by("mutate"))
+def change(
+    body: ChangeRequest, call: CurrentCall, request: Request, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Run a mutation, deprecated; see `mutate`."""
+    refuse_if_commit(request)
+    return json_response(_mutate(call, body, idempotency_key), headers=deprecation_headers("mutate"))
 
 
 @router.post(
     "/mutate/if-graph-commit",
     operation_id="cluster_mutate_if_graph_commit",
     response_model=ChangeOutput,
-    responses=failing(*WRITING),
+    responses=error_responses(*WRITE_ERRORS),
 )
 def mutate_if_graph_commit(
     body: ChangeRequest,
-    call: Served,
+    call: CurrentCall,
     request: Request,
     idempotency_key: IdempotencyKey = None,
     if_commit: IfCommit = None,
 ) -> Response:
-    """Carry out a mutation only if the branch is still where the caller saw it."""
-    del if_commit  # documented here; read with all its rules below
-    return answered(_mutated(call, body, idempotency_key, if_commit=condition_of(request)))
+    """Run a mutation only if the head commit of the branch is the one in the header."""
+    del if_commit  # declared for the API document; `read_if_commit` reads and checks it
+    return json_response(_mutate(call, body, idempotency_key, if_commit=read_if_commit(request)))
 
 
-def _mutated(
-    call: Call, body: ChangeRequest, idempotency_key: str | None, *, if_commit: str | None = None
+def _mutate(
+    call: GraphCall, body: ChangeRequest, idempotency_key: str | None, *, if_commit: str | None = None
 ) -> dict[str, object]:
     text = body.query if body.query is not None else body.query_source
     if text is None:
@@ -80,7 +87,7 @@ def _mutated(
 
 
 def run_mutation(
-    call: Call,
+    call: GraphCall,
     text: str,
     params: dict[str, object] | None,
     *,
@@ -88,31 +95,31 @@ def run_mutation(
     branch: str | None,
     options: WriteOptions,
 ) -> dict[str, object]:
-    """Carry out a mutation as the caller, and tell what came of it."""
-    where = "main" if branch is None else branch
-    with call.writing(Action.CHANGE, branch=where, options=options):
-        done = call.graph.mutate(text, params, name=name, branch=where, write=options)
-        call.ran(done.attempts)
-        commit = None if done.entry is None else commit_told(done.entry)
+    """Run a mutation as the caller; return the document of its result."""
+    branch = "main" if branch is None else branch
+    with call.admit_write(Action.CHANGE, branch=branch, options=options):
+        result = call.graph.mutate(text, params, name=name, branch=branch, write=options)
+        call.count_retries(result.attempts)
+        commit = None if result.entry is None else commit_document(result.entry)
     return {
-        "branch": done.branch,
-        "query_name": done.query_name,
-        "affected_nodes": done.affected_nodes,
-        "affected_edges": done.affected_edges,
+        "branch": result.branch,
+        "query_name": result.query_name,
+        "affected_nodes": result.affected_nodes,
+        "affected_edges": result.affected_edges,
         "actor_id": call.actor,
         "commit": commit,
-        "head": done.head,
-        "replayed": done.replayed,
-        "attempts": done.attempts,
-        "warnings": list(done.warnings),
+        "head": result.head,
+        "replayed": result.replayed,
+        "attempts": result.attempts,
+        "warnings": list(result.warnings),
     }
 
 
-def condition_of(request: Request) -> str:
-    """The commit that a conditional request names.
+def read_if_commit(request: Request) -> str:
+    """Return the commit in the header of a conditional request.
 
     Raises:
-        InvalidRequestError: it names none, or not in the way it should.
+        InvalidRequestError: the header is missing or malformed.
     """
     values = request.headers.getlist(IF_COMMIT)
     if not values:
@@ -130,11 +137,11 @@ def condition_of(request: Request) -> str:
     return value
 
 
-def refuse_condition(request: Request) -> None:
-    """Refuse a condition where it would be passed over.
+def refuse_if_commit(request: Request) -> None:
+    """Refuse the condition on routes that would ignore it.
 
     Raises:
-        InvalidRequestError: there is one.
+        InvalidRequestError: the header is present.
     """
     if IF_COMMIT in request.headers:
         raise InvalidRequestError(f"{IF_COMMIT} applies only to the conditional mutation routes")

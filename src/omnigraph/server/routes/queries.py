@@ -1,4 +1,4 @@
-"""Queries."""
+"""Queries, their plans, and snapshots."""
 
 from typing import Any
 
@@ -8,17 +8,18 @@ from omnigraph.api.query_result import Result
 from omnigraph.errors import InvalidRequestError
 from omnigraph.language.query import parse
 from omnigraph.language.query.statements import Mutation
-from omnigraph.server.answers import ARROW, answered, arrow_answered, rows_answered
-from omnigraph.server.call import Served
-from omnigraph.server.requests import ExplainRequest, QueryRequest, ReadRequest
-from omnigraph.server.responses import ExplainOutput, LegacyReadOutput, ReadOutput
-from omnigraph.server.routing import READING, WITH_BODY, failing, graph_router
-from omnigraph.server.states import StateParameters
+from omnigraph.server.graph_call import CurrentCall
+from omnigraph.server.point_params import PointParams, PointQuery
+from omnigraph.server.request_models import ExplainRequest, QueryRequest, ReadRequest
+from omnigraph.server.response_models import ExplainOutput, LegacyReadOutput, ReadOutput, SnapshotOutput
+from omnigraph.server.responses import ARROW, arrow_response, json_response, rows_response, snapshot_document
+from omnigraph.server.routing import BODY_ERRORS, READ_ERRORS, error_responses, graph_router
 
 router = graph_router("queries")
+snapshot_router = graph_router("snapshots")
 _ROWS: dict[int | str, dict[str, Any]] = {
-    **failing(*READING, *WITH_BODY),
-    200: {"description": "The rows.", "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}},
+    **error_responses(*READ_ERRORS, *BODY_ERRORS),
+    200: {"description": "Rows.", "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}},
 }
 
 
@@ -28,20 +29,20 @@ _ROWS: dict[int | str, dict[str, Any]] = {
     response_model=ReadOutput,
     responses=_ROWS,
 )
-def query(body: QueryRequest, call: Served, request: Request) -> Response:
-    """Answer a query. It sees one commit, whatever is written meanwhile.
+def query(body: QueryRequest, call: CurrentCall, request: Request) -> Response:
+    """Run a query. It reads one commit, whatever is written meanwhile.
 
-    Beyond the contract: as an Arrow stream, for whoever accepts one.
+    Beyond the contract: an Arrow stream if the client accepts one.
     """
-    where = call.reads_at(body)
-    written = _mutation_in(body.query, body.name)
-    if written is not None:
+    point = call.authorize_read_at(body)
+    mutation = _find_mutation(body.query, body.name)
+    if mutation is not None:
         raise InvalidRequestError(
-            f"query '{written}' contains mutations (insert/update/delete); use POST /mutate for write queries"
+            f"query '{mutation}' contains mutations (insert/update/delete); use POST /mutate for write queries"
         )
-    result = call.graph.query(body.query, body.params, name=body.name, limits=call.query_limits, **where)
+    result = call.graph.query(body.query, body.params, name=body.name, limits=call.query_limits, **point)
     wants_arrow = ARROW in request.headers.get("accept", "")
-    return (arrow_answered if wants_arrow else rows_answered)(result, call)
+    return (arrow_response if wants_arrow else rows_response)(result, call)
 
 
 @router.post(
@@ -49,43 +50,54 @@ def query(body: QueryRequest, call: Served, request: Request) -> Response:
     operation_id="cluster_read",
     response_model=LegacyReadOutput,
     deprecated=True,
-    responses=failing(*READING, *WITH_BODY),
+    responses=error_responses(*READ_ERRORS, *BODY_ERRORS),
 )
-def read(body: ReadRequest, call: Served) -> Response:
-    """Answer a query, in the words of old; see `query`."""
-    where = call.reads_at(StateParameters(body.branch, body.snapshot))
-    if _mutation_in(body.query_source, body.query_name) is not None:
+def read(body: ReadRequest, call: CurrentCall) -> Response:
+    """Run a query, deprecated; see `query`."""
+    point = call.authorize_read_at(PointParams(body.branch, body.snapshot))
+    if _find_mutation(body.query_source, body.query_name) is not None:
         raise InvalidRequestError("type error: mutation query cannot be typechecked with read-query API")
     result: Result = call.graph.query(
         body.query_source,
         body.params,
         name=body.query_name,
         limits=call.query_limits,
-        **where,
+        **point,
     )
-    return rows_answered(result, call, headers=superseded_by("query"), legacy=True)
+    return rows_response(result, call, headers=deprecation_headers("query"), legacy=True)
 
 
 @router.post(
     "/explain",
     operation_id="cluster_explain",
     response_model=ExplainOutput,
-    responses=failing(*READING, *WITH_BODY),
+    responses=error_responses(*READ_ERRORS, *BODY_ERRORS),
 )
-def explain(body: ExplainRequest, call: Served) -> Response:
-    """How a query or mutation would be carried out. Beyond the contract."""
-    plan = call.graph.explain(body.query, name=body.name, **call.reads_at(body))
-    return answered({"plan": plan.splitlines()})
+def explain(body: ExplainRequest, call: CurrentCall) -> Response:
+    """Explain how a query or mutation would run. Beyond the contract."""
+    plan = call.graph.explain(body.query, name=body.name, **call.authorize_read_at(body))
+    return json_response({"plan": plan.splitlines()})
 
 
-def superseded_by(route: str) -> dict[str, str]:
-    """The headers of a route of old."""
+@snapshot_router.get(
+    "/snapshot",
+    operation_id="cluster_getSnapshot",
+    response_model=SnapshotOutput,
+    responses=error_responses(*READ_ERRORS),
+)
+def snapshot(call: CurrentCall, point: PointQuery) -> Response:
+    """Return the contents of a branch by type."""
+    return json_response(snapshot_document(call.graph.snapshot(**call.authorize_read_at(point)).record))
+
+
+def deprecation_headers(route: str) -> dict[str, str]:
+    """Return the headers of a deprecated route."""
     return {"Deprecation": "true", "Link": f'<{route}>; rel="successor-version"'}
 
 
-def _mutation_in(text: str, name: str | None) -> str | None:
-    """The name of the mutation that a text means; None where it means a query, or something is wrong with it."""
+def _find_mutation(text: str, name: str | None) -> str | None:
+    """Return the name of the chosen mutation; None if it is a query, or the choice is ambiguous."""
     if not any(word in text for word in ("insert", "update", "delete")):
         return None
-    chosen = [each for each in parse(text).queries if name in (None, each.name)]
+    chosen = [query for query in parse(text).queries if name in (None, query.name)]
     return chosen[0].name if len(chosen) == 1 and isinstance(chosen[0].body, Mutation) else None

@@ -1,4 +1,4 @@
-"""Who may do what: the one place that every read and every write passes."""
+"""Authorization: every read and every write passes here."""
 
 from dataclasses import dataclass
 
@@ -10,36 +10,29 @@ from omnigraph.server.errors import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """What decides for one graph, or for the server itself.
+    """Decides what actors may do with one graph, or with the server itself.
 
-    Three states: *open* (no tokens: everybody may do everything with graphs), *default deny* (tokens and no policy:
-    reading only), and a policy.
+    Three modes: *open* (no tokens: all actions on graphs are allowed), *default deny* (tokens but no policy: reads
+    only), and *policy*.
 
     Attributes:
-        is_open: nobody has a token.
-        policy: the rules; None where there are none.
-        graph: the id of the graph; empty for the server itself.
+        is_open: the server has no tokens.
+        policy: None for default deny.
+        graph: graph id; empty for the server itself.
     """
 
     is_open: bool
     policy: Policy | None = None
     graph: str = ""
 
-    def is_named_to(self, actor: str | None) -> bool:
-        """Whether somebody is told that the graph is there: whoever could be allowed anything with it.
-
-        Args:
-            actor (str | None): who asks; None for those without a token.
-
-        Returns:
-            bool: whether they are told.
-        """
+    def is_visible_to(self, actor: str | None) -> bool:
+        """Return whether an actor may know that the graph exists: if any action on it could be allowed."""
         if self.is_open:
             return True
         return actor is not None and (self.policy is None or self.policy.knows(actor))
 
     def allows(self, actor: str | None, action: Action) -> bool:
-        """Whether somebody may do something that is about no branch; see `authorize`."""
+        """Return whether an actor may do something that involves no branch; see `authorize`."""
         try:
             self.authorize(actor, action)
         except Refusal:
@@ -49,13 +42,13 @@ class Authority:
     def authorize(
         self, actor: str | None, action: Action, *, branch: str | None = None, target_branch: str | None = None
     ) -> None:
-        """Let a request through, or not.
+        """Refuse an action that is not allowed.
 
         Args:
-            actor (str | None): who asks; None where nobody has a token.
-            action (Action): what for.
-            branch (str | None): the branch that is read, changed or started from.
-            target_branch (str | None): the branch that is made, deleted or merged into.
+            actor: None if the server has no tokens.
+            action: what the request does.
+            branch: read, changed or started from.
+            target_branch: created, deleted or merged into.
 
         Raises:
             Refusal: it is not allowed.

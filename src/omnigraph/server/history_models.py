@@ -1,21 +1,21 @@
-"""The bodies of answers about history, as the API document describes them."""
+"""Models of response bodies about history, for the API document."""
 
 from typing import Any, Literal
 
 from pydantic import Field
 
-from omnigraph.server.responses import Answer, CommitOutput, Counts, EntityKind
+from omnigraph.server.response_models import CommitOutput, Counts, EntityKind, ResponseModel
 
 
-class CommitListOutput(Answer):
+class CommitListOutput(ResponseModel):
     """Commits, newest first."""
 
     commits: list[CommitOutput]
-    next_page_token: str | None = Field(None, description="For the rest. Beyond the contract.")
+    next_page_token: str | None = Field(None, description="Token of the next page. Beyond the contract.")
 
 
-class ChangeCause(Answer):
-    """The commit that changes belong to."""
+class ChangeCause(ResponseModel):
+    """The commit of changes."""
 
     graph_commit_id: str
     parent_commit_id: str | None = None
@@ -25,29 +25,29 @@ class ChangeCause(Answer):
     authored_at: int = Field(description="Microseconds since 1970.")
 
 
-class TypeRef(Answer):
-    """A type: what it is known by, whatever it is called, and what it is called."""
+class TypeRef(ResponseModel):
+    """A type: its stable id and its current name."""
 
     id: str
     name: str
 
 
-class Endpoints(Answer):
-    """The nodes an edge joins."""
+class Endpoints(ResponseModel):
+    """End nodes of an edge."""
 
     from_: str = Field(alias="from")
     to: str
 
 
-class Image(Answer):
-    """An entity as it was, or became."""
+class Image(ResponseModel):
+    """An entity before or after a change."""
 
     properties: dict[str, Any]
     endpoints: Endpoints | None = None
 
 
-class EntityChange(Answer):
-    """What happened to one entity."""
+class EntityChange(ResponseModel):
+    """One change of one entity."""
 
     kind: EntityKind
     type: TypeRef
@@ -57,23 +57,23 @@ class EntityChange(Answer):
     after: Image | None = None
 
 
-class CommitChangesOutput(Answer):
-    """What a commit did to entities."""
+class CommitChangesOutput(ResponseModel):
+    """Changes of one commit."""
 
     cause: ChangeCause
     changes: list[EntityChange]
     next_page_token: str | None = None
 
 
-class ChangeBlock(Answer):
-    """The changes of one commit, or some of them."""
+class ChangeBlock(ResponseModel):
+    """Changes of one commit, possibly a part."""
 
     cause: ChangeCause
     changes: list[EntityChange]
 
 
-class ChangeFeedOutput(Answer):
-    """What one poll gives."""
+class ChangeFeedOutput(ResponseModel):
+    """Result of one poll of the change feed."""
 
     blocks: list[ChangeBlock]
     next_page_token: str | None = None
@@ -81,26 +81,26 @@ class ChangeFeedOutput(Answer):
     caught_up: bool | None = None
 
 
-class DiffOutput(Answer):
-    """What lies between two states."""
+class DiffOutput(ResponseModel):
+    """Differences between two points in time."""
 
     from_commit_id: str
     to_commit_id: str
-    stats: dict[str, Counts] = Field(description="By type key.")
+    stats: dict[str, Counts] = Field(description="Change counts by type key.")
     changes: list[EntityChange] | None = None
-    is_cut: bool | None = Field(None, description="There are more changes.")
+    is_cut: bool | None = Field(None, description="True if there are more changes.")
 
 
-class HistoryOutput(Answer):
-    """Commits of all branches, with where names point."""
+class HistoryOutput(ResponseModel):
+    """Commits of all branches, with branch heads and tags."""
 
-    branches: dict[str, str | None] = Field(description="The head commit of each branch.")
-    tags: dict[str, str] = Field(description="The commit of each tag.")
+    branches: dict[str, str | None] = Field(description="Head commit by branch.")
+    tags: dict[str, str] = Field(description="Commit by tag.")
     commits: list[CommitOutput]
 
 
-class RevertOutput(Answer):
-    """What came of undoing commits."""
+class RevertOutput(ResponseModel):
+    """Result of a revert."""
 
     branch: str
     first: str
@@ -114,8 +114,8 @@ class RevertOutput(Answer):
     warnings: list[str]
 
 
-class NodeRef(Answer):
-    """Which node."""
+class NodeRef(ResponseModel):
+    """A node by type and id."""
 
     type: str
     id: str
@@ -136,8 +136,8 @@ class NearEdge(NodeRef):
     properties: dict[str, Any]
 
 
-class NeighbourhoodOutput(Answer):
-    """What surrounds a node."""
+class NeighbourhoodOutput(ResponseModel):
+    """Neighbourhood of a node."""
 
     nodes: list[NearNode]
     edges: list[NearEdge]
@@ -145,15 +145,15 @@ class NeighbourhoodOutput(Answer):
     graph_commit_id: str
 
 
-class CountOutput(Answer):
-    """How many entities of a type."""
+class CountOutput(ResponseModel):
+    """Number of entities of a type."""
 
     type: str
     count: int
 
 
-class EntityEventOutput(Answer):
-    """What one commit did to one entity."""
+class EntityEventOutput(ResponseModel):
+    """Change of one entity by one commit."""
 
     commit: CommitOutput
     op: Literal["insert", "update", "delete"]
@@ -162,14 +162,14 @@ class EntityEventOutput(Answer):
     after: Image | None = None
 
 
-class EntityLogOutput(Answer):
-    """What happened to one entity, newest first."""
+class EntityLogOutput(ResponseModel):
+    """Changes of one entity, newest first."""
 
     events: list[EntityEventOutput]
 
 
-class BlameOutput(Answer):
-    """Which commit last set each property."""
+class BlameOutput(ResponseModel):
+    """The commit that last set each property."""
 
     entity_id: str
     properties: dict[str, CommitOutput]
@@ -178,8 +178,8 @@ class BlameOutput(Answer):
     pruned: list[str]
 
 
-class TagOutput(Answer):
-    """A name for a commit."""
+class TagOutput(ResponseModel):
+    """A tag of a commit."""
 
     name: str
     graph_commit_id: str
@@ -189,13 +189,13 @@ class TagOutput(Answer):
     created_at: int
 
 
-class TagListOutput(Answer):
-    """The tags, by name."""
+class TagListOutput(ResponseModel):
+    """Tags by name."""
 
     tags: list[TagOutput]
 
 
-class QueryParameterOutput(Answer):
+class QueryParameterOutput(ResponseModel):
     """A parameter of a stored query."""
 
     name: str
@@ -205,7 +205,7 @@ class QueryParameterOutput(Answer):
     nullable: bool
 
 
-class StoredQueryOutput(Answer):
+class StoredQueryOutput(ResponseModel):
     """A stored query."""
 
     name: str
@@ -216,7 +216,7 @@ class StoredQueryOutput(Answer):
     params: list[QueryParameterOutput]
 
 
-class QueriesCatalogOutput(Answer):
-    """The stored queries there are."""
+class QueriesCatalogOutput(ResponseModel):
+    """Catalogue of stored queries."""
 
     queries: list[StoredQueryOutput]

@@ -1,52 +1,54 @@
-"""Maintenance of what is served, in the background, pass after pass."""
+"""Background maintenance of the served graphs."""
 
 import logging
 import threading
 
+from omnigraph import limits
 from omnigraph.api.maintenance import Maintenance, MaintenanceReport
 from omnigraph.errors import GraphError
 from omnigraph.server import metrics
 from omnigraph.server.graphs import Graphs, ServedGraph
 from omnigraph.server.logs import log
+from omnigraph.server.settings import ServerSettings
 
 _STOP_S = 30.0
 
 
-class Upkeep:
-    """A thread per graph that optimizes, prunes, sweeps and verifies it every so often."""
+class MaintenanceThreads:
+    """One thread per graph that optimizes, prunes, sweeps and verifies it at an interval."""
 
     def __init__(self, graphs: Graphs, *, every_s: float, policy: Maintenance) -> None:
         self._every_s = every_s
         self.policy = policy
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, args=(served,), name=f"upkeep-{served.id}", daemon=True)
+            threading.Thread(target=self._run, args=(served,), name=f"maintenance-{served.id}", daemon=True)
             for served in graphs
             if not served.graph.read_only
         ]
 
     def start(self) -> None:
-        """Begin."""
-        for each in self._threads:
-            each.start()
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
-        """End after the pass under way; what it has done is done, and the rest is for the next server."""
+        """Stop after the current step; the next server continues."""
         self._stop.set()
-        for each in self._threads:
-            each.join(_STOP_S)
+        for thread in self._threads:
+            thread.join(_STOP_S)
 
     def _run(self, served: ServedGraph) -> None:
         try:
             for report in served.graph.maintain(self._every_s, self.policy, stop=self._stop):
-                noted(served.id, report)
+                record_pass(served.id, report)
         except GraphError as ended:
             if not self._stop.is_set():
                 log("maintenance ended", level=logging.ERROR, graph=served.id, reason=str(ended))
 
 
-def noted(graph_id: str, report: MaintenanceReport) -> None:
-    """Count and log what a pass did."""
+def record_pass(graph_id: str, report: MaintenanceReport) -> None:
+    """Add the results of a maintenance pass to metrics and log."""
     metrics.MAINTENANCE.labels(graph_id).inc()
     metrics.MAINTENANCE_FAILURES.labels(graph_id).inc(len(report.failures))
     if report.verified is not None:
@@ -68,3 +70,18 @@ def noted(graph_id: str, report: MaintenanceReport) -> None:
         failures=report.failures,
         left=report.left,
     )
+
+
+def create_maintenance(settings: ServerSettings, graphs: Graphs) -> MaintenanceThreads:
+    """Create the maintenance threads; none if maintenance is off or another process does it."""
+    if settings.maintain_every_s is None or settings.is_worker:
+        graphs = Graphs({}, authority=graphs.authority)
+    policy = Maintenance(
+        keep=settings.maintain_keep,
+        older_than=settings.maintain_older_than_s,
+        verify=settings.maintain_verify != "none",
+        verify_reads_max=None if settings.maintain_verify == "all" else limits.MAINTAIN_VERIFY_READS_MAX,
+        seconds_max=settings.maintain_s_max,
+        bytes_max=settings.maintain_bytes_max,
+    )
+    return MaintenanceThreads(graphs, every_s=settings.maintain_every_s or 0.0, policy=policy)

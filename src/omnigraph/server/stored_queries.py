@@ -1,4 +1,4 @@
-"""Queries that are stored with a graph and called by name."""
+"""Stored queries: kept with a graph and called by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class StoredQuery:
     """One query of a stored file.
 
     Attributes:
-        query: as it was written.
-        text: the file it is in.
+        query: parsed.
+        text: content of the whole file.
     """
 
     query: Query
@@ -37,37 +37,34 @@ class StoredQuery:
 
     @property
     def name(self) -> str:
-        """By which it is called."""
+        """Name by which it is called."""
         return self.query.name
 
     @property
     def is_mutation(self) -> bool:
-        """Whether it writes."""
+        """True if it writes."""
         return isinstance(self.query.body, Mutation)
 
     def to_dict(self) -> dict[str, Any]:
-        """Its entry in the catalogue."""
+        """Return its entry in the catalogue."""
         about = {"description": self.query.description, "instruction": self.query.instruction}
         return {
             "name": self.name,
             "tool_name": self.name,
             **{key: text for key, text in about.items() if text is not None},
             "mutation": self.is_mutation,
-            "params": [_parameter(each) for each in self.query.parameters],
+            "params": [_parameter_document(parameter) for parameter in self.query.parameters],
         }
 
 
 def stored_queries(texts: Mapping[str, str]) -> dict[str, StoredQuery]:
-    """The stored queries of a graph.
+    """Parse the stored queries of a graph; return them sorted by name.
 
     Args:
-        texts: by the name of each query, the file it is in.
-
-    Returns:
-        Them by name, in order.
+        texts: content of the file of each query, by query name.
 
     Raises:
-        ParseError: a file is no query file.
+        ParseError: a file cannot be parsed.
     """
     found: dict[str, StoredQuery] = {}
     for name, text in sorted(texts.items()):
@@ -77,12 +74,12 @@ def stored_queries(texts: Mapping[str, str]) -> dict[str, StoredQuery]:
     return found
 
 
-def _parameter(parameter: Parameter) -> dict[str, Any]:
-    of = parameter.type
-    kind = _KINDS.get(of.base, "string")
-    document: dict[str, Any] = {"name": parameter.name, "kind": "list" if of.is_list else kind}
-    if of.is_list:
+def _parameter_document(parameter: Parameter) -> dict[str, Any]:
+    declared = parameter.type
+    kind = _KINDS.get(declared.base, "string")
+    document: dict[str, Any] = {"name": parameter.name, "kind": "list" if declared.is_list else kind}
+    if declared.is_list:
         document["item_kind"] = kind
-    if of.dimension is not None:
-        document["vector_dim"] = of.dimension
-    return {**document, "nullable": of.nullable}
+    if declared.dimension is not None:
+        document["vector_dim"] = declared.dimension
+    return {**document, "nullable": declared.nullable}
