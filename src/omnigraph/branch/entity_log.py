@@ -5,6 +5,7 @@ graphs of earlier formats, are looked at by its row before and after.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from omnigraph import limits
@@ -75,7 +76,11 @@ def events(
 
 def shown(found: Iterable[EntityEvent]) -> Iterator[EntityEvent]:
     """Events that readers are shown: of commits that are not pruned, and that changed the entity."""
-    return (event for event in found if not event.pruned and (event.changed or event.op is not Op.UPDATE))
+    for event in found:
+        if event.own_op is not None:
+            yield replace(event, op=event.own_op)
+        elif not event.pruned and (event.changed or event.op is not Op.UPDATE):
+            yield event
 
 
 def image_at(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> Image | None:
@@ -110,14 +115,15 @@ def _event(
     touched = [entry for entry in (newer, *gone) if _may_have_changed(parts, schema_of, entity, entry)]
     if not touched:
         return
+    own_op = None if pruned or touched == [newer] else _own_op(parts, schema_of, entity, newer)
     names = renamed(schema_of, entity, older, newer)
     before = None if was is None else _under_other_names(_image(parts, was, entity), names)
     after = _image(parts, now, entity)
-    if before is None and after is None:
+    if before is None and after is None and own_op is None:
         return
     op = Op.INSERT if before is None else Op.DELETE if after is None else Op.UPDATE
-    event = EntityEvent(newer, op, before, after, names, pruned or touched != [newer])
-    if event.changed or event.renamed or op is not Op.UPDATE:
+    event = EntityEvent(newer, op, before, after, names, pruned or touched != [newer], own_op)
+    if event.changed or event.renamed or op is not Op.UPDATE or own_op is not None:
         yield event
 
 
@@ -154,8 +160,20 @@ def _may_have_changed(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: 
             stored = stored_changes(parts, entry).get(type_key, TypeChange(0, 0, 0))
         except ObjectNotFound:
             return True  # swept with its commit
-    ids = (stored.inserted_ids or (), stored.updated_ids or (), stored.deleted_ids or ())
-    return any(entity.id in some for some in ids)
+    return _op_on(entity, stored) is not None
+
+
+def _own_op(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> Op | None:
+    """What the stored changes of a commit say that it did to an entity; None where they say nothing of it."""
+    with suppress(ObjectNotFound):
+        stored = stored_changes(parts, entry).get(_pin(schema_of, entry, entity)[0])
+        return None if stored is None else _op_on(entity, stored)
+    return None
+
+
+def _op_on(entity: Entity, stored: TypeChange) -> Op | None:
+    by_op = {Op.INSERT: stored.inserted_ids, Op.UPDATE: stored.updated_ids, Op.DELETE: stored.deleted_ids}
+    return next((op for op, ids in by_op.items() if entity.id in (ids or ())), None)
 
 
 def _pin(schema_of: SchemaOf, entry: Record, entity: Entity) -> tuple[str, Pin | None]:

@@ -23,7 +23,9 @@ class EntityEvent:
         before: the entity before; None for an insert.
         after: the entity after; None for a delete.
         renamed: properties that the commit renamed, new name to old; `before` has the new ones.
-        pruned: the commit was pruned, or a pruned one before it may have done it; readers are not shown it.
+        pruned: the commit was pruned, or a pruned one before it may have done some of it.
+        own_op: where pruned commits before it may have changed the entity as well, what the commit itself certainly
+            did; `before` is then the entity before those. None where that is not known, or the commit was pruned.
     """
 
     entry: Record
@@ -32,6 +34,7 @@ class EntityEvent:
     after: Image | None
     renamed: Mapping[str, str] = field(default_factory=dict)
     pruned: bool = False
+    own_op: Op | None = None
 
     @property
     def commit(self) -> str:

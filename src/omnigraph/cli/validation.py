@@ -243,8 +243,8 @@ def check_prune(args: Namespace) -> None:
     Raises:
         InvalidRequestError: it does not.
     """
-    if args.keep is None and args.older_than is None and not args.now:
-        raise InvalidRequestError("prune requires at least one of --keep, --older-than and --now")
+    if args.keep is None and args.older_than is None and not args.now and not args.commit:
+        raise InvalidRequestError("prune requires at least one of --keep, --older-than, --commit and --now")
 
 
 def check_cleanup(args: Namespace) -> None:

@@ -133,6 +133,7 @@ class Record:
         born: number of the entry that began this life of the branch; None in old records.
         pruned: prune marks up to and including this entry.
         digests: checksums of added table files, by path under the root.
+        erased: a sweep removed ids, message and footprint: the commit was pruned by name.
         graph: id of the graph; empty before on-disk version 2.
         previous: link to the previous entry of the log; None on the first, and before on-disk version 2.
         checksum: checksum of the stored bytes, by which the successor links here.
@@ -162,6 +163,7 @@ class Record:
     born: int | None = None
     pruned: Pruned = NOTHING_PRUNED
     digests: dict[str, str] = field(default_factory=dict)
+    erased: bool = False
     graph: str = field(default="", compare=False)
     previous: Link | None = field(default=None, compare=False)
     checksum: str = field(default="", compare=False)

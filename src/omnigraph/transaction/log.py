@@ -1,7 +1,8 @@
 """A branch's log: the one place where graph commits become visible.
 
 Invariants:
-    Entries are immutable, their numbers rise and are never reused, not even by a re-created branch.
+    Entries are immutable, their numbers rise and are never reused, not even by a re-created branch. Only what a commit
+    that was pruned by name had to tell of entities is taken out of its entry, which keeps its place and its checksum.
     An entry names its graph and the entry it was built on. One that names another graph, or an entry that is not there,
     is a stray: never read as part of the log, never deleted by itself, and stepped over by whoever writes next. So from
     the floor to the newest entry every place is taken, and nothing counts behind the first that is free.
@@ -225,6 +226,8 @@ class Log:
             return True  # damaged since: whoever reads it next is told
         if not isinstance(found, Record) or found.checksum != record.checksum:
             return False
+        if found.erased and self.floors.highest(record.branch) > record.number:
+            return False  # cut away, and put once more by a sweep that erased it and was slow
         if seen:
             self._seen[record.branch] = (record.checksum, seen)
         return True
@@ -579,6 +582,25 @@ class Log:
         for number in sorted(set(doomed) - marked):
             self._store.delete(paths.entry(branch, number))
             yield number
+
+    def replace_erased(self, branch: str, records: Sequence[Record]) -> None:
+        """Put entries without what was erased in the place of the whole ones, and in the checkpoints that hold them.
+
+        Entries first: a checkpoint that still holds a whole one shows the next sweep that something is left to do.
+
+        Args:
+            branch: whose.
+            records: the entries, with the checksums by which their successors know them.
+        """
+        block = limits.CHECKPOINT_ENTRIES
+        by_number = {record.number: record for record in records}
+        for number, record in by_number.items():
+            self._store.put(paths.entry(branch, number), copy_bytes(record))
+        for last in sorted({number + -number % block for number in by_number}):
+            folded = self._from_checkpoint(branch, last)
+            if folded is not None:
+                body = b"\n".join(copy_bytes(by_number.get(entry.number, entry)) for entry in folded)
+                self._store.put(paths.checkpoint(branch, last), body)
 
     def fold(self, branch: str) -> int:
         """Fold every full block of entries that has no checkpoint yet into one file; returns how many were made.

@@ -17,7 +17,8 @@ from omnigraph.errors import ConflictError, OutcomeUnknownError, PreconditionErr
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin, Record, Recovery
 from omnigraph.model.conflict import BasePruned, Conflict, DeclaredDead, ReadSetChanged
-from omnigraph.model.footprint import Footprint
+from omnigraph.model.footprint import Footprint, TypeFootprint
+from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction import queues
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, mismatches, told
@@ -446,9 +447,14 @@ def _with_footprints(parts: Parts, newer: Sequence[Record], ours: Footprint) -> 
     """The entries with their footprints at hand, fetching those that lie in files of their own."""
     if not ours.types:
         return list(newer)
-    return [
-        replace(entry, footprint=at_hand(parts, entry.footprint)) if entry.footprint.file else entry for entry in newer
-    ]
+    return [replace(entry, footprint=_footprint(parts, entry)) if entry.footprint.file else entry for entry in newer]
+
+
+def _footprint(parts: Parts, entry: Record) -> Footprint:
+    try:
+        return at_hand(parts, entry.footprint)
+    except ObjectNotFound:  # swept with a commit that was pruned by name: it may have touched anything
+        return Footprint({key: TypeFootprint(writes_whole=True) for key in entry.tables})
 
 
 def _moved(type_key: str, table: StagedTable, actual: int) -> ReadSetChanged:

@@ -36,3 +36,20 @@ def test_a_write_can_prune_what_came_before_it(run: Run, library: str, tmp_path:
     assert done.code == 0, done.err
     [left] = commits(run, library)
     assert left not in before
+
+
+def test_commits_are_pruned_by_their_names(run: Run, library: str) -> None:
+    for name in ("Lem", "Butler"):
+        assert run("mutate", "--store", library, "-e", f'query q() {{ insert Author {{ name: "{name}" }} }}').code == 0
+    deleting = 'query q() { delete Author where name = "Lem" }'
+    assert run("mutate", "--store", library, "-e", deleting).code == 0
+    assert run("mutate", "--store", library, "-e", 'query q() { insert Author { name: "Dick" } }').code == 0
+    last, gone, *named = commits(run, library)[:4]
+    done = run("prune", library, *(word for each in (gone, *named) for word in ("--commit", each)), "--now", "--yes")
+    assert done.code == 0, done.err
+    assert "to delete the files that only pruned commits need: omnigraph sweep" in done.out
+    assert run("sweep", library, "--older-than", "0s", "--yes").code == 0
+    left = commits(run, library)
+    assert last in left
+    assert not {gone, *named} & {*left}
+    assert not [path for path in Path(library).rglob("*") if path.is_file() and b"Lem" in path.read_bytes()]

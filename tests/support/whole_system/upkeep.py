@@ -32,8 +32,11 @@ class Upkeep(WalkBase):
                 return None
             commits = self.chance.sample(own, min(len(own), self.chance.randint(1, 2)))
             self.pruned = True
+            state = self.history.state(branch)
             self.graph.prune(branch, commits=commits, now=now)
-            assert self.listed(branch) == [commit for commit in listed if commit not in commits]
+            self.note_commit(branch, state, state)  # where the head shared files with them
+            left = [commit for commit in self.listed(branch) if commit in listed]
+            assert left == [commit for commit in listed if commit not in commits]
             return f"{commits} of {branch}, now={now}"
         keep = self.chance.choice([1, 2, 5, 100])
         self.pruned = True

@@ -20,7 +20,7 @@ from omnigraph.testing.cuts import FOR_EVER
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.transaction.log import Done, Log, PutOutcome, Refused
+from omnigraph.transaction.log import Baseless, Done, Log, PutOutcome, Refused
 
 CLOCK = ManualClock()
 IDS = UlidSource(CLOCK)
@@ -415,3 +415,29 @@ def test_branches_are_listed_in_order_and_folders_that_are_no_branch_are_not(sto
 
 def test_every_entry_has_an_id_of_its_own() -> None:
     assert all(ids.is_ulid(entry(1).commit) for _ in range(3))
+
+
+# -- entries of pruned commits -----------------------------------------------------------------------------------------
+
+
+def test_an_entry_that_a_slow_sweep_erased_after_it_was_cut_is_nobodys_base(store: MemoryStore) -> None:
+    filled(store, 5)
+    stalled, sweeper = Log(store, clock=CLOCK), Log(store, clock=CLOCK)
+    base = stalled.read(BRANCH, 2)
+    assert base is not None
+    sweeper.floors.raise_to(BRANCH, 4)
+    sizes = dict.fromkeys(range(1, 6), 1000)
+    assert list(sweeper.cut(BRANCH, {1, 2, 3}, listed=sizes, floor=4)) == [1, 2, 3]
+    sweeper.replace_erased(BRANCH, [replace(base, erased=True)])
+    assert isinstance(stalled.put(entry(3), after=base), Baseless)
+
+
+def test_the_entries_around_an_erased_one_are_read_as_before(store: MemoryStore) -> None:
+    made = filled(store, 5)
+    log = Log(store, clock=CLOCK)
+    third = log.read(BRANCH, 3)
+    assert third is not None
+    log.replace_erased(BRANCH, [replace(third, message=None, erased=True)])
+    assert [each.commit for each in Log(store, clock=CLOCK).between(BRANCH, 1, 5)] == [each.commit for each in made]
+    assert log.is_there(third)
+    assert isinstance(put(Log(store, clock=CLOCK), entry(6)), Done)

@@ -94,8 +94,8 @@ class StorageInterface(GraphInterface, Protocol):
         Args:
             branch: the branch whose tables are optimized.
             types: only these types, by name or type key; by default all.
-            purge: rewrite every file that holds a deleted row, however few they are: once older commits are pruned, a
-                sweep leaves nothing of what was deleted.
+            purge: rewrite every file that holds a deleted row, however few they are, and every index that holds a
+                value of one: once older commits are pruned, a sweep leaves nothing of what was deleted.
             actor: who, for the history.
             message: why, for the history.
             engine: where rows are rewritten: `local`, `spark`, or `auto`, which takes Spark for very many rows.
@@ -163,8 +163,9 @@ class StorageInterface(GraphInterface, Protocol):
         protection window. Tags, branches and leases protect what they name.
 
         Named commits that are pruned `now` leave nothing behind: files that the newest commit shares with them and that
-        hold rows deleted since are rewritten, as one more commit, like `optimize` with `purge`. `shared_with` of the
-        report names the commits in between that still need such files; prune them as well.
+        hold rows deleted since are rewritten, as one more commit, like `optimize` with `purge`. The next sweep removes
+        ids, message and footprint from their log entries. `shared_with` of the report names the commits in between that
+        still need such files; prune them as well.
 
         Args:
             branch: by default all branches.

@@ -82,6 +82,8 @@ class Reached:
         doubtful: tables of which a kept version could not be read just now, and why.
         named: entries that tags, leases and writers name, wherever they lie.
         ancestry: by branch, what merges must still know of entries that are cut away.
+        gone: entries of commits that were pruned by name, whose places in the log stay, by branch and number.
+        held: entries of pruned commits that tags, branches, leases, writers and merges need.
     """
 
     lines: dict[str, Line] = field(default_factory=dict)
@@ -91,6 +93,8 @@ class Reached:
     doubtful: dict[str, str] = field(default_factory=dict)
     named: list[Record] = field(default_factory=list)
     ancestry: dict[str, CutLog] = field(default_factory=dict)
+    gone: dict[tuple[str, int], Record] = field(default_factory=dict)
+    held: set[tuple[str, int]] = field(default_factory=set)
 
     def versions(self) -> "Reached":
         """The versions that were looked through, with nothing of the logs: those are to be read again."""
@@ -129,8 +133,12 @@ def add_kept(parts: Parts, reading: Reading, found: Reached, *, forgotten_before
                 lines[name] = line
     found.lines |= lines
     roots = [entry for line in found.lines.values() for entry in line.kept if line.has_data_of(entry.number)]
-    # Writers ask what entries after their base have touched, also those whose data is gone.
-    found.files |= {entry.footprint.file for line in lines.values() for entry in line.kept if entry.footprint.file}
+    found.gone |= {
+        (branch, entry.number): entry
+        for branch, line in lines.items()
+        for entry in line.kept
+        if entry.number in line.head.pruned.gone
+    }
     tagged = tagged_entries(parts)
     # With the entry after it one can tell for how long a tagged one was the newest.
     found.entries |= {(entry.branch, entry.number + 1) for entry in tagged}
@@ -191,6 +199,7 @@ def _below(found: Reached, entries: Iterable[Record]) -> list[Record]:
                 held.pop(known.number, None)
         below = (entry for entry in held.values() if entry.number < line.first)
         found.lines[branch] = Line(line.head, line.first, (*below, *line.kept))
+    found.held |= {(branch, number) for branch, held in new.items() for number in held}
     return [entry for held in new.values() for entry in held.values()]
 
 
@@ -204,6 +213,7 @@ def _inherited(parts: Parts, found: Reached) -> list[Record]:
     for line in inherited(parts, [line.head for line in found.lines.values() if _is_living(line)]).values():
         some = readable(parts, line.branch, line.lowest, line.last)
         entries += (entry for entry in some if line.pruned.is_kept(entry.number))
+        found.gone |= {(line.branch, entry.number): entry for entry in some if entry.number in line.pruned.gone}
         found.entries |= {(line.branch, entry.number) for entry in some}
         # Through the ends of all lives of the name since one learns what was pruned in this one.
         ends = parts.log.head(line.branch)

@@ -7,7 +7,8 @@
     5  list intents      and leases, again; then follow the branches to the commits they have in common
     6  classify          pure; the worklist
     7  put the floors    of logs that will be cut, durably, once the keys and the ancestry in what goes are noted
-    8  delete            in batches
+    8  erase             what entries of commits that were pruned by name say of entities
+    9  delete            in batches
 
 Whether barriers are needed is found out by going through 3 to 6 without them first.
 
@@ -38,11 +39,13 @@ from omnigraph.branch.sweep import roots
 from omnigraph.branch.sweep.ancestry import note
 from omnigraph.branch.sweep.classify import Ages, classified
 from omnigraph.branch.sweep.delete import delete_all
+from omnigraph.branch.sweep.erase import erase, to_erase
 from omnigraph.branch.sweep.files import Candidate, FileKind
 from omnigraph.branch.sweep.reading import Reading, ReadingHere
 from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
 from omnigraph.errors import InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
+from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
 from omnigraph.transaction.barrier import put_barrier
@@ -57,6 +60,7 @@ class _Judged:
     items: tuple[Item, ...]
     found: roots.Reached
     held: roots.Held
+    erasing: list[Record]
 
 
 def sweep(
@@ -122,8 +126,9 @@ def sweep(
     floors = _put_floors(parts, orphans, judged)
     orphans += _needless_floors(judged, floors)
     reached(Failpoint.SWEEP_FLOORS_PUT)
+    errors = erase(parts, judged.erasing)
     done = delete_all(parts, orphans, [item.file for item in judged.items], floors)
-    return replace(swept, items=items, deleted=(*done.files, *left), errors=done.errors)
+    return replace(swept, items=items, deleted=(*done.files, *left), errors=done.errors | errors)
 
 
 def _judged(
@@ -137,7 +142,11 @@ def _judged(
     held = before.and_also(roots.held(parts, now_us=ages.now_us))
     roots.add_held(parts, reading, found, held)
     roots.add_merge_bases(parts, reading, found, held)
-    return _Judged(tuple(classified(candidates, found, held, ages)), found, held)
+    erasing = to_erase(found, roots.needed_by_intents(held.intents))
+    # Writers ask what entries after their base have touched, also those whose data is gone.
+    whole = found.gone.keys() - {(entry.branch, entry.number) for entry in erasing}
+    found.files |= {file for place in whole if (file := found.gone[place].footprint.file) is not None}
+    return _Judged(tuple(classified(candidates, found, held, ages)), found, held, erasing)
 
 
 def _left_under_way(parts: Parts, held: roots.Held, ages: Ages, *, delete: bool) -> list[Candidate]:

@@ -65,6 +65,13 @@ def _prune_arguments(parser: ArgumentParser) -> None:
     add_positional_uri(parser)
     add_branch(parser, help="only this branch; all branches by default")
     add_retention(parser)
+    parser.add_argument(
+        "--commit",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="prune exactly this commit of the branch; repeatable",
+    )
     parser.add_argument("--now", action="store_true", help="without the grace period")
     parser.add_argument("--dry-run", action="store_true", help="show what would be pruned; write nothing")
     add_json(parser)
@@ -81,6 +88,7 @@ def _prune(context: CommandContext) -> int:
             args.branch,
             keep=args.keep,
             older_than=args.older_than,
+            commits=args.commit,
             now=args.now,
             dry_run=args.dry_run,
             actor=context.actor,
@@ -91,7 +99,11 @@ def _prune(context: CommandContext) -> int:
     if report.waiting:
         keeps = "would keep" if args.dry_run else "keep"
         lines.append(f"{report.waiting} pruned commits {keeps} their data for the grace period: prune again after it")
-    if any(branch["pending_sweep"] is not None for branch in document["branches"]):
+    if report.shared_with:
+        lines.append("kept commits share files with these, and hold rows of theirs that were deleted since:")
+        lines += [f"  {commit}" for commit in report.shared_with]
+        lines.append("to erase those rows, prune these commits as well")
+    if args.commit or any(branch["pending_sweep"] is not None for branch in document["branches"]):
         lines.append("to delete the files that only pruned commits need: omnigraph sweep")
     return context.show(document, *lines)
 
@@ -373,7 +385,8 @@ COMMANDS = {
     "prune": Command(
         _prune,
         _prune_arguments,
-        "  omnigraph prune ./library --keep 10 --older-than 7d --dry-run",
+        "  omnigraph prune ./library --keep 10 --older-than 7d --dry-run\n"
+        "  omnigraph prune ./library --commit 01K3V8Y9ZJ6E0F2G4H6J8KMNPQ --now",
         _PRUNE_DESCRIPTION,
     ),
     "sweep": Command(_sweep, _sweep_arguments, "  omnigraph sweep ./library --dry-run\n  omnigraph sweep ./library"),

@@ -46,6 +46,7 @@ def document(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None)
         "born": record.born,
         "pruned": _pruned_document(record.pruned),
         "digests": record.digests,
+        "erased": record.erased or None,
     }
     return {name: value for name, value in full.items() if value not in (None, [], {})}
 
@@ -92,6 +93,7 @@ def read(found: dict[str, Any], whole_map: WholeMap) -> Record:
         born=found.get("born"),
         pruned=_read_pruned(found.get("pruned")),
         digests=dict(found.get("digests", {})),
+        erased=bool(found.get("erased", False)),
     )
 
 

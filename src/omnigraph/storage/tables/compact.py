@@ -84,6 +84,7 @@ def keep_up(
     elsewhere: Elsewhere = lambda _groups, _size: None,
     *,
     drops_others: bool = False,
+    purge: bool = False,
 ) -> tuple[Handle, set[str]]:
     """A version in which some fragments are one, and indexes cover every row they can.
 
@@ -93,6 +94,7 @@ def keep_up(
         old (Sequence[FragmentMetadata]): its fragments to rewrite; none leaves all as they are.
         elsewhere (Elsewhere): who may rewrite them instead of this process.
         drops_others (bool): leave out the indexes it has that are none of these.
+        purge (bool): build indexes again that hold values of fragments that are gone.
 
     Returns:
         tuple[Handle, set[str]]: the new version, and the new files it needs, under the table's folder; the given
@@ -108,7 +110,7 @@ def keep_up(
             indexed = bool(new) and any(adds_a_segment(handle, spec, {one.id for one in old}) for spec in specs)
             compacted = commit_detached(handle.dataset, operation, intermediate=indexed)
             made = Handle(handle.table, compacted, handle.data_bytes + bytes_of(new) - bytes_of(old))
-        changes = [refreshing(made, spec) for spec in specs]
+        changes = [refreshing(made, spec, purge=purge) for spec in specs]
         if drops_others:
             changes += [dropping(made, name) for name in undeclared(handle, specs)]
         return with_segments(made, changes), fragment_files(new) | segment_files(changes)

@@ -139,12 +139,13 @@ def folding(handle: Handle, spec: IndexSpec) -> SegmentChange:
     return SegmentChange((_committed(_apart(handle).merge_existing_index_segments(alive)),), tuple(segments))
 
 
-def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
+def refreshing(handle: Handle, spec: IndexSpec, *, purge: bool = False) -> SegmentChange:
     """Let an index cover every row, in few segments; build it where there is none.
 
     Args:
         handle (Handle): the version to index.
         spec (IndexSpec): which index.
+        purge (bool): leave no segment that holds values of fragments that are gone.
 
     Returns:
         SegmentChange: empty where nothing is missing and the segments are few, or where there are too few rows.
@@ -153,6 +154,8 @@ def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
     live = {fragment.id for fragment in handle.fragments()}
     dead = _dead(segments, live)
     alive = [segment for segment in segments if segment not in dead]
+    if purge and _hold_dead_values(alive, live):
+        return rebuilding(handle, spec)
     uncovered = not live <= set().union(*(segment.fragment_ids for segment in alive))
     if len(alive) + uncovered <= limits.INDEX_SEGMENTS_MAX:
         return extension(handle, spec)
@@ -166,12 +169,14 @@ def refreshing(handle: Handle, spec: IndexSpec) -> SegmentChange:
     return SegmentChange((_committed(folded),), tuple(segments))
 
 
-def is_due(handle: Handle, spec: IndexSpec) -> bool:
+def is_due(handle: Handle, spec: IndexSpec, *, purge: bool = False) -> bool:
     """Whether refreshing an index would change anything; reads no more than how many rows have a value."""
     segments = segments_of(handle, spec.name)
     live = {fragment.id for fragment in handle.fragments()}
     alive = [segment for segment in segments if not live.isdisjoint(segment.fragment_ids)]
     if len(alive) < len(segments) or len(alive) > limits.INDEX_SEGMENTS_MAX:
+        return True
+    if purge and _hold_dead_values(alive, live):
         return True
     missing = live.difference(*(segment.fragment_ids for segment in alive))
     return bool(missing) and _are_enough(handle, spec, missing)
@@ -298,6 +303,11 @@ def cells_for(rows: int) -> int:
 def _dead(segments: Sequence[Index], live: set[int]) -> list[Index]:
     """Segments of which no fragment is left."""
     return [segment for segment in segments if live.isdisjoint(segment.fragment_ids)]
+
+
+def _hold_dead_values(segments: Iterable[Index], live: set[int]) -> bool:
+    """Whether segments were built over fragments that are gone: what those held is still in the files of the index."""
+    return any(not live.issuperset(segment.fragment_ids) for segment in segments)
 
 
 def _build(handle: Handle, spec: IndexSpec, fragments: list[int]) -> Index | None:

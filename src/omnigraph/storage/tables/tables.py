@@ -257,7 +257,7 @@ class Tables:
                 the version has are left out.
             tail_only (bool): rewrite no more than the newest fragments need, so that a row is rewritten few times
                 however often this is done, and leave out no index.
-            purge (bool): rewrite every file that holds a deleted row.
+            purge (bool): rewrite every file that holds a deleted row, or a value of one.
             elsewhere (Elsewhere): who may rewrite rows instead of this process.
 
         Returns:
@@ -265,7 +265,7 @@ class Tables:
         """
         handle = self._handles.open(base)
         old = tail_to_rewrite(handle.fragments()) if tail_only else to_rewrite(handle, purge=purge)
-        made, files = keep_up(handle, indexes, old, elsewhere, drops_others=not tail_only)
+        made, files = keep_up(handle, indexes, old, elsewhere, drops_others=not tail_only, purge=purge)
         return as_staged(base, self._handles.keep(made), files)
 
     def fragments_known(self, pin: Pin) -> int:

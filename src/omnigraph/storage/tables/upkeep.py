@@ -41,7 +41,7 @@ def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool
             return bool(tail_to_rewrite(handle.fragments()))
         specs = [as_built(handle, spec) for spec in indexes]
         rewrites = to_rewrite(handle, purge=purge)
-        return bool(rewrites or undeclared(handle, specs)) or any(is_due(handle, spec) for spec in specs)
+        return bool(rewrites or undeclared(handle, specs)) or any(is_due(handle, spec, purge=purge) for spec in specs)
 
 
 def has_deleted_rows_of(table: Table, other: Table) -> bool:
@@ -56,13 +56,30 @@ def has_deleted_rows_of(table: Table, other: Table) -> bool:
     """
     with mapped(table.pin.table, table.pin.version):
         mine, others = table._handle.fragments(), other._handle.fragments()
+        indexed, indexed_there = (_indexed_fragments(each) for each in (table, other))
     shown = {file.path: fragment.deletion_file for fragment in others for file in fragment.files}
-    return any(
+    if any(
         file.path in shown and fragment.deletion_file != shown[file.path]
         for fragment in mine
         if fragment.num_deletions
         for file in fragment.files
+    ):
+        return True
+    kept = {fragment.id: fragment.deletion_file for fragment in mine}
+    return any(
+        fragment.id in indexed[segment] and (fragment.id not in kept or kept[fragment.id] != fragment.deletion_file)
+        for segment in indexed.keys() & indexed_there.keys()
+        for fragment in others
     )
+
+
+def _indexed_fragments(table: Table) -> dict[str, frozenset[int]]:
+    """By the id of each index segment of a version, the fragments whose values its files hold."""
+    return {
+        str(segment.uuid): frozenset(segment.fragment_ids)
+        for index in table._handle.dataset.describe_indices()
+        for segment in index.segments
+    }
 
 
 def compaction_is_due(table: Table, *, purge: bool = False) -> bool:

@@ -583,6 +583,7 @@ complete -c omnigraph -n '__fish_seen_subcommand_from optimize' -s h -l help -d 
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l branch -r -d 'only this branch; all branches by default'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l keep -r -d 'keep the newest N commits'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l older-than -r -d 'keep commits younger than this, like 7d'
+complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l commit -r -d 'prune exactly this commit of the branch; repeatable'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l now -d 'without the grace period'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l dry-run -d 'show what would be pruned; write nothing'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l json -d 'print one JSON document'
