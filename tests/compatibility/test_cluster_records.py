@@ -4,7 +4,7 @@ from omnigraph.cluster import layout
 from omnigraph.cluster.approvals import Approvals
 from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.cluster.ledger import Ledger
-from omnigraph.cluster.lock import Held, Lock
+from omnigraph.cluster.lock import Lock, LockRecord
 from omnigraph.cluster.sidecars import Sidecar, SidecarKind, Sidecars
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.memory import MemoryStore
@@ -54,7 +54,9 @@ def test_the_lock_of_version_1_is_read() -> None:
     store = MemoryStore()
     store.put(layout.LOCK, LOCK.encode())
     clock = ManualClock()
-    assert Lock(store, clock=clock, ids=UlidSource(clock)).read() == Held(ULID, "apply", "2026-01-01T00:00:00Z", 4711)
+    assert Lock(store, clock=clock, ids=UlidSource(clock)).read() == LockRecord(
+        ULID, "apply", "2026-01-01T00:00:00Z", 4711
+    )
 
 
 def test_the_approval_of_version_1_is_read() -> None:
@@ -71,7 +73,7 @@ def test_the_approval_of_version_1_is_read() -> None:
 def test_the_note_of_version_1_is_read() -> None:
     store = MemoryStore()
     store.put(layout.recovery(ULID), SIDECAR.encode())
-    (note,), faults = Sidecars(store).left_behind()
+    (note,), faults = Sidecars(store).read_all()
     assert faults == []
     assert note == Sidecar(
         ULID,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cluster.outcome import Outcome
-from omnigraph.cluster.serving import applied
+from omnigraph.cluster.diagnostics import Outcome
+from omnigraph.cluster.serving import load_applied
 from omnigraph.errors import GraphError
 from omnigraph.storage.object_stores.forwarding import DURABLE_REQUESTS, RequestKind, T
 from omnigraph.storage.object_stores.local import Durability, LocalStore
@@ -79,7 +79,7 @@ def cuts(
 
 def what_is_served_is_guarded(cluster: Cluster, *, wholly: bool = True) -> None:
     try:
-        found = applied(cluster.folder)
+        found = load_applied(cluster.folder)
     except GraphError as fault:
         assert fault.code in CANNOT_SERVE
         return
@@ -108,7 +108,7 @@ def finished(cluster: Cluster, work: Work) -> None:
     assert (again["changes"], again["state_written"]) == ([], False)
     if work.resources:
         what_is_served_is_guarded(cluster)
-        assert all(graph.quarantine is None for graph in applied(cluster.folder).graphs)
+        assert all(graph.quarantine is None for graph in load_applied(cluster.folder).graphs)
     else:
         assert not list((cluster.folder / "graphs").rglob("*.lance"))
         assert all("consumed_at" in each for each in cluster.state()["approval_records"].values())

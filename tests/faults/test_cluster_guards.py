@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.cluster.apply import apply
-from omnigraph.cluster.serving import applied
-from omnigraph.cluster.site import Means
+from omnigraph.cluster.serving import load_applied
+from omnigraph.cluster.session import Environment
 from omnigraph.errors import GraphError
 from omnigraph.failpoints import Crash
 from omnigraph.testing.faults import Fault, Faults
@@ -50,7 +50,7 @@ def guarded(config: Mapping[str, Mapping[str, Any]]) -> set[str]:
 def in_ledger(cluster: Cluster) -> dict[str, bool]:
     """The graphs that would be served, and whether each has a policy."""
     try:
-        found = applied(cluster.folder).graphs
+        found = load_applied(cluster.folder).graphs
     except GraphError as fault:
         assert fault.code in ("cluster_empty", "cluster_no_healthy_graphs")
         return {}
@@ -70,10 +70,10 @@ def step(cluster: Cluster, data: st.DataObject) -> None:
     fault = data.draw(st.sampled_from((None, *FAULTS)))
     if fault is not None:
         faults.arm(fault, at=data.draw(st.integers(1, 30)))
-    stores = cluster.means.stores
-    means = Means(lambda uri: FaultyStore(stores(uri), faults), cluster.clock, cluster.means.ids)
+    stores = cluster.environment.stores
+    environment = Environment(lambda uri: FaultyStore(stores(uri), faults), cluster.clock, cluster.environment.ids)
     with suppress(Crash):
-        apply(cluster.folder, means=means)
+        apply(cluster.folder, environment=environment)
     for graph, has_policy in in_ledger(cluster).items():
         wanted = graph in guarded(config)
         stays_as_it_was = graph in before and graph not in config["graphs"]

@@ -13,7 +13,7 @@ import pytest
 from omnigraph import limits
 from omnigraph.cluster import layout
 from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.lock import Held, Lock, LockFaultError
+from omnigraph.cluster.lock import Lock, LockFaultError, LockRecord
 from omnigraph.errors import UnavailableError
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.forwarding import RequestKind
@@ -77,11 +77,11 @@ class Elsewhere:
         self.store = FaultyStore(LocalStore(str(folder)))
         self.clock = ManualClock()
         self.lock = Lock(self.store, clock=self.clock, ids=UlidSource(self.clock))
-        self.held = Held("01J9ZB6V3N4Q5R6S7T8V9W0X1Y", "apply", "2026-01-01T00:00:00Z", 1)
-        self.sign = folder / layout.holder(self.held.lock_id)
+        self.held = LockRecord("01J9ZB6V3N4Q5R6S7T8V9W0X1Y", "apply", "2026-01-01T00:00:00Z", 1)
+        self.sign = folder / layout.heartbeat(self.held.lock_id)
         self.store.put(layout.LOCK, self.held.to_bytes())
         document = {"host": "elsewhere.example", "pid": 1, "started": "long ago"}
-        self.store.put(layout.holder(self.held.lock_id), json.dumps(document).encode())
+        self.store.put(layout.heartbeat(self.held.lock_id), json.dumps(document).encode())
 
     def fall_silent(self, seconds: float) -> None:
         """Let the last sign of life have been so long ago."""
@@ -96,24 +96,24 @@ def elsewhere(tmp_path: Path) -> Elsewhere:
 def test_whoever_shows_life_on_another_host_keeps_the_lock_for_as_long_as_it_likes(elsewhere: Elsewhere) -> None:
     elsewhere.clock.advance(100 * limits.CLUSTER_LOCK_SILENT_S)
     with pytest.raises(LockFaultError, match="if it is dead, try again in 60 s") as caught:
-        elsewhere.lock.take("apply")
+        elsewhere.lock.acquire("apply")
     assert caught.value.code == "state_lock_held"
     assert elsewhere.lock.read() == elsewhere.held
-    assert [each.path for each in elsewhere.store.list(layout.HOLDERS)] == [layout.holder(elsewhere.held.lock_id)]
+    assert [each.path for each in elsewhere.store.list(layout.HOLDERS)] == [layout.heartbeat(elsewhere.held.lock_id)]
 
 
 def test_whoever_shows_none_for_a_minute_has_lost_it(elsewhere: Elsewhere) -> None:
     elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
     said = Diagnostics()
-    own = elsewhere.lock.take("apply", said)
+    own = elsewhere.lock.acquire("apply", said)
     assert elsewhere.lock.read() == own
     assert [each.code for each in said] == ["state_lock_inherited"]
     with pytest.raises(LockFaultError) as caught:
         elsewhere.lock.check(elsewhere.held)
     assert caught.value.code == "state_lock_id_mismatch"
-    elsewhere.lock.give_back(elsewhere.held, said)
+    elsewhere.lock.release(elsewhere.held, said)
     assert elsewhere.lock.read() == own, "who comes back takes nothing away"
-    elsewhere.lock.give_back(own, said)
+    elsewhere.lock.release(own, said)
     assert list(elsewhere.store.list("__cluster/")) == []
 
 
@@ -121,10 +121,10 @@ def test_of_several_heirs_one_takes_it(elsewhere: Elsewhere) -> None:
     elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
     stalled = elsewhere.store.arm(Fault.STALL, kind=RequestKind.DELETE, path_part=layout.LOCK)
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(elsewhere.lock.take, "plan")
+        first = pool.submit(elsewhere.lock.acquire, "plan")
         assert stalled.hit.wait(30)  # it has the claim, and has looked again
         with pytest.raises(LockFaultError) as caught:
-            elsewhere.lock.take("apply")
+            elsewhere.lock.acquire("apply")
         stalled.released.set()
     assert caught.value.code == "state_lock_held"
     assert elsewhere.lock.read() == first.result()
@@ -134,9 +134,9 @@ def test_an_heir_that_comes_late_leaves_the_lock_to_whoever_has_it_by_then(elsew
     elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
     slow = elsewhere.store.arm(Fault.STALL, kind=RequestKind.PUT_IF_ABSENT, path_part=".taken")
     with ThreadPoolExecutor(1) as pool:
-        late = pool.submit(elsewhere.lock.take, "plan")
+        late = pool.submit(elsewhere.lock.acquire, "plan")
         assert slow.hit.wait(30)  # it knows that the holder is dead
-        taken = elsewhere.lock.take("apply")
+        taken = elsewhere.lock.acquire("apply")
         slow.released.set()
         ended = late.exception(30)
     assert isinstance(ended, LockFaultError)
@@ -146,20 +146,20 @@ def test_an_heir_that_comes_late_leaves_the_lock_to_whoever_has_it_by_then(elsew
 
 def heir(elsewhere: Elsewhere) -> Path:
     """Let somebody else have begun to inherit the lock; its sign of life."""
-    other = Held("01J9ZB6V3N4Q5R6S7T8V9W0X2Z", "plan", "2026-01-01T00:00:00Z", 2)
-    elsewhere.store.put(layout.inheritor(elsewhere.held.lock_id), other.to_bytes())
+    other = LockRecord("01J9ZB6V3N4Q5R6S7T8V9W0X2Z", "plan", "2026-01-01T00:00:00Z", 2)
+    elsewhere.store.put(layout.takeover_claim(elsewhere.held.lock_id), other.to_bytes())
     document = {"host": "elsewhere.example", "pid": 2, "started": "long ago"}
-    elsewhere.store.put(layout.holder(other.lock_id), json.dumps(document).encode())
-    return Path(elsewhere.store.uri) / layout.holder(other.lock_id)
+    elsewhere.store.put(layout.heartbeat(other.lock_id), json.dumps(document).encode())
+    return Path(elsewhere.store.uri) / layout.heartbeat(other.lock_id)
 
 
 def test_an_heir_that_dies_while_it_inherits_is_inherited_from(elsewhere: Elsewhere) -> None:
     elsewhere.fall_silent(limits.CLUSTER_LOCK_STALE_S)
     sign = heir(elsewhere)
     with pytest.raises(LockFaultError):
-        elsewhere.lock.take("apply")
+        elsewhere.lock.acquire("apply")
     silent(sign, limits.CLUSTER_LOCK_STALE_S)
-    own = elsewhere.lock.take("apply")
+    own = elsewhere.lock.acquire("apply")
     assert elsewhere.lock.read() == own
 
 
@@ -174,9 +174,9 @@ def test_of_several_heirs_of_an_heir_one_takes_it(elsewhere: Elsewhere) -> None:
     slow = elsewhere.store.arm(Fault.STALL, kind=RequestKind.LIST, path_part=layout.HOLDERS, at=2)
     late = elsewhere.store.arm(Fault.STALL, kind=RequestKind.DELETE, path_part=layout.LOCK)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(elsewhere.lock.take, "plan")
+        first = pool.submit(elsewhere.lock.acquire, "plan")
         assert slow.hit.wait(30)  # it has met the heir, and is about to find out that it is dead
-        second = pool.submit(elsewhere.lock.take, "apply")
+        second = pool.submit(elsewhere.lock.acquire, "apply")
         assert late.hit.wait(30)  # it knows that already, and is about to take the lock away from the dead
         slow.released.set()
         ended = first.exception(30)
@@ -189,8 +189,8 @@ def test_of_several_heirs_of_an_heir_one_takes_it(elsewhere: Elsewhere) -> None:
 
 def test_heirs_that_were_each_taken_for_dead_by_the_other_keep_nobody_out(elsewhere: Elsewhere) -> None:
     dead_heir(elsewhere)
-    elsewhere.store.put(layout.inheritor("01J9ZB6V3N4Q5R6S7T8V9W0X2Z"), elsewhere.held.to_bytes())
-    own = elsewhere.lock.take("apply")
+    elsewhere.store.put(layout.takeover_claim("01J9ZB6V3N4Q5R6S7T8V9W0X2Z"), elsewhere.held.to_bytes())
+    own = elsewhere.lock.acquire("apply")
     assert elsewhere.lock.read() == own
 
 
@@ -213,7 +213,7 @@ def test_whoever_fails_anywhere_while_it_takes_over_keeps_nobody_out_and_nothing
 
     def work(store: FaultyStore) -> None:
         try:
-            lock_of(store).take("plan")
+            lock_of(store).acquire("plan")
         except LockFaultError as refused:
             raise UnavailableError(str(refused)) from refused
 
@@ -224,14 +224,14 @@ def test_whoever_fails_anywhere_while_it_takes_over_keeps_nobody_out_and_nothing
         if cut.raised is None:
             there = lock.read()
             assert there is not None, cut.where
-            lock.give_back(there, said)
-        own = lock.take("apply")
+            lock.release(there, said)
+        own = lock.acquire("apply")
         assert lock.read() == own, cut.where
-        lock.give_back(own, said)
+        lock.release(own, said)
         assert list(said) == []
         for left in (Path(cut.store.uri) / layout.HOLDERS).iterdir():
             silent(left, limits.CLUSTER_LOCK_SILENT_S)
-        lock.give_back(lock.take("apply"), said)
+        lock.release(lock.acquire("apply"), said)
         assert list(cut.store.list("__cluster/")) == [], cut.where
     assert cuts > 5
 
@@ -240,9 +240,9 @@ def test_a_lock_without_any_sign_counts_for_an_hour(elsewhere: Elsewhere) -> Non
     elsewhere.sign.unlink()
     elsewhere.clock.advance(limits.CLUSTER_LOCK_SILENT_S - 1)
     with pytest.raises(LockFaultError):
-        elsewhere.lock.take("apply")
+        elsewhere.lock.acquire("apply")
     elsewhere.clock.advance(1)
-    own = elsewhere.lock.take("apply")
+    own = elsewhere.lock.acquire("apply")
     assert elsewhere.lock.read() == own
 
 
@@ -250,7 +250,7 @@ def test_an_apply_whose_lock_was_taken_away_does_nothing_more(tmp_path: Path) ->
     cluster = Cluster(tmp_path)
     assert cluster.begin().is_ok
     before = cluster.state()
-    stores = cluster.means.stores
+    stores = cluster.environment.stores
 
     class Robbed(FaultyStore):
         def put(self, path: str, body: bytes) -> None:
@@ -258,10 +258,12 @@ def test_an_apply_whose_lock_was_taken_away_does_nothing_more(tmp_path: Path) ->
             if path.startswith(layout.RECOVERIES):  # it is about to make the graph
                 (tmp_path / layout.LOCK).unlink()
 
-    cluster.means = type(cluster.means)(lambda uri: Robbed(stores(uri)), cluster.clock, cluster.means.ids)
+    cluster.environment = type(cluster.environment)(
+        lambda uri: Robbed(stores(uri)), cluster.clock, cluster.environment.ids
+    )
     outcome = cluster.apply()
     assert "state_lock_id_mismatch" in codes(outcome, "error")
     assert outcome.document["state_written"] is False
     assert cluster.state() == before
-    cluster.means = type(cluster.means)(stores, cluster.clock, cluster.means.ids)
+    cluster.environment = type(cluster.environment)(stores, cluster.clock, cluster.environment.ids)
     assert cluster.apply().document["converged"]

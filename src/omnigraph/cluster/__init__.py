@@ -1,26 +1,33 @@
-"""Several graphs, their schemas, stored queries and policies, declared in one file and brought about step by step.
+"""Declarative management of several graphs with their schemas, stored queries and policies.
 
-What a cluster should be:
+Desired state, read from the configuration folder:
 
-    config          cluster.yaml, read strictly
-    declared        what it says, as values
-    desired         that with the files it names: resources, digests, what depends on what
-    stored_queries  finding and checking queries in files
+    config, fields   parse and validate cluster.yaml
+    declared         values of cluster.yaml
+    files            read files named by cluster.yaml
+    stored_queries   find queries in files and check them against a schema
+    desired          resources with digests and dependencies; `cluster validate`
 
-What it is:
+Actual state, below the storage root (`layout`):
 
-    state           the ledger: what was applied, as a value
-    ledger          where it lies, and how exactly one of several writers changes it
-    lock            who is at work
-    approvals       who agreed to what cannot be undone
-    sidecars        what was under way when somebody died
-    graphs          the graphs themselves
+    state            ledger contents: what was applied
+    ledger           read and compare-and-swap the ledger
+    catalog          stored query and policy texts, by digest
+    approvals        consent to irreversible changes
+    sidecars         write-ahead notes of graph operations
+    lock             cluster-wide lock; lock_heartbeats shows which holders are alive
+    graphs           create, change, observe and delete graphs
 
-And how one becomes the other:
+From one to the other:
 
-    changes         the differences, pure
-    plan, apply     showing them, and carrying them out
-    recovery        finishing what an earlier apply began
-    observe         status, refresh, import
-    serving         what a server takes from it
+    changes          differences between desired and actual state, pure
+    session          configuration, storage and lock for the duration of one command
+    planning         changes with migrations and approvals
+    apply            `cluster apply`; draft builds the next ledger state, recovery finishes an interrupted apply
+    commands         the other commands: plan, approve, status, refresh, import, force-unlock
+
+Readers:
+
+    serving          applied revision that a server loads
+    access           graphs, queries and policies as the command line addresses them
 """

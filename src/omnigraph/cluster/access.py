@@ -10,14 +10,14 @@ from pathlib import Path
 
 from omnigraph.cluster import addresses, layout
 from omnigraph.cluster.addresses import Kind
-from omnigraph.cluster.catalog import payload
+from omnigraph.cluster.catalog import read_payload
 from omnigraph.cluster.config import read_config
 from omnigraph.cluster.declared import Declared
-from omnigraph.cluster.desired import accepted_schema, is_config_folder
+from omnigraph.cluster.desired import is_config_folder, parse_schema
 from omnigraph.cluster.diagnostics import Diagnostics, Severity
 from omnigraph.cluster.files import read_file
 from omnigraph.cluster.serving import ledger_state, storage_root
-from omnigraph.cluster.stored_queries import found_queries
+from omnigraph.cluster.stored_queries import find_queries
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.schema import Schema
 from omnigraph.policy import rules
@@ -27,7 +27,7 @@ from omnigraph.storage.object_stores.open import open_store
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class PolicyBundle:
     """A policy and what it is for.
 
     Attributes:
@@ -51,7 +51,7 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTexts:
+class StoredQueries:
     """The stored queries of a graph.
 
     Attributes:
@@ -82,10 +82,10 @@ def graph_address(root: str, graph: str | None) -> str:
         raise NotFoundError(
             f"graph '{graph}' is declared and not applied yet; run: omnigraph cluster apply", code="graph_not_applied"
         )
-    return layout.graph_uri(store.uri, chosen_graph(known, graph))
+    return layout.graph_uri(store.uri, select_graph(known, graph))
 
 
-def chosen_graph(graphs: Sequence[str], graph: str | None) -> str:
+def select_graph(graphs: Sequence[str], graph: str | None) -> str:
     """The graph that is meant.
 
     Raises:
@@ -107,20 +107,22 @@ def chosen_graph(graphs: Sequence[str], graph: str | None) -> str:
     return graphs[0]
 
 
-def bundles(root: str) -> tuple[Bundle, ...]:
+def read_policies(root: str) -> tuple[PolicyBundle, ...]:
     """The policies of a cluster.
 
     Raises:
         GraphError: they cannot be read.
     """
     if is_config_folder(root):
-        folder, declared, said = _declared(root)
+        folder, declared, diagnostics = _declared(root)
         found = []
-        for name, each in declared.policies.items():
+        for name, declared_policy in declared.policies.items():
             path = f"policies.{name}.file"
-            body = read_file(folder, each.file, code="policy_file_missing", path=path, said=said)
-            found.append(Bundle(name, each.applies_to, "" if body is None else body.decode()))
-        _refuse(said)
+            body = read_file(
+                folder, declared_policy.file, code="policy_file_missing", path=path, diagnostics=diagnostics
+            )
+            found.append(PolicyBundle(name, declared_policy.applies_to, "" if body is None else body.decode()))
+        _refuse(diagnostics)
         return tuple(found)
     store = open_store(root, read_only=True)
     state = ledger_state(store)
@@ -128,12 +130,12 @@ def bundles(root: str) -> tuple[Bundle, ...]:
     for address, entry in sorted(state.resources.items()):
         parsed = addresses.parse(address)
         if parsed is not None and parsed.kind is Kind.POLICY:
-            text = payload(store, layout.policy_payload(parsed.name, entry["digest"]), entry["digest"])
-            applied.append(Bundle(parsed.name, tuple(entry.get("applies_to", ())), text))
+            text = read_payload(store, layout.policy_payload(parsed.name, entry["digest"]), entry["digest"])
+            applied.append(PolicyBundle(parsed.name, tuple(entry.get("applies_to", ())), text))
     return tuple(applied)
 
 
-def deciding(found: Sequence[Bundle], graph: str | None, action: Action) -> Bundle:
+def select_policy(found: Sequence[PolicyBundle], graph: str | None, action: Action) -> PolicyBundle:
     """The policy that decides about an action.
 
     Args:
@@ -146,51 +148,53 @@ def deciding(found: Sequence[Bundle], graph: str | None, action: Action) -> Bund
         InvalidRequestError: there are several.
     """
     if action in SERVER_ACTIONS:
-        fitting = [each for each in found if layout.CLUSTER_SCOPE in each.applies_to]
+        matching = [bundle for bundle in found if layout.CLUSTER_SCOPE in bundle.applies_to]
         what = "the cluster itself"
     elif graph is not None:
-        fitting = [each for each in found if graph in each.applies_to]
+        matching = [bundle for bundle in found if graph in bundle.applies_to]
         what = f"graph '{graph}'"
     else:
-        fitting = [each for each in found if layout.CLUSTER_SCOPE not in each.applies_to]
+        matching = [bundle for bundle in found if layout.CLUSTER_SCOPE not in bundle.applies_to]
         what = "graphs"
-    if not fitting:
+    if not matching:
         raise NotFoundError(f"there is no policy for {what}", code="policy_not_found")
-    if len(fitting) > 1:
-        names = ", ".join(f"{each.name} ({', '.join(each.applies_to)})" for each in fitting)
+    if len(matching) > 1:
+        names = ", ".join(f"{bundle.name} ({', '.join(bundle.applies_to)})" for bundle in matching)
         raise InvalidRequestError(f"which graph? there are the policies {names}; give --graph ID", code="no_address")
-    return fitting[0]
+    return matching[0]
 
 
-def stored_texts(root: str, graph: str | None) -> StoredTexts:
+def read_stored_queries(root: str, graph: str | None) -> StoredQueries:
     """The stored queries of a graph.
 
     Raises:
         GraphError: they cannot be read, or it is not clear which graph is meant.
     """
     if is_config_folder(root):
-        folder, declared, said = _declared(root)
-        chosen = chosen_graph(tuple(declared.graphs), graph)
+        folder, declared, diagnostics = _declared(root)
+        chosen = select_graph(tuple(declared.graphs), graph)
         one = declared.graphs[chosen]
         path = f"graphs.{chosen}"
-        queries = found_queries(folder, one.queries, path=f"{path}.queries", said=said)
-        _refuse(said)
-        texts = {name: each.body.decode() for name, each in queries.items()}
+        queries = find_queries(folder, one.queries, path=f"{path}.queries", diagnostics=diagnostics)
+        _refuse(diagnostics)
+        texts = {name: query.body.decode() for name, query in queries.items()}
 
         def declared_schema() -> Schema:
-            body = read_file(folder, one.schema, code="schema_file_missing", path=f"{path}.schema", said=said)
-            schema = None if body is None else accepted_schema(body, one.schema, f"{path}.schema", said)
-            _refuse(said)
+            body = read_file(
+                folder, one.schema, code="schema_file_missing", path=f"{path}.schema", diagnostics=diagnostics
+            )
+            schema = None if body is None else parse_schema(body, one.schema, f"{path}.schema", diagnostics)
+            _refuse(diagnostics)
             if schema is None:
                 raise InvalidRequestError(f"{one.schema} is no schema", code="schema_parse_error")
             return schema
 
-        return StoredTexts(chosen, texts, declared_schema)
+        return StoredQueries(chosen, texts, declared_schema)
     store = open_store(root, read_only=True)
     state = ledger_state(store)
-    chosen = chosen_graph(state.graphs(), graph)
+    chosen = select_graph(state.graphs(), graph)
     found = {
-        name: payload(store, layout.query_payload(chosen, name, digest), digest)
+        name: read_payload(store, layout.query_payload(chosen, name, digest), digest)
         for name, digest in state.queries(chosen).items()
     }
 
@@ -200,20 +204,21 @@ def stored_texts(root: str, graph: str | None) -> StoredTexts:
         with open_graph(layout.graph_uri(store.uri, chosen), read_only=True) as opened:
             return opened.schema()
 
-    return StoredTexts(chosen, found, applied_schema)
+    return StoredQueries(chosen, found, applied_schema)
 
 
 def _declared(root: str) -> tuple[Path, Declared, Diagnostics]:
-    said = Diagnostics()
+    diagnostics = Diagnostics()
     folder = Path(root).expanduser()
-    declared = read_config(folder, said)
-    _refuse(said)
-    return folder, declared or Declared(), said
+    declared = read_config(folder, diagnostics)
+    _refuse(diagnostics)
+    return folder, declared or Declared(), diagnostics
 
 
-def _refuse(said: Diagnostics) -> None:
-    wrong = [each for each in said if each.severity is Severity.ERROR]
+def _refuse(diagnostics: Diagnostics) -> None:
+    wrong = [diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR]
     if wrong:
         raise InvalidRequestError(
-            "\n".join(f"{each.code} {each.path}: {each.message}" for each in wrong), code=wrong[0].code
+            "\n".join(f"{diagnostic.code} {diagnostic.path}: {diagnostic.message}" for diagnostic in wrong),
+            code=wrong[0].code,
         )

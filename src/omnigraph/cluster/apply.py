@@ -9,54 +9,60 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cluster import addresses, layout, moments
+from omnigraph.cluster import addresses, layout, timestamps
 from omnigraph.cluster.addresses import Address, Kind
 from omnigraph.cluster.approvals import Approval
 from omnigraph.cluster.catalog import payload_path
-from omnigraph.cluster.changes import Change, Disposition, Operation, fitting, held_up, while_needed
+from omnigraph.cluster.changes import (
+    Change,
+    Disposition,
+    Operation,
+    block_dependents,
+    defer_while_needed,
+    matching_approvals,
+)
 from omnigraph.cluster.desired import Desired, Resource
-from omnigraph.cluster.diagnostics import Diagnostics, StoppedError
+from omnigraph.cluster.diagnostics import Diagnostics, Outcome, StoppedError
 from omnigraph.cluster.draft import Draft
 from omnigraph.cluster.files import read_file
-from omnigraph.cluster.graphs import Seen
-from omnigraph.cluster.ledger import Written
-from omnigraph.cluster.outcome import Outcome
-from omnigraph.cluster.planning import planned
+from omnigraph.cluster.graphs import GraphObservation
+from omnigraph.cluster.ledger import StoredState
+from omnigraph.cluster.planning import make_plan
 from omnigraph.cluster.recovery import recover
+from omnigraph.cluster.session import ClusterSession, Environment, default_environment
 from omnigraph.cluster.sidecars import Sidecar, SidecarKind
-from omnigraph.cluster.site import Means, Site, usual_means
 from omnigraph.cluster.state import Status
 from omnigraph.errors import GraphError
 
 
-def apply(folder: Path, *, actor: str | None = None, means: Means | None = None) -> Outcome:
+def apply(folder: Path, *, actor: str | None = None, environment: Environment | None = None) -> Outcome:
     """Make a cluster what its configuration says.
 
     Args:
         folder: of the configuration.
         actor: who does it.
-        means: what to work with; real stores by default.
+        environment: what to work with; real stores by default.
 
     Returns:
         What was done, what was not, and whether anything is left to do.
     """
-    said = Diagnostics()
+    diagnostics = Diagnostics()
     run: _Apply | None = None
-    site: Site | None = None
+    session: ClusterSession | None = None
     try:
-        site = Site(folder, means or usual_means(), said=said)
-        desired = site.usable.desired
-        with site.locked("apply"):
-            run = _Apply(site, desired, site.require(), actor)
-            run.carry_out()
+        session = ClusterSession(folder, environment or default_environment(), diagnostics=diagnostics)
+        desired = session.valid_configuration.desired
+        with session.hold_lock("apply"):
+            run = _Apply(session, desired, session.require_ledger(), actor)
+            run.run()
     except StoppedError:
         pass
-    return _outcome(folder, site, run, said, actor=actor)
+    return _outcome(folder, session, run, diagnostics, actor=actor)
 
 
 class _Apply:
-    def __init__(self, site: Site, desired: Desired, base: Written, actor: str | None) -> None:
-        self.site = site
+    def __init__(self, session: ClusterSession, desired: Desired, base: StoredState, actor: str | None) -> None:
+        self.session = session
         self.desired = desired
         self.actor = actor
         self.changes: list[Change] = []
@@ -65,95 +71,95 @@ class _Apply:
         self._base = base
         self._start = base.state
         self._created: set[str] = set()
-        self._settled: list[Sidecar] = []
+        self._finished_sidecars: list[Sidecar] = []
         self._used: list[Approval] = []
 
     @property
     def is_converged(self) -> bool:
         """Whether nothing is left to do."""
         settled = (Disposition.APPLIED, Disposition.DERIVED)
-        return self.site.said.is_ok and all(each.disposition in settled for each in self.changes)
+        return self.session.diagnostics.is_ok and all(change.disposition in settled for change in self.changes)
 
-    def carry_out(self) -> None:
+    def run(self) -> None:
         """Do what is to be done, write it down, and clear away."""
-        recovered = recover(self.site, self.draft)
-        self._settled += recovered.done
+        recovered = recover(self.session, self.draft)
+        self._finished_sidecars += recovered.done
         self._used += recovered.approvals
-        self._start = self.draft.so_far()
-        plan = planned(self.site, self.desired, self._start)
+        self._start = self.draft.current_state()
+        plan = make_plan(self.session, self.desired, self._start)
         self.changes = plan.changes
         for at in range(len(self.changes)):
-            self._one(at, plan.approvals)
-        self._write_down()
-        self._clear_away()
+            self._apply_change(at, plan.approvals)
+        self._write_ledger()
+        self._clean_up()
 
-    def _one(self, at: int, approvals: Mapping[str, Sequence[Approval]]) -> None:
+    def _apply_change(self, at: int, approvals: Mapping[str, Sequence[Approval]]) -> None:
         change = self.changes[at]
         address = str(change.address)
         resource = self.desired.resources.get(address)
         match change.disposition:
             case Disposition.DERIVED:
                 if resource is not None:  # else it goes with its graph
-                    self.draft.keep(address, resource.entry())
+                    self.draft.put(address, resource.entry())
             case Disposition.DEFERRED:
-                self._hold_back(change)
+                self._defer(change)
             case Disposition.BLOCKED:
                 self.draft.mark(address, Status.BLOCKED, change.reason)
             case Disposition.APPLIED:
                 try:
-                    self._do(change, resource, approvals)
+                    self._execute(change, resource, approvals)
                 except (StoppedError, GraphError) as fault:
-                    self._failed(at, fault)
+                    self._handle_failure(at, fault)
 
-    def _failed(self, at: int, fault: StoppedError | GraphError) -> None:
+    def _handle_failure(self, at: int, fault: StoppedError | GraphError) -> None:
         change = self.changes[at]
         address = str(change.address)
         if isinstance(fault, GraphError):
-            self.site.said.error(_failure(change), address, str(fault))
+            self.session.diagnostics.error(_failure_code(change), address, str(fault))
         if change.address.kind is Kind.POLICY:
             # Never a ledger with a graph in it and not the policy that was to guard it.
             raise StoppedError from fault
         self.draft.mark(address, Status.ERROR, str(fault) or None)
-        self.changes[at] = change.blocked(_failure(change))
-        self.changes = held_up(self.changes, self.desired, [address])
+        self.changes[at] = change.blocked(_failure_code(change))
+        self.changes = block_dependents(self.changes, self.desired, [address])
         if change.address.kind is Kind.GRAPH and change.operation is Operation.DELETE:
-            self._keep_what_it_needs(change.address)
+            self._keep_dependencies(change.address)
 
-    def _keep_what_it_needs(self, graph: Address) -> None:
+    def _keep_dependencies(self, graph: Address) -> None:
         """A graph that could not be deleted is still there: what guards and feeds it must not go either."""
         staying = {
-            each.address.graph
-            for each in self.changes
-            if each.address.kind is Kind.GRAPH
-            and each.operation is Operation.DELETE
-            and each.disposition is Disposition.BLOCKED
+            change.address.graph
+            for change in self.changes
+            if change.address.kind is Kind.GRAPH
+            and change.operation is Operation.DELETE
+            and change.disposition is Disposition.BLOCKED
         }
         for at, change in enumerate(self.changes):
-            kept = while_needed(change, self.desired, self._start, staying)
+            kept = defer_while_needed(change, self.desired, self._start, staying)
             if change.address.graph == graph.graph and change.disposition is Disposition.DERIVED:
                 kept = change.deferred(f"it goes with {graph}")
             if kept is change:
                 continue
             self.changes[at] = kept
             if kept.disposition is Disposition.DEFERRED:
-                self._hold_back(kept)
+                self._defer(kept)
             else:
-                self.draft.keep(str(kept.address), _entry(kept, self.desired.resources[str(kept.address)]))
+                self.draft.put(str(kept.address), _entry(kept, self.desired.resources[str(kept.address)]))
 
-    def _hold_back(self, change: Change) -> None:
+    def _defer(self, change: Change) -> None:
         """A resource stays what it was; a policy that is to go, only for the graphs that still need it."""
         address = str(change.address)
         self.draft.restore(address, self._start)
         if change.address.kind is Kind.POLICY and change.operation is Operation.DELETE:
-            self.draft.keep(address, {**self.draft.resources[address], "applies_to": list(change.keeps)})
+            self.draft.put(address, {**self.draft.resources[address], "applies_to": list(change.keeps)})
         self.draft.mark(address, Status.PENDING, change.reason)
 
-    def _do(self, change: Change, resource: Resource | None, approvals: Mapping[str, Sequence[Approval]]) -> None:
+    def _execute(self, change: Change, resource: Resource | None, approvals: Mapping[str, Sequence[Approval]]) -> None:
         address, kind, graph = str(change.address), change.address.kind, change.address.graph
         if resource is None:
             if kind is Kind.GRAPH:
                 self._delete_graph(graph, approvals.get(graph, ()))
-            self.draft.drop(address)
+            self.draft.remove(address)
             return
         if kind is not Kind.SCHEMA or graph not in self._created:  # else the graph was made with it
             self._check_unchanged(resource)
@@ -163,18 +169,20 @@ class _Apply:
             self._apply_schema(graph, resource)
         path = payload_path(address, resource.digest)
         if path is not None:
-            self.site.store.put(path, resource.body)
-        self.draft.keep(address, _entry(change, resource))
+            self.session.store.put(path, resource.body)
+        self.draft.put(address, _entry(change, resource))
 
     def _check_unchanged(self, resource: Resource) -> None:
         """A file that is edited while it is applied is not: the ledger would tell of a text that is nowhere."""
         if resource.file is None:
             return
         code, address = "resource_content_changed", str(resource.address)
-        body = read_file(self.site.folder, resource.file, code=code, path=address, said=self.site.said)
+        body = read_file(
+            self.session.folder, resource.file, code=code, path=address, diagnostics=self.session.diagnostics
+        )
         if body is not None and body != resource.body:
             message = f"'{resource.file}' was changed while it was applied; run it again"
-            self.site.said.error(code, address, message)
+            self.session.diagnostics.error(code, address, message)
         if body != resource.body:
             raise StoppedError
 
@@ -183,61 +191,67 @@ class _Apply:
     def _create_graph(self, graph: str) -> None:
         schema = self.desired.resources[str(addresses.schema(graph))]
         self._check_unchanged(schema)
-        self._settled.append(self._note(SidecarKind.GRAPH_CREATE, graph, schema.digest))
-        if not self.site.graphs.create(graph, schema.body.decode(), actor=self.actor):
+        self._finished_sidecars.append(self._write_sidecar(SidecarKind.GRAPH_CREATE, graph, schema.digest))
+        if not self.session.graphs.create(graph, schema.body.decode(), actor=self.actor):
             message = "the graph was there already, with that very schema"
-            self.site.said.warning("graph_create_skipped", str(addresses.graph(graph)), message)
-        self._take_in(graph, self.site.graphs.look(graph), "graph_create_incomplete")
+            self.session.diagnostics.warning("graph_create_skipped", str(addresses.graph(graph)), message)
+        self._record_graph(graph, self.session.graphs.observe(graph), "graph_create_incomplete")
         self._created.add(graph)
 
     def _apply_schema(self, graph: str, schema: Resource) -> None:
-        before = self.site.graphs.look(graph)
+        before = self.session.graphs.observe(graph)
         if before.schema_digest == schema.digest:
             message = "the graph has that very schema already"
-            self.site.said.warning("schema_apply_skipped", str(schema.address), message)
-            self.draft.saw(graph, before)
+            self.session.diagnostics.warning("schema_apply_skipped", str(schema.address), message)
+            self.draft.record_observation(graph, before)
             return
-        self._settled.append(self._note(SidecarKind.SCHEMA_APPLY, graph, schema.digest, number=before.number))
-        seen = self.site.graphs.apply_schema(graph, schema.body.decode(), actor=self.actor)
-        self._take_in(graph, seen, "graph_observation_error")
+        self._finished_sidecars.append(
+            self._write_sidecar(SidecarKind.SCHEMA_APPLY, graph, schema.digest, number=before.number)
+        )
+        observation = self.session.graphs.apply_schema(graph, schema.body.decode(), actor=self.actor)
+        self._record_graph(graph, observation, "graph_observation_error")
 
     def _delete_graph(self, graph: str, approvals: Sequence[Approval]) -> None:
         address = str(addresses.graph(graph))
         # The plan lets nothing come here without an approval. What cannot be undone is looked at twice.
-        if not fitting(approvals, graph, config_digest=self.desired.config_digest, state=self._start):
-            self.site.said.error("apply_approval_invariant_violation", address, "nobody approved that it goes")
+        if not matching_approvals(approvals, graph, config_digest=self.desired.config_digest, state=self._start):
+            self.session.diagnostics.error(
+                "apply_approval_invariant_violation", address, "nobody approved that it goes"
+            )
             raise StoppedError
-        if readers := self.site.graphs.readers(graph):
+        if readers := self.session.graphs.readers(graph):
             message = f"somebody still reads it, at commit {readers[0]}: apply again when that is done"
-            self.site.said.error("graph_delete_export_in_progress", address, message)
+            self.session.diagnostics.error("graph_delete_export_in_progress", address, message)
             raise StoppedError
-        note = self._note(SidecarKind.GRAPH_DELETE, graph, "", approval=approvals[0].approval_id)
-        if not self.site.graphs.is_anything_left(graph):
-            self.site.said.warning("graph_delete_skipped", address, "the graph was gone already")
-        elif not self.site.graphs.delete(graph):
-            self.site.said.error("graph_delete_incomplete", address, "something of the graph is still there")
+        note = self._write_sidecar(SidecarKind.GRAPH_DELETE, graph, "", approval=approvals[0].approval_id)
+        if not self.session.graphs.has_files(graph):
+            self.session.diagnostics.warning("graph_delete_skipped", address, "the graph was gone already")
+        elif not self.session.graphs.delete(graph):
+            self.session.diagnostics.error("graph_delete_incomplete", address, "something of the graph is still there")
             raise StoppedError
-        self.draft.drop_graph(graph)
+        self.draft.remove_graph(graph)
         # Only now: a deletion that failed half way stays noted, so that the next apply carries it through.
-        self._settled.append(note)
+        self._finished_sidecars.append(note)
         self._used += approvals
 
-    def _take_in(self, graph: str, seen: Seen, code: str) -> None:
-        if seen.fault is not None or not seen.is_there:
-            self.site.said.error(code, str(addresses.graph(graph)), seen.fault or "the graph is not there")
+    def _record_graph(self, graph: str, observation: GraphObservation, code: str) -> None:
+        if observation.fault is not None or not observation.exists:
+            self.session.diagnostics.error(
+                code, str(addresses.graph(graph)), observation.fault or "the graph is not there"
+            )
             raise StoppedError
-        self.draft.saw(graph, seen)
+        self.draft.record_observation(graph, observation)
 
-    def _note(
+    def _write_sidecar(
         self, kind: SidecarKind, graph: str, digest: str, *, number: int | None = None, approval: str | None = None
     ) -> Sidecar:
-        self.site.check_lock()
+        self.session.check_lock()
         sidecar = Sidecar(
-            self.site.means.ids.new(),
-            moments.now(self.site.means.clock),
+            self.session.environment.ids.new(),
+            timestamps.now(self.session.environment.clock),
             kind,
             graph,
-            self.site.graphs.uri(graph),
+            self.session.graphs.uri(graph),
             digest,
             self.actor,
             observed_manifest_version=number,
@@ -246,37 +260,37 @@ class _Apply:
             approval_id=approval,
         )
         try:
-            self.site.sidecars.put(sidecar)
+            self.session.sidecars.put(sidecar)
         except GraphError as fault:
-            self.site.said.error("recovery_sidecar_write_error", str(addresses.graph(graph)), str(fault))
+            self.session.diagnostics.error("recovery_sidecar_write_error", str(addresses.graph(graph)), str(fault))
             raise StoppedError from None
         return sidecar
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    def _write_down(self) -> None:
-        at, operation = moments.now(self.site.means.clock), self.site.means.ids.new()
-        self._used = [each.consumed(at, operation) for each in self._used]
-        for each in self._used:
-            self.draft.used(each)
-        self.draft.tidy(str(each.address) for each in self.changes)
-        state = self.draft.finished(self.desired if self.is_converged else None)
-        self.site.write(self._base, state)  # if that fails the notes stay, for whoever comes next
+    def _write_ledger(self) -> None:
+        at, operation = timestamps.now(self.session.environment.clock), self.session.environment.ids.new()
+        self._used = [approval.consumed(at, operation) for approval in self._used]
+        for approval in self._used:
+            self.draft.record_used_approval(approval)
+        self.draft.reset_statuses(str(change.address) for change in self.changes)
+        state = self.draft.next_state(self.desired if self.is_converged else None)
+        self.session.write_ledger(self._base, state)  # if that fails the notes stay, for whoever comes next
         self.is_written = state is not None
 
-    def _clear_away(self) -> None:
+    def _clean_up(self) -> None:
         """What is left here is cleared by the next apply; nothing depends on it."""
-        for each in self._used:
+        for approval in self._used:
             try:
-                self.site.approvals.put(each)
+                self.session.approvals.put(approval)
             except GraphError as fault:
-                self.site.said.warning("approval_write_error", each.resource, str(fault))
-        for note in self._settled:
+                self.session.diagnostics.warning("approval_write_error", approval.resource, str(fault))
+        for note in self._finished_sidecars:
             try:
-                self.site.sidecars.delete(note)
+                self.session.sidecars.delete(note)
             except GraphError as fault:
                 path = layout.recovery(note.operation_id)
-                self.site.said.warning("recovery_sidecar_cleanup_failed", path, str(fault))
+                self.session.diagnostics.warning("recovery_sidecar_cleanup_failed", path, str(fault))
 
 
 def _entry(change: Change, resource: Resource) -> dict[str, Any]:
@@ -287,7 +301,7 @@ def _entry(change: Change, resource: Resource) -> dict[str, Any]:
     return entry
 
 
-def _failure(change: Change) -> str:
+def _failure_code(change: Change) -> str:
     match change.address.kind, change.operation:
         case Kind.GRAPH, Operation.DELETE:
             return "graph_delete_failed"
@@ -299,34 +313,36 @@ def _failure(change: Change) -> str:
             return "resource_payload_write_error"
 
 
-def _outcome(folder: Path, site: Site | None, run: _Apply | None, said: Diagnostics, *, actor: str | None) -> Outcome:
+def _outcome(
+    folder: Path, session: ClusterSession | None, run: _Apply | None, diagnostics: Diagnostics, *, actor: str | None
+) -> Outcome:
     changes = [] if run is None else run.changes
-    done = sum(each.disposition is Disposition.APPLIED for each in changes)
-    left = sum(each.disposition in (Disposition.DEFERRED, Disposition.BLOCKED) for each in changes)
+    done = sum(change.disposition is Disposition.APPLIED for change in changes)
+    left = sum(change.disposition in (Disposition.DEFERRED, Disposition.BLOCKED) for change in changes)
     converged = run is not None and run.is_converged
     is_written = run is not None and run.is_written
-    configuration = None if site is None else site.configuration
-    document: dict[str, Any] = {"ok": said.is_ok, "config_dir": str(folder)}
+    configuration = None if session is None else session.configuration
+    document: dict[str, Any] = {"ok": diagnostics.is_ok, "config_dir": str(folder)}
     if actor is not None:
         document["actor"] = actor
-    observations = {} if site is None else site.observations()
+    observations = {} if session is None else session.observations()
     document |= {
         "desired_revision": {} if configuration is None else {"config_digest": configuration.desired.config_digest},
         "state_observations": observations,
-        "changes": [each.to_json() for each in changes],
+        "changes": [change.to_json() for change in changes],
         "applied_count": done,
         "deferred_count": left,
         "converged": converged,
         "state_written": is_written,
-        "resource_statuses": {} if run is None else dict(run.draft.so_far().statuses),
-        "diagnostics": said.to_json(),
+        "resource_statuses": {} if run is None else dict(run.draft.current_state().statuses),
+        "diagnostics": diagnostics.to_json(),
     }
     if run is None:
-        return Outcome(document, ("cluster apply failed",), tuple(said))
+        return Outcome(document, ("cluster apply failed",), tuple(diagnostics))
     summary = (
         f"cluster apply: {done} applied, {left} deferred/blocked",
-        *(each.applied_line() for each in changes),
+        *(change.result_line() for change in changes),
         f"  state: revision {observations['state_revision']}, converged: {str(converged).lower()}, "
         f"written: {str(is_written).lower()}",
     )
-    return Outcome(document, summary, tuple(said))
+    return Outcome(document, summary, tuple(diagnostics))

@@ -72,19 +72,23 @@ class Approvals:
         """Store one; a used one takes the place of itself unused."""
         self._store.put(layout.approval(approval.approval_id), records.to_bytes(approval.to_document()))
 
-    def unused(self, used: Mapping[str, object], said: Diagnostics) -> tuple[Approval, ...]:
+    def unused(self, used: Mapping[str, object], diagnostics: Diagnostics) -> tuple[Approval, ...]:
         """Those that have not been used.
 
         Args:
             used: those that the ledger knows to be: it decides, as a death may have come before the file said so.
-            said: gets what cannot be read.
+            diagnostics: gets what cannot be read.
 
         Returns:
             Oldest first.
         """
-        return tuple(each for each in self._all(said) if each.consumed_at is None and each.approval_id not in used)
+        return tuple(
+            approval
+            for approval in self._all(diagnostics)
+            if approval.consumed_at is None and approval.approval_id not in used
+        )
 
-    def _all(self, said: Diagnostics) -> Iterator[Approval]:
+    def _all(self, diagnostics: Diagnostics) -> Iterator[Approval]:
         for listed in self._store.list(layout.APPROVALS):
             name = listed.path.removeprefix(layout.APPROVALS).removesuffix(".json")
             try:
@@ -92,9 +96,13 @@ class Approvals:
             except ObjectNotFound:
                 continue
             except records.RecordFaultError as fault:
-                said.warning("approval_stale", listed.path, f"the approval cannot be read, and does not count: {fault}")
+                diagnostics.warning(
+                    "approval_stale", listed.path, f"the approval cannot be read, and does not count: {fault}"
+                )
                 continue
             if found.pop("schema_version") != _VERSION or found["approval_id"] != name or not is_ulid(name):
-                said.warning("approval_stale", listed.path, "this is no approval of this release, and does not count")
+                diagnostics.warning(
+                    "approval_stale", listed.path, "this is no approval of this release, and does not count"
+                )
                 continue
             yield Approval(**found)

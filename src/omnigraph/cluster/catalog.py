@@ -20,7 +20,7 @@ def payload_path(address: str, digest: str) -> str | None:
     return None
 
 
-def payload(store: ObjectStore, path: str, digest: str) -> str:
+def read_payload(store: ObjectStore, path: str, digest: str) -> str:
     """A stored text.
 
     Raises:
@@ -39,7 +39,7 @@ def payload(store: ObjectStore, path: str, digest: str) -> str:
     return body.decode()
 
 
-def payloads(store: ObjectStore, wanted: Mapping[str, str]) -> dict[str, str | FormatError]:
+def read_payloads(store: ObjectStore, wanted: Mapping[str, str]) -> dict[str, str | FormatError]:
     """The stored texts of many resources, several read at once.
 
     Args:
@@ -53,7 +53,7 @@ def payloads(store: ObjectStore, wanted: Mapping[str, str]) -> dict[str, str | F
 
     def read(address: str, path: str) -> str | FormatError:
         try:
-            return payload(store, path, wanted[address])
+            return read_payload(store, path, wanted[address])
         except FormatError as damage:
             return damage
 

@@ -76,14 +76,14 @@ class Change:
         }
         return {key: value for key, value in found.items() if value is not None}
 
-    def planned_line(self) -> str:
+    def plan_line(self) -> str:
         """For people, before it is done."""
         return f"  {self.operation.capitalize()} {self.address}{' [bindings]' if self.binding_change else ''}"
 
-    def applied_line(self) -> str:
+    def result_line(self) -> str:
         """For people, afterwards."""
         reason = f": {self.reason}" if self.disposition is Disposition.BLOCKED and self.reason else ""
-        return f"{self.planned_line()} [{self.disposition.capitalize()}{reason}]"
+        return f"{self.plan_line()} [{self.disposition.capitalize()}{reason}]"
 
     def blocked(self, reason: str) -> "Change":
         """The same, not to be done."""
@@ -94,7 +94,7 @@ class Change:
         return replace(self, disposition=Disposition.DEFERRED, reason=reason)
 
 
-def differences(
+def compute_changes(
     desired: Desired, state: State, *, lost: Collection[str] = (), approved: Collection[str] = ()
 ) -> list[Change]:
     """What is to be done, in the order in which it is done.
@@ -106,24 +106,32 @@ def differences(
         approved: graphs, by id, that may be deleted.
     """
     wanted = [
-        _wanted(each, state.resources.get(address), is_lost=address in lost)
-        for address, each in desired.resources.items()
+        _upsert_change(resource, state.resources.get(address), is_lost=address in lost)
+        for address, resource in desired.resources.items()
     ]
     gone = [
-        _gone(address, entry, approved)
+        _delete_change(address, entry, approved)
         for address, entry in state.resources.items()
         if address not in desired.resources
     ]
-    going = {each.address.graph: each for each in gone if each is not None and each.address.kind is Kind.GRAPH}
-    staying = {name for name, each in going.items() if each.disposition is Disposition.BLOCKED}
-    wanted = [each and while_needed(each, desired, state, staying) for each in wanted]
-    deletes = [while_needed(_with_its_graph(each, going), desired, state, staying) for each in gone if each is not None]
+    going = {
+        change.address.graph: change for change in gone if change is not None and change.address.kind is Kind.GRAPH
+    }
+    staying = {name for name, change in going.items() if change.disposition is Disposition.BLOCKED}
+    wanted = [change and defer_while_needed(change, desired, state, staying) for change in wanted]
+    deletes = [
+        defer_while_needed(_follow_graph(change, going), desired, state, staying)
+        for change in gone
+        if change is not None
+    ]
     # What hangs on a graph goes before it, and the graph itself last of all.
-    deletes.sort(key=lambda each: (each.address.kind is Kind.GRAPH, [-each.address.order[0]], each.address.order))
-    return [each for each in wanted if each is not None] + deletes
+    deletes.sort(
+        key=lambda change: (change.address.kind is Kind.GRAPH, [-change.address.order[0]], change.address.order)
+    )
+    return [change for change in wanted if change is not None] + deletes
 
 
-def _wanted(resource: Resource, entry: Mapping[str, Any] | None, *, is_lost: bool) -> Change | None:
+def _upsert_change(resource: Resource, entry: Mapping[str, Any] | None, *, is_lost: bool) -> Change | None:
     address = resource.address
     if entry is None:
         return Change(address, Operation.CREATE, after=resource.digest)
@@ -145,7 +153,7 @@ def _wanted(resource: Resource, entry: Mapping[str, Any] | None, *, is_lost: boo
     return None if stays else change
 
 
-def _gone(address: str, entry: Mapping[str, Any], approved: Collection[str]) -> Change | None:
+def _delete_change(address: str, entry: Mapping[str, Any], approved: Collection[str]) -> Change | None:
     parsed = addresses.parse(address)
     if parsed is None:  # the ledger was read strictly: there is none
         return None
@@ -155,7 +163,7 @@ def _gone(address: str, entry: Mapping[str, Any], approved: Collection[str]) -> 
     return change
 
 
-def _with_its_graph(change: Change, going: Mapping[str, Change]) -> Change:
+def _follow_graph(change: Change, going: Mapping[str, Change]) -> Change:
     """What belongs to a graph that is to go stays as long as the graph does."""
     graph = going.get(change.address.graph)
     if change.address.kind not in (Kind.SCHEMA, Kind.QUERY) or graph is None:
@@ -165,7 +173,7 @@ def _with_its_graph(change: Change, going: Mapping[str, Change]) -> Change:
     return replace(change, disposition=Disposition.DERIVED)
 
 
-def while_needed(change: Change, desired: Desired, state: State, staying: Collection[str]) -> Change:
+def defer_while_needed(change: Change, desired: Desired, state: State, staying: Collection[str]) -> Change:
     """A change, held back as far as a graph that is to go still needs what it touches: its policy, its provider.
 
     Args:
@@ -179,7 +187,7 @@ def while_needed(change: Change, desired: Desired, state: State, staying: Collec
     if change.address.kind is Kind.POLICY:
         served = entry.get("applies_to", ())
     if change.address.kind is Kind.PROVIDER and change.operation is Operation.DELETE:
-        served = _fed(state, change.address.name)
+        served = _graphs_using(state, change.address.name)
     still = tuple(sorted(set(served) & set(staying)))
     if not still:
         return change
@@ -193,13 +201,13 @@ def while_needed(change: Change, desired: Desired, state: State, staying: Collec
     return waiting if is_done else replace(change, disposition=Disposition.APPLIED, reason=None, keeps=still)
 
 
-def _fed(state: State, provider: str) -> list[str]:
+def _graphs_using(state: State, provider: str) -> list[str]:
     """The graphs whose provider it is."""
     entries = ((graph, state.resources[str(addresses.graph(graph))]) for graph in state.graphs())
     return [graph for graph, entry in entries if entry.get("embedding_provider") == provider]
 
 
-def held_up(changes: Sequence[Change], desired: Desired, culprits: Collection[str]) -> list[Change]:
+def block_dependents(changes: Sequence[Change], desired: Desired, failed: Collection[str]) -> list[Change]:
     """The changes, with all that depends on something which is not done put off.
 
     A policy is never held up: one for a graph that is not there yet does no harm, and one that is missing may.
@@ -207,16 +215,16 @@ def held_up(changes: Sequence[Change], desired: Desired, culprits: Collection[st
     Args:
         changes: all of them.
         desired: knows who depends on whom.
-        culprits: addresses of what is not done.
+        failed: addresses of what is not done.
     """
-    affected = {dependent: source for source in culprits for dependent in dependents(desired, source)}
+    affected = {dependent: source for source in failed for dependent in dependents(desired, source)}
     return [
-        each.blocked(f"it depends on {affected[str(each.address)]}")
-        if str(each.address) in affected
-        and each.disposition is Disposition.APPLIED
-        and each.address.kind is not Kind.POLICY
-        else each
-        for each in changes
+        change.blocked(f"it depends on {affected[str(change.address)]}")
+        if str(change.address) in affected
+        and change.disposition is Disposition.APPLIED
+        and change.address.kind is not Kind.POLICY
+        else change
+        for change in changes
     ]
 
 
@@ -232,17 +240,19 @@ def dependents(desired: Desired, address: str) -> list[str]:
 
 def blast_radius(changes: Sequence[Change], desired: Desired) -> list[dict[str, Any]]:
     """For every change what else it touches."""
-    found = [(str(each.address), dependents(desired, str(each.address))) for each in changes]
+    found = [(str(change.address), dependents(desired, str(change.address))) for change in changes]
     return [{"resource": resource, "affected": affected} for resource, affected in found if affected]
 
 
-def fitting(approvals: Sequence[Approval], graph: str, *, config_digest: str, state: State) -> tuple[Approval, ...]:
+def matching_approvals(
+    approvals: Sequence[Approval], graph: str, *, config_digest: str, state: State
+) -> tuple[Approval, ...]:
     """The approvals for deleting a graph that were given for exactly what is there now."""
     address = str(addresses.graph(graph))
     digest = state.digests.get(address)
     wanted = (address, Operation.DELETE.value, config_digest, digest)
     return tuple(
-        each
-        for each in approvals
-        if (each.resource, each.operation, each.bound_config_digest, each.bound_before_digest) == wanted
+        approval
+        for approval in approvals
+        if (approval.resource, approval.operation, approval.bound_config_digest, approval.bound_before_digest) == wanted
     )

@@ -22,41 +22,41 @@ _WITHOUT_KEY = frozenset({"mock", "local"})
 _STORES = ("", "file", "s3", "gs", "az", "memory")
 
 
-def read_config(folder: Path, said: Diagnostics) -> Declared | None:
+def read_config(folder: Path, diagnostics: Diagnostics) -> Declared | None:
     """What the cluster.yaml of a folder declares.
 
     Args:
         folder: the folder.
-        said: gets everything that is wrong.
+        diagnostics: gets everything that is wrong.
 
     Returns:
         As much as could be read; None where it is no configuration at all.
     """
     if not folder.is_dir():
-        said.error("config_dir_not_found", str(folder), "there is no such folder")
+        diagnostics.error("config_dir_not_found", str(folder), "there is no such folder")
         return None
     file = folder / layout.CONFIG_FILE
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8"
-        said.error("cluster_config_read_error", layout.CONFIG_FILE, f"{file} cannot be read: {reason}")
+        diagnostics.error("cluster_config_read_error", layout.CONFIG_FILE, f"{file} cannot be read: {reason}")
         return None
-    return read_text(text, said)
+    return read_text(text, diagnostics)
 
 
-def read_text(text: str, said: Diagnostics) -> Declared | None:
+def read_text(text: str, diagnostics: Diagnostics) -> Declared | None:
     """What the text of a cluster.yaml declares; see `read_config`."""
     try:
         root = yaml_document.read(text)
     except YamlDocumentError as fault:
         code = fault.code if fault.code == "duplicate_yaml_key" else INVALID
-        said.error(code, layout.CONFIG_FILE, str(fault))
+        diagnostics.error(code, layout.CONFIG_FILE, str(fault))
         return None
     if not isinstance(root, Entries):
-        said.error(INVALID, layout.CONFIG_FILE, "the file must be a mapping")
+        diagnostics.error(INVALID, layout.CONFIG_FILE, "the file must be a mapping")
         return None
-    fields = Fields(root, "", said)
+    fields = Fields(root, "", diagnostics)
     version = fields.scalar("version")
     if isinstance(version, bool) or version != 1:
         fields.wrong("version", "the version must be 1", code="unsupported_cluster_config_version")
@@ -237,14 +237,14 @@ def _scopes(fields: Fields, graphs: Mapping[str, DeclaredGraph]) -> tuple[str, .
     if not listed:
         fields.wrong("applies_to", "name the graphs it is for, or cluster", code="policy_missing_applies_to")
         return ()
-    scopes = {_reference(fields, Kind.GRAPH, "applies_to", each) for each in listed} - {None}
+    scopes = {_reference(fields, Kind.GRAPH, "applies_to", text) for text in listed} - {None}
     if layout.CLUSTER_SCOPE in scopes and len(scopes) > 1:
         message = "a policy is for graphs or for the cluster, not both"
         fields.wrong("applies_to", message, code="policy_mixed_binding_kinds")
         return ()
-    for each in sorted(filter(None, scopes)):
-        if each != layout.CLUSTER_SCOPE and each not in graphs:
-            fields.wrong("applies_to", f"there is no graph '{each}'", code="dangling_graph_reference")
+    for scope in sorted(filter(None, scopes)):
+        if scope != layout.CLUSTER_SCOPE and scope not in graphs:
+            fields.wrong("applies_to", f"there is no graph '{scope}'", code="dangling_graph_reference")
     return tuple(sorted(filter(None, scopes)))
 
 

@@ -10,9 +10,9 @@ from omnigraph.cluster import addresses, digests, layout
 from omnigraph.cluster.addresses import Address, Kind
 from omnigraph.cluster.config import read_config
 from omnigraph.cluster.declared import Declared, DeclaredGraph
-from omnigraph.cluster.diagnostics import Diagnostics
+from omnigraph.cluster.diagnostics import Diagnostics, Outcome
 from omnigraph.cluster.files import read_file
-from omnigraph.cluster.stored_queries import check_queries, found_queries
+from omnigraph.cluster.stored_queries import check_queries, find_queries
 from omnigraph.errors import GraphError, ParseError
 from omnigraph.ids import UlidSource
 from omnigraph.language.schema import accept
@@ -78,12 +78,12 @@ class Desired:
     @property
     def digests(self) -> dict[str, str]:
         """The digest of each resource."""
-        return {address: each.digest for address, each in self.resources.items()}
+        return {address: resource.digest for address, resource in self.resources.items()}
 
     @property
     def config_digest(self) -> str:
         """The digest of it all: the same for the same content, however the configuration spells it."""
-        return digests.of_values({address: each.entry() for address, each in self.resources.items()})
+        return digests.of_values({address: resource.entry() for address, resource in self.resources.items()})
 
     def dependencies_json(self) -> list[dict[str, str]]:
         """The wire form of who depends on whom."""
@@ -107,31 +107,57 @@ class Configuration:
     @property
     def storage(self) -> str:
         """Where the cluster lies."""
-        return storage_of(self.folder, self.declared)
+        return storage_location(self.folder, self.declared)
 
 
-def read_configuration(folder: Path, said: Diagnostics) -> Configuration | None:
+def read_configuration(folder: Path, diagnostics: Diagnostics) -> Configuration | None:
     """The configuration in a folder, and everything it names.
 
     Args:
         folder: the folder.
-        said: gets everything that is wrong.
+        diagnostics: gets everything that is wrong.
 
     Returns:
         As much as could be read; None where there is no configuration at all. Whoever changes anything by it must see
         first that nothing is wrong.
     """
-    declared = read_config(folder, said)
-    return None if declared is None else Configuration(folder, declared, _desired(folder, declared, said))
+    declared = read_config(folder, diagnostics)
+    return None if declared is None else Configuration(folder, declared, _desired(folder, declared, diagnostics))
 
 
-def read_place(folder: Path, said: Diagnostics) -> Configuration | None:
+def validate(folder: Path) -> Outcome:
+    """Check the configuration in a folder.
+
+    Args:
+        folder: the folder.
+
+    Returns:
+        What there is in it, and everything that is wrong with it.
+    """
+    diagnostics = Diagnostics()
+    found = read_configuration(folder, diagnostics)
+    resources = {} if found is None else found.desired.resources
+    edges = [] if found is None else found.desired.dependencies_json()
+    document = {
+        "ok": diagnostics.is_ok,
+        "config_dir": str(folder),
+        "config_file": str(folder / layout.CONFIG_FILE),
+        "resource_digests": {} if found is None else found.desired.digests,
+        "resources": [resource.to_json() for resource in resources.values()],
+        "dependencies": edges,
+        "diagnostics": diagnostics.to_json(),
+    }
+    summary = f"cluster config valid: {len(resources)} resource(s), {len(edges)} dependency edge(s)"
+    return Outcome(document, (summary if diagnostics.is_ok else "cluster config invalid",), tuple(diagnostics))
+
+
+def read_location(folder: Path, diagnostics: Diagnostics) -> Configuration | None:
     """The configuration in a folder without the files it names: enough to find the cluster."""
-    declared = read_config(folder, said)
+    declared = read_config(folder, diagnostics)
     return None if declared is None else Configuration(folder, declared, Desired({}, ()))
 
 
-def _desired(folder: Path, declared: Declared, said: Diagnostics) -> Desired:
+def _desired(folder: Path, declared: Declared, diagnostics: Diagnostics) -> Desired:
     resources: list[Resource] = []
     edges: list[tuple[Address, Address]] = []
     schemas: dict[str, Schema] = {}
@@ -139,54 +165,58 @@ def _desired(folder: Path, declared: Declared, said: Diagnostics) -> Desired:
         document = profile.to_document()
         resources.append(Resource(addresses.provider(name), digests.of_values(document), embedding_profile=document))
     for graph_id, graph in declared.graphs.items():
-        found, schema = _graph(folder, graph_id, graph, said)
+        found, schema = _graph(folder, graph_id, graph, diagnostics)
         resources += found
         if schema is not None:
             schemas[graph_id] = schema
         edges.append((addresses.schema(graph_id), addresses.graph(graph_id)))
-        edges += [(each.address, addresses.schema(graph_id)) for each in found if each.address.kind is Kind.QUERY]
+        edges += [
+            (resource.address, addresses.schema(graph_id)) for resource in found if resource.address.kind is Kind.QUERY
+        ]
         if graph.embedding_provider is not None:
             edges.append((addresses.graph(graph_id), addresses.provider(graph.embedding_provider)))
     for name, policy in declared.policies.items():
         kind = rules.Kind.SERVER if policy.is_for_cluster else rules.Kind.GRAPH
         path = f"policies.{name}.file"
-        body = read_file(folder, policy.file, code="policy_file_missing", path=path, said=said)
+        body = read_file(folder, policy.file, code="policy_file_missing", path=path, diagnostics=diagnostics)
         if body is None:
             continue
         try:
             read_rules(body.decode(), kind=kind)
         except PolicyError as mistake:
-            said.error("policy_invalid", path, f"{policy.file}: {mistake}")
+            diagnostics.error("policy_invalid", path, f"{policy.file}: {mistake}")
             continue
         resources.append(
             Resource(addresses.policy(name), digests.of_bytes(body), policy.file, body, applies_to=policy.applies_to)
         )
         if not policy.is_for_cluster:
-            edges += [(addresses.policy(name), addresses.graph(each)) for each in policy.applies_to]
-    resources.sort(key=lambda each: each.address.order)
+            edges += [(addresses.policy(name), addresses.graph(graph_id)) for graph_id in policy.applies_to]
+    resources.sort(key=lambda resource: resource.address.order)
     edges.sort(key=lambda edge: (edge[0].order, edge[1].order))
     return Desired(
-        {str(each.address): each for each in resources},
+        {str(resource.address): resource for resource in resources},
         tuple((str(source), str(target)) for source, target in edges),
         schemas,
     )
 
 
 def _graph(
-    folder: Path, graph_id: str, declared: DeclaredGraph, said: Diagnostics
+    folder: Path, graph_id: str, declared: DeclaredGraph, diagnostics: Diagnostics
 ) -> tuple[list[Resource], Schema | None]:
     path = f"graphs.{graph_id}"
-    queries = found_queries(folder, declared.queries, path=f"{path}.queries", said=said)
-    schema_body = read_file(folder, declared.schema, code="schema_file_missing", path=f"{path}.schema", said=said)
-    schema = None if schema_body is None else accepted_schema(schema_body, declared.schema, f"{path}.schema", said)
-    check_queries(queries, schema, graph=graph_id, said=said)
+    queries = find_queries(folder, declared.queries, path=f"{path}.queries", diagnostics=diagnostics)
+    schema_body = read_file(
+        folder, declared.schema, code="schema_file_missing", path=f"{path}.schema", diagnostics=diagnostics
+    )
+    schema = None if schema_body is None else parse_schema(schema_body, declared.schema, f"{path}.schema", diagnostics)
+    check_queries(queries, schema, graph=graph_id, diagnostics=diagnostics)
     blobs = declared.external_blobs
     if blobs is not None and not blobs["allow"]:
         message = "no place is allowed, so no blob may lie outside"
-        said.warning("external_blob_ingress_default_deny", f"{path}.external_blobs", message)
+        diagnostics.warning("external_blob_ingress_default_deny", f"{path}.external_blobs", message)
     found = [
-        Resource(addresses.query(graph_id, each.name), digests.of_bytes(each.body), each.file, each.body)
-        for each in queries.values()
+        Resource(addresses.query(graph_id, query.name), digests.of_bytes(query.body), query.file, query.body)
+        for query in queries.values()
     ]
     if schema_body is not None:
         own = Resource(addresses.schema(graph_id), digests.of_bytes(schema_body), declared.schema, schema_body)
@@ -196,7 +226,11 @@ def _graph(
                 addresses.graph(graph_id),
                 digests.of_graph(
                     schema=own.digest,
-                    queries={each.address.name: each.digest for each in found if each.address.kind is Kind.QUERY},
+                    queries={
+                        resource.address.name: resource.digest
+                        for resource in found
+                        if resource.address.kind is Kind.QUERY
+                    },
                     provider=declared.embedding_provider,
                     external_blobs=blobs,
                 ),
@@ -207,19 +241,19 @@ def _graph(
     return found, schema
 
 
-def accepted_schema(body: bytes, file: str, path: str, said: Diagnostics) -> Schema | None:
+def parse_schema(body: bytes, file: str, path: str, diagnostics: Diagnostics) -> Schema | None:
     """The schema of a file; None where it was said what is wrong with it."""
     try:
         return accept(body.decode(), ids=UlidSource(SystemClock()))
     except ParseError as mistake:
         code = "schema_parse_error" if mistake.stage == "parse" else "schema_catalog_error"
-        said.error(code, path, f"{file}: {mistake}")
+        diagnostics.error(code, path, f"{file}: {mistake}")
     except GraphError as mistake:
-        said.error("schema_catalog_error", path, f"{file}: {mistake}")
+        diagnostics.error("schema_catalog_error", path, f"{file}: {mistake}")
     return None
 
 
-def storage_of(folder: Path, declared: Declared) -> str:
+def storage_location(folder: Path, declared: Declared) -> str:
     """Where a cluster lies: where its configuration says, or beside it."""
     chosen = declared.storage
     if chosen is None:

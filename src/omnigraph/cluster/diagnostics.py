@@ -1,8 +1,9 @@
 """What there is to say about a cluster: codes for programs, sentences for people."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Severity(StrEnum):
@@ -55,15 +56,39 @@ class Diagnostics:
     @property
     def is_ok(self) -> bool:
         """Whether nothing is in the way."""
-        return not any(each.severity is Severity.ERROR for each in self._all)
+        return not any(diagnostic.severity is Severity.ERROR for diagnostic in self._all)
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self._all)
 
     def to_json(self) -> list[dict[str, str]]:
         """The wire form."""
-        return [each.to_json() for each in self._all]
+        return [diagnostic.to_json() for diagnostic in self._all]
 
 
 class StoppedError(Exception):
     """A command cannot go on; what there is to say has been said in its diagnostics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a command.
+
+    Attributes:
+        document: the wire form.
+        summary: for people; without what there is to say, which follows.
+        diagnostics: what there is to say.
+    """
+
+    document: Mapping[str, Any]
+    summary: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether nothing was in the way."""
+        return bool(self.document["ok"])
+
+    def lines(self) -> tuple[str, ...]:
+        """All lines for people."""
+        return (*self.summary, *map(str, self.diagnostics))

@@ -19,9 +19,9 @@ class Fields:
         path: of the mapping, like `graphs.knowledge`; empty for the whole file.
     """
 
-    def __init__(self, value: Value | None, path: str, said: Diagnostics) -> None:
+    def __init__(self, value: Value | None, path: str, diagnostics: Diagnostics) -> None:
         self.path = path
-        self._said = said
+        self._diagnostics = diagnostics
         self._entries = Entries({}, Place())
         if isinstance(value, Entries):
             self._entries = value
@@ -36,12 +36,12 @@ class Fields:
 
     def at(self, key: str) -> str:
         """The path of a member."""
-        return ".".join(each for each in (self.path, key) if each) or "cluster.yaml"
+        return ".".join(part for part in (self.path, key) if part) or "cluster.yaml"
 
     def wrong(self, key: str, message: str, *, code: str = INVALID, place: Place | None = None) -> None:
         """Say that a member is wrong."""
         place = place or self._place(key)
-        self._said.error(code, self.at(key), f"{message} (line {place.line}, column {place.column})")
+        self._diagnostics.error(code, self.at(key), f"{message} (line {place.line}, column {place.column})")
 
     def only(self, known: AbstractSet[str]) -> None:
         """Refuse every key but these."""
@@ -59,7 +59,7 @@ class Fields:
 
     def members(self, key: str) -> "Fields":
         """The mapping under a key; empty where there is none."""
-        return Fields(self._entries.values.get(key), self.at(key), self._said)
+        return Fields(self._entries.values.get(key), self.at(key), self._diagnostics)
 
     def value(self, key: str) -> Value | None:
         """The value under a key, whatever it is."""
@@ -94,11 +94,11 @@ class Fields:
             self.wrong(key, "must be a list", place=found.place)
             return ()
         texts = []
-        for each in found.values:
-            if isinstance(each, Scalar) and isinstance(each.value, str) and each.value.strip():
-                texts.append(each.value)
+        for item in found.values:
+            if isinstance(item, Scalar) and isinstance(item.value, str) and item.value.strip():
+                texts.append(item.value)
             else:
-                self.wrong(key, "must hold texts that are not blank", place=each.place)
+                self.wrong(key, "must hold texts that are not blank", place=item.place)
         return tuple(texts)
 
     def _place(self, key: str) -> Place:
@@ -113,6 +113,6 @@ def plain(value: Value | None) -> object:
         case Scalar():
             return value.value
         case Items():
-            return [plain(each) for each in value.values]
+            return [plain(item) for item in value.values]
         case Entries():
-            return {key: plain(each) for key, each in value.values.items()}
+            return {key: plain(item) for key, item in value.values.items()}

@@ -5,7 +5,7 @@ from pathlib import Path
 from omnigraph.cluster.diagnostics import Diagnostics
 
 
-def inside(folder: Path, name: str) -> Path | None:
+def resolve_inside(folder: Path, name: str) -> Path | None:
     """The path of a file or folder that a configuration names; None where that leads out of its folder.
 
     Links are followed first: one that leads out leads out.
@@ -17,7 +17,7 @@ def inside(folder: Path, name: str) -> Path | None:
     return found if found.is_relative_to(base) else None
 
 
-def read_file(folder: Path, name: str, *, code: str, path: str, said: Diagnostics) -> bytes | None:
+def read_file(folder: Path, name: str, *, code: str, path: str, diagnostics: Diagnostics) -> bytes | None:
     """The content of a file that a configuration names.
 
     Args:
@@ -25,22 +25,22 @@ def read_file(folder: Path, name: str, *, code: str, path: str, said: Diagnostic
         name: as it stands there.
         code: of the diagnostic where it cannot be read.
         path: where it stands there.
-        said: gets that diagnostic.
+        diagnostics: gets that diagnostic.
 
     Returns:
         The bytes; None where it was said why not.
     """
-    found = inside(folder, name)
+    found = resolve_inside(folder, name)
     if found is None:
-        said.error(code, path, f"'{name}' leads out of the folder of the configuration")
+        diagnostics.error(code, path, f"'{name}' leads out of the folder of the configuration")
         return None
     try:
         body = found.read_bytes()
         body.decode()
     except OSError as fault:
-        said.error(code, path, f"'{name}' cannot be read: {fault.strerror}")
+        diagnostics.error(code, path, f"'{name}' cannot be read: {fault.strerror}")
         return None
     except UnicodeDecodeError:
-        said.error(code, path, f"'{name}' cannot be read: it is not UTF-8")
+        diagnostics.error(code, path, f"'{name}' cannot be read: it is not UTF-8")
         return None
     return body

@@ -19,7 +19,7 @@ Stores = Callable[[str], ObjectStore]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GraphObservation:
     """What was seen of a graph.
 
     Attributes:
@@ -29,7 +29,7 @@ class Seen:
         fault: why it could not be looked at; None where it could.
     """
 
-    is_there: bool
+    exists: bool
     schema_digest: str = ""
     number: int = 0
     fault: str | None = None
@@ -48,7 +48,7 @@ class ClusterGraphs:
         """Where a graph lies."""
         return layout.graph_uri(self._root, graph)
 
-    def look(self, graph: str) -> Seen:
+    def observe(self, graph: str) -> GraphObservation:
         """Look at a graph; nothing of it changes."""
         try:
             with self._open(graph, read_only=True) as opened:
@@ -57,8 +57,8 @@ class ClusterGraphs:
         except GraphError as fault:
             # Whoever was making one and died leaves half of it; making it again finishes it.
             absent = fault.code in ("graph_not_found", "init_unfinished")
-            return Seen(is_there=not absent, fault=None if absent else str(fault))
-        return Seen(is_there=True, schema_digest=digests.of_bytes(text.encode()), number=number)
+            return GraphObservation(exists=not absent, fault=None if absent else str(fault))
+        return GraphObservation(exists=True, schema_digest=digests.of_bytes(text.encode()), number=number)
 
     def create(self, graph: str, schema: str, *, actor: str | None) -> bool:
         """Make a graph; one that is there already with that very schema will do, and gives False.
@@ -69,7 +69,7 @@ class ClusterGraphs:
         try:
             init(self._stores(self.uri(graph)), schema, actor=actor, clock=self._clock, ids=self._ids).close()
         except AlreadyExistsError:
-            if self.look(graph).schema_digest != digests.of_bytes(schema.encode()):
+            if self.observe(graph).schema_digest != digests.of_bytes(schema.encode()):
                 raise
             return False
         return True
@@ -83,7 +83,7 @@ class ClusterGraphs:
         with self._open(graph, read_only=True) as opened:
             return opened.schema_plan(schema)
 
-    def apply_schema(self, graph: str, schema: str, *, actor: str | None) -> Seen:
+    def apply_schema(self, graph: str, schema: str, *, actor: str | None) -> GraphObservation:
         """Give a graph a schema; what is dropped stays readable in older commits.
 
         Raises:
@@ -91,14 +91,14 @@ class ClusterGraphs:
         """
         with self._open(graph, read_only=False) as opened:
             opened.schema_apply(schema, actor=actor)
-        return self.look(graph)
+        return self.observe(graph)
 
     def delete(self, graph: str) -> bool:
         """Delete a graph and everything in it; True where nothing is left."""
         self._stores(self.uri(graph)).delete_prefix("")
-        return not self.is_anything_left(graph)
+        return not self.has_files(graph)
 
-    def is_anything_left(self, graph: str) -> bool:
+    def has_files(self, graph: str) -> bool:
         """Whether there is a file where a graph lies, be it whole or not."""
         return next(iter(self._stores(self.uri(graph)).list("", limit=1)), None) is not None
 

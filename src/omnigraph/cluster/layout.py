@@ -66,12 +66,12 @@ def revision(number: int) -> str:
     return f"{REVISIONS}{_REVISION_MOST - number:012}.json"
 
 
-def holder(lock_id: str) -> str:
+def heartbeat(lock_id: str) -> str:
     """Who holds or wants the lock; written again and again while its process lives."""
     return f"{HOLDERS}{lock_id}.json"
 
 
-def inheritor(lock_id: str) -> str:
+def takeover_claim(lock_id: str) -> str:
     """Who takes the lock away from somebody dead."""
     return f"{HOLDERS}{lock_id}.taken"
 

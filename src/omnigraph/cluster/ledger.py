@@ -5,18 +5,22 @@ nothing. `state.json` is a copy of the newest, for people and for whoever looks 
 made the copy is made up for by the next one.
 """
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 
 from omnigraph import limits
 from omnigraph.cluster import digests, layout
 from omnigraph.cluster.state import LedgerFaultError, State, read_state
-from omnigraph.errors import GraphError
+from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore, OutcomeUnknown, StoreError
+from omnigraph.storage.object_stores.open import open_store
+
+_PLACE = re.compile(rf"(?P<root>.*?)/?{layout.GRAPHS}[^/]+\.omni/?")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class StoredState:
     """A state as it was found.
 
     Attributes:
@@ -27,10 +31,10 @@ class Written:
 
     state: State
     body: bytes | None = None
-    is_copied: bool = True
+    is_mirrored: bool = True
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is a ledger."""
         return self.body is not None
 
@@ -46,7 +50,7 @@ class Ledger:
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
-    def read(self) -> Written:
+    def read(self) -> StoredState:
         """The newest state.
 
         Raises:
@@ -58,19 +62,21 @@ class Ledger:
             raise LedgerFaultError("state_read_error", f"the ledger cannot be read: {fault}") from fault
         if copy is None:
             # Whoever wrote the newest died before the copy was made, or the copy was lost.
-            return Written(State()) if newest is None else Written(read_state(newest), newest, is_copied=False)
-        found = Written(read_state(copy), copy)
+            return (
+                StoredState(State()) if newest is None else StoredState(read_state(newest), newest, is_mirrored=False)
+            )
+        found = StoredState(read_state(copy), copy)
         if newest is not None and newest != copy:
             numbered = read_state(newest)
             if numbered.revision > found.state.revision:
-                return Written(numbered, newest, is_copied=False)
+                return StoredState(numbered, newest, is_mirrored=False)
         return found
 
-    def is_begun(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is a ledger, whatever it says."""
         return self._get(layout.STATE) is not None or any(self._store.list(layout.REVISIONS, limit=1))
 
-    def write(self, base: Written, state: State) -> Written:
+    def write(self, base: StoredState, state: State) -> StoredState:
         """Put the state that follows one that was read.
 
         Args:
@@ -86,24 +92,24 @@ class Ledger:
         body = state.to_bytes()
         try:
             if self.read().cas != base.cas:
-                raise _moved()
+                raise _changed_meanwhile()
             self._put(layout.revision(state.revision), body)
             self._store.put(layout.STATE, body)
         except GraphError as fault:
             raise LedgerFaultError("state_write_error", f"the ledger cannot be written: {fault}") from fault
-        self._forget_old()
-        return Written(state, body)
+        self._delete_old_revisions()
+        return StoredState(state, body)
 
-    def copy(self, written: Written) -> None:
+    def copy(self, stored: StoredState) -> None:
         """Make the copy that whoever wrote a state did not live to make.
 
         Raises:
             LedgerFaultError: the store refuses.
         """
-        if written.body is None or written.is_copied:
+        if stored.body is None or stored.is_mirrored:
             return
         try:
-            self._store.put(layout.STATE, written.body)
+            self._store.put(layout.STATE, stored.body)
         except GraphError as fault:
             raise LedgerFaultError("state_write_error", f"the ledger cannot be written: {fault}") from fault
 
@@ -114,7 +120,7 @@ class Ledger:
             except ObjectExists:
                 # It may be our own, from a try whose answer was lost.
                 if self._get(path) != body:
-                    raise _moved() from None
+                    raise _changed_meanwhile() from None
             except OutcomeUnknown:
                 continue
             return
@@ -136,11 +142,36 @@ class Ledger:
         except ObjectNotFound:
             return None
 
-    def _forget_old(self) -> None:
+    def _delete_old_revisions(self) -> None:
         with suppress(StoreError):  # the next writer will
             for old in list(self._store.list(layout.REVISIONS))[limits.CLUSTER_REVISIONS_KEPT :]:
                 self._store.delete(old.path)
 
 
-def _moved() -> LedgerFaultError:
+def _changed_meanwhile() -> LedgerFaultError:
     return LedgerFaultError("state_cas_mismatch", "somebody else changed the ledger meanwhile; run it again")
+
+
+def refuse_managed_graph(uri: str, what: str) -> None:
+    """Stop what would go past the cluster that a graph belongs to.
+
+    Args:
+        uri: of the graph.
+        what: is to be done instead.
+
+    Raises:
+        InvalidRequestError: the graph lies where a cluster keeps its own.
+    """
+    found = _PLACE.fullmatch(uri)
+    if found is None:
+        return
+    root = found["root"] or ("/" if uri.startswith("/") else ".")
+    try:
+        managed = Ledger(open_store(root, read_only=True)).exists()
+    except GraphError:
+        return  # whatever is wrong there is told by what is done next
+    if managed:
+        raise InvalidRequestError(
+            f"{uri} belongs to the cluster at {root}: {what}, then run: omnigraph cluster apply",
+            code="cluster_managed",
+        )

@@ -10,9 +10,9 @@ from typing import Any
 
 from omnigraph import limits
 from omnigraph.clock import Clock
-from omnigraph.cluster import layout, moments, records
+from omnigraph.cluster import layout, records, timestamps
 from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.holders import Holders
+from omnigraph.cluster.lock_heartbeats import LockHeartbeats
 from omnigraph.errors import GraphError
 from omnigraph.ids import IdSource
 from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore, OutcomeUnknown
@@ -22,7 +22,7 @@ _REQUIRED = {"version": int, "lock_id": str, "operation": str, "created_at": str
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LockRecord:
     """A lock somebody holds."""
 
     lock_id: str
@@ -50,17 +50,17 @@ class Lock:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._holders = Holders(store, clock=clock)
+        self._heartbeats = LockHeartbeats(store, clock=clock)
 
-    def read(self) -> Held | None:
+    def read(self) -> LockRecord | None:
         """Who holds it.
 
         Raises:
             LockFaultError: it cannot be read.
         """
-        return self._held(layout.LOCK)
+        return self._read_record(layout.LOCK)
 
-    def _held(self, path: str) -> Held | None:
+    def _read_record(self, path: str) -> LockRecord | None:
         try:
             body = self._store.get(path)
         except ObjectNotFound:
@@ -74,81 +74,83 @@ class Lock:
             raise LockFaultError("invalid_state_lock", message) from None
         if found.pop("version") != _VERSION:
             raise LockFaultError("unsupported_state_lock_version", "the lock was taken by a newer release")
-        return Held(**found)
+        return LockRecord(**found)
 
     @property
     def path(self) -> str:
         """Where it lies."""
         return layout.storage_path(self._store.uri, layout.LOCK)
 
-    def take(self, operation: str, said: Diagnostics | None = None) -> Held:
+    def acquire(self, operation: str, diagnostics: Diagnostics | None = None) -> LockRecord:
         """Take it; from somebody dead, too.
 
         Args:
             operation: what for.
-            said: is told that it was taken from somebody.
+            diagnostics: is told that it was taken from somebody.
 
         Raises:
             LockFaultError: somebody alive holds it, or the store refuses.
         """
-        own = Held(self._ids.new(), operation, moments.now(self._clock), os.getpid())
+        own = LockRecord(self._ids.new(), operation, timestamps.now(self._clock), os.getpid())
         try:
-            self._holders.enter(own.lock_id)
-            self._put(own, said or Diagnostics())
+            self._heartbeats.register(own.lock_id)
+            self._put(own, diagnostics or Diagnostics())
         except BaseException as fault:
             if isinstance(fault, LockFaultError) and fault.code == "state_lock_held":
-                self._holders.leave(own.lock_id)
+                self._heartbeats.remove(own.lock_id)
             else:
-                self._holders.abandon(own.lock_id)  # it may be ours for all we know: then the sign tells that we left
+                self._heartbeats.abandon(
+                    own.lock_id
+                )  # it may be ours for all we know: then the sign tells that we left
             if isinstance(fault, GraphError):
                 raise LockFaultError("state_lock_error", f"the lock cannot be taken: {fault}") from fault
             raise
-        self._holders.clear_away(asker=own.lock_id)
+        self._heartbeats.remove_stale(requester=own.lock_id)
         return own
 
-    def living(self, own: Held) -> AbstractContextManager[None]:
+    def keep_alive(self, own: LockRecord) -> AbstractContextManager[None]:
         """Show meanwhile that whoever holds it lives."""
-        return self._holders.living(own.lock_id)
+        return self._heartbeats.keep_alive(own.lock_id)
 
-    def check(self, own: Held) -> None:
+    def check(self, own: LockRecord) -> None:
         """See that it is still ours: a process that stood still for long is taken for dead.
 
         Raises:
             LockFaultError: it is not, or cannot be read.
         """
-        there = self.read()
-        if there != own:
-            now = "nobody holds it now" if there is None else f"the lock that is held is {there.lock_id}"
+        current = self.read()
+        if current != own:
+            now = "nobody holds it now" if current is None else f"the lock that is held is {current.lock_id}"
             message = f"the lock {own.lock_id} was taken away, so nothing more is done: {now}"
             raise LockFaultError("state_lock_id_mismatch", message)
 
-    def _put(self, own: Held, said: Diagnostics) -> None:
+    def _put(self, own: LockRecord, diagnostics: Diagnostics) -> None:
         for _ in range(limits.CLUSTER_PUT_ATTEMPTS_MAX):
             try:
                 self._store.put_if_absent(layout.LOCK, own.to_bytes())
             except ObjectExists:
-                there = self.read()
-                if there is None:
+                current = self.read()
+                if current is None:
                     continue  # it was given back this moment
-                if there == own:
+                if current == own:
                     return  # from a try whose answer was lost
-                if not self._inherited(there, own, said):
-                    raise LockFaultError("state_lock_held", self.told(there)) from None
+                if not self._take_over(current, own, diagnostics):
+                    raise LockFaultError("state_lock_held", self.describe(current)) from None
             except OutcomeUnknown:
                 continue
             else:
                 return
         raise LockFaultError("state_lock_error", "the lock cannot be taken: the store gives no answer")
 
-    def _inherited(self, there: Held, own: Held, said: Diagnostics) -> bool:
+    def _take_over(self, current: LockRecord, own: LockRecord, diagnostics: Diagnostics) -> bool:
         """Take the lock away from somebody, if that one is dead. Of several who want to, one does.
 
         Whoever puts the claim to what a dead one had is its only heir. That one may die, too, and then has an heir of
         its own; a claim is taken away by nobody but whoever is the last in that line.
         """
-        dead, claims = there, list[str]()
-        while self._holders.is_dead(dead.lock_id, dead.created_at, asker=own.lock_id):
-            claim = layout.inheritor(dead.lock_id)
+        dead, claims = current, list[str]()
+        while self._heartbeats.is_dead(dead.lock_id, dead.created_at, requester=own.lock_id):
+            claim = layout.takeover_claim(dead.lock_id)
             if claim in claims:
                 self._store.delete(claim)  # two who were each taken for dead by the other: there is no last one
                 return True
@@ -156,24 +158,24 @@ class Lock:
             try:
                 self._store.put_if_absent(claim, own.to_bytes())
             except ObjectExists:
-                other = self._held(claim)
+                other = self._read_record(claim)
                 if other is None:
                     return True  # done with this moment: look again
                 if other != own:
                     dead = other
                     continue
             # Only the one heir comes here, and looks again: the dead may have been buried meanwhile.
-            if self.read() == there:
+            if self.read() == current:
                 self._store.delete(layout.LOCK)
-                self._holders.leave(there.lock_id)
-                message = f"cluster {there.operation} of process {there.pid} died with the lock {there.lock_id}"
-                said.warning("state_lock_inherited", layout.LOCK, f"{message}; it was taken over")
-            for each in claims:
-                self._store.delete(each)
+                self._heartbeats.remove(current.lock_id)
+                message = f"cluster {current.operation} of process {current.pid} died with the lock {current.lock_id}"
+                diagnostics.warning("state_lock_inherited", layout.LOCK, f"{message}; it was taken over")
+            for path in claims:
+                self._store.delete(path)
             return True
         return False
 
-    def give_back(self, own: Held, said: Diagnostics) -> None:
+    def release(self, own: LockRecord, diagnostics: Diagnostics) -> None:
         """Give it back, if it is still ours."""
         try:
             if self.read() == own:
@@ -183,45 +185,45 @@ class Lock:
                 f"the lock {own.lock_id} could not be given back: {fault}; the next command takes it over, or run: "
                 f"omnigraph cluster force-unlock {own.lock_id}"
             )
-            said.warning("state_lock_error", layout.LOCK, message)
-            self._holders.abandon(own.lock_id)
+            diagnostics.warning("state_lock_error", layout.LOCK, message)
+            self._heartbeats.abandon(own.lock_id)
         else:
-            self._holders.leave(own.lock_id)
+            self._heartbeats.remove(own.lock_id)
 
-    def break_open(self, lock_id: str) -> None:
+    def force_unlock(self, lock_id: str) -> None:
         """Take it away from whoever holds it.
 
         Raises:
             LockFaultError: there is none, another one, or the store refuses.
         """
-        there = self.read()
-        if there is None:
+        current = self.read()
+        if current is None:
             raise LockFaultError("state_lock_missing", "nobody holds the lock")
-        if there.lock_id != lock_id:
-            raise LockFaultError("state_lock_id_mismatch", f"the lock that is held is {there.lock_id}")
+        if current.lock_id != lock_id:
+            raise LockFaultError("state_lock_id_mismatch", f"the lock that is held is {current.lock_id}")
         try:
             self._store.delete(layout.LOCK)
         except GraphError as fault:
             raise LockFaultError("state_lock_error", f"the lock cannot be removed: {fault}") from fault
-        self._holders.leave(lock_id)
+        self._heartbeats.remove(lock_id)
 
-    def told(self, there: Held) -> str:
+    def describe(self, current: LockRecord) -> str:
         """Who holds it, for people, and what to do."""
-        age = moments.age_s(self._clock, there.created_at)
+        age = timestamps.age_s(self._clock, current.created_at)
         since = "" if age is None else f", {age} s ago"
         return (
-            f"cluster {there.operation} of process {there.pid} holds the lock {there.lock_id} since {there.created_at}"
-            f"{since}; if it is dead, try again in {limits.CLUSTER_LOCK_STALE_S:.0f} s, or at once after: "
-            f"omnigraph cluster force-unlock {there.lock_id}"
+            f"cluster {current.operation} of process {current.pid} holds the lock {current.lock_id} "
+            f"since {current.created_at}{since}; if it is dead, try again in {limits.CLUSTER_LOCK_STALE_S:.0f} s, "
+            f"or at once after: omnigraph cluster force-unlock {current.lock_id}"
         )
 
-    def observed(self, there: Held) -> dict[str, Any]:
+    def to_observation(self, current: LockRecord) -> dict[str, Any]:
         """Who holds it, for programs."""
         found: dict[str, Any] = {
-            "lock_id": there.lock_id,
-            "lock_operation": there.operation,
-            "lock_created_at": there.created_at,
-            "lock_pid": there.pid,
+            "lock_id": current.lock_id,
+            "lock_operation": current.operation,
+            "lock_created_at": current.created_at,
+            "lock_pid": current.pid,
         }
-        age = moments.age_s(self._clock, there.created_at)
+        age = timestamps.age_s(self._clock, current.created_at)
         return found if age is None else {**found, "lock_age_seconds": age}

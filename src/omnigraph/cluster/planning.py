@@ -13,20 +13,20 @@ from omnigraph.cluster.changes import (
     Change,
     Disposition,
     Operation,
-    differences,
-    fitting,
-    held_up,
+    block_dependents,
+    compute_changes,
+    matching_approvals,
 )
 from omnigraph.cluster.desired import Desired
 from omnigraph.cluster.diagnostics import StoppedError
-from omnigraph.cluster.site import Site
+from omnigraph.cluster.session import ClusterSession
 from omnigraph.cluster.state import State
 from omnigraph.errors import GraphError
 from omnigraph.model.schema_change_document import plan_document
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class Plan:
     """What an apply would do.
 
     Attributes:
@@ -37,87 +37,87 @@ class Planned:
     changes: list[Change]
     approvals: dict[str, tuple[Approval, ...]]
 
-    def gates(self) -> list[dict[str, Any]]:
+    def approval_gates(self) -> list[dict[str, Any]]:
         """What needs somebody's word, and whether it was given."""
         return [
             {
-                "resource": str(each.address),
+                "resource": str(change.address),
                 "reason": DELETES_DATA,
-                "satisfied": each.address.graph in self.approvals,
+                "satisfied": change.address.graph in self.approvals,
             }
-            for each in self.changes
-            if each.address.kind is Kind.GRAPH and each.operation is Operation.DELETE
+            for change in self.changes
+            if change.address.kind is Kind.GRAPH and change.operation is Operation.DELETE
         ]
 
 
-def planned(site: Site, desired: Desired, state: State) -> Planned:
+def make_plan(session: ClusterSession, desired: Desired, state: State) -> Plan:
     """Work out what is to be done.
 
     Args:
-        site: the cluster.
+        session: the cluster.
         desired: what should be.
         state: what the ledger says is.
 
     Raises:
         StoppedError: the approvals cannot be read.
     """
-    lost = site.lost_payloads(state)
-    approvals = _approvals(site, desired, state)
-    changes = differences(desired, state, lost=lost, approved=approvals)
-    changes = [_previewed(site, desired, each) for each in changes]
-    stuck = [str(each.address) for each in changes if each.disposition is Disposition.BLOCKED]
-    changes = held_up(changes, desired, stuck)
-    for each in changes:
-        if each.disposition is Disposition.BLOCKED and each.reason == NEEDS_APPROVAL:
-            message = f"{DELETES_DATA}; run: omnigraph cluster approve {each.address} --as ACTOR"
-            site.said.warning("approval_required", str(each.address), message)
-        elif each.disposition is Disposition.BLOCKED and each.migration is None:
-            site.said.warning("apply_dependency_blocked", str(each.address), each.reason or "")
-    return Planned(changes, approvals)
+    lost = session.damaged_payloads(state)
+    approvals = _approvals(session, desired, state)
+    changes = compute_changes(desired, state, lost=lost, approved=approvals)
+    changes = [_preview(session, desired, change) for change in changes]
+    stuck = [str(change.address) for change in changes if change.disposition is Disposition.BLOCKED]
+    changes = block_dependents(changes, desired, stuck)
+    for change in changes:
+        if change.disposition is Disposition.BLOCKED and change.reason == NEEDS_APPROVAL:
+            message = f"{DELETES_DATA}; run: omnigraph cluster approve {change.address} --as ACTOR"
+            session.diagnostics.warning("approval_required", str(change.address), message)
+        elif change.disposition is Disposition.BLOCKED and change.migration is None:
+            session.diagnostics.warning("apply_dependency_blocked", str(change.address), change.reason or "")
+    return Plan(changes, approvals)
 
 
-def graphs_to_go(desired: Desired, state: State) -> list[str]:
+def graphs_to_delete(desired: Desired, state: State) -> list[str]:
     """The graphs that are there and are declared no more, by id."""
     return [graph for graph in state.graphs() if str(addresses.graph(graph)) not in desired.resources]
 
 
-def _approvals(site: Site, desired: Desired, state: State) -> dict[str, tuple[Approval, ...]]:
-    gone = graphs_to_go(desired, state)
+def _approvals(session: ClusterSession, desired: Desired, state: State) -> dict[str, tuple[Approval, ...]]:
+    gone = graphs_to_delete(desired, state)
     if not gone:
         return {}
     try:
-        unused = site.approvals.unused(state.approvals, site.said)
+        unused = session.approvals.unused(state.approvals, session.diagnostics)
     except GraphError as fault:
-        site.said.error("state_read_error", "approvals", f"the approvals cannot be read: {fault}")
+        session.diagnostics.error("state_read_error", "approvals", f"the approvals cannot be read: {fault}")
         raise StoppedError from None
     found = {}
     for graph in gone:
-        match = fitting(unused, graph, config_digest=desired.config_digest, state=state)
+        match = matching_approvals(unused, graph, config_digest=desired.config_digest, state=state)
         if match:
             found[graph] = match
-        elif _is_about(unused, graph):
+        elif _has_approval_for(unused, graph):
             message = "an approval was given for another state of the cluster, and does not count any more"
-            site.said.warning("approval_stale", str(addresses.graph(graph)), message)
+            session.diagnostics.warning("approval_stale", str(addresses.graph(graph)), message)
     return found
 
 
-def _is_about(approvals: Sequence[Approval], graph: str) -> bool:
-    return any(each.resource == str(addresses.graph(graph)) for each in approvals)
+def _has_approval_for(approvals: Sequence[Approval], graph: str) -> bool:
+    return any(approval.resource == str(addresses.graph(graph)) for approval in approvals)
 
 
-def _previewed(site: Site, desired: Desired, change: Change) -> Change:
+def _preview(session: ClusterSession, desired: Desired, change: Change) -> Change:
     """A change of a schema, with its steps; blocked where one of them cannot be made."""
     if change.address.kind is not Kind.SCHEMA or change.operation is not Operation.UPDATE:
         return change
     address = str(change.address)
     try:
-        steps = site.graphs.preview(change.address.graph, desired.resources[address].body.decode())
+        steps = session.graphs.preview(change.address.graph, desired.resources[address].body.decode())
     except GraphError as fault:
-        site.said.warning("schema_preview_unavailable", address, f"the steps cannot be told: {fault}")
+        session.diagnostics.warning("schema_preview_unavailable", address, f"the steps cannot be told: {fault}")
         return change
     change = replace(change, migration=plan_document(steps.steps))
     if steps.supported:
         return change
     reasons = "; ".join(str(step) for step in steps.steps if step.kind == "unsupported_change")
-    site.said.error("apply_unsupported_change", address, reasons)
+    session.diagnostics.error("apply_unsupported_change", address, reasons)
     return change.blocked("apply_unsupported_change")

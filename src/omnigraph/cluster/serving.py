@@ -12,10 +12,10 @@ from pathlib import Path
 
 from omnigraph.cluster import addresses, digests, layout
 from omnigraph.cluster.addresses import Kind
-from omnigraph.cluster.catalog import payloads
+from omnigraph.cluster.catalog import read_payloads
 from omnigraph.cluster.config import read_config
 from omnigraph.cluster.declared import DeclaredProvider
-from omnigraph.cluster.desired import is_config_folder, storage_of
+from omnigraph.cluster.desired import is_config_folder, storage_location
 from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.cluster.ledger import Ledger
 from omnigraph.cluster.sidecars import Sidecars
@@ -58,7 +58,7 @@ class ServedGraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedRevision:
     """The applied revision of a cluster.
 
     Attributes:
@@ -76,7 +76,7 @@ class Applied:
     policy: Policy | None = None
 
 
-def applied(root: str | os.PathLike[str], *, require_all: bool = False) -> Applied:
+def load_applied(root: str | os.PathLike[str], *, require_all: bool = False) -> AppliedRevision:
     """What a server serves.
 
     Args:
@@ -94,15 +94,15 @@ def applied(root: str | os.PathLike[str], *, require_all: bool = False) -> Appli
     """
     store = open_store(storage_root(root), read_only=True)
     state = ledger_state(store)
-    pending = _under_way(store)
-    stored = payloads(store, state.digests)
-    graphs = tuple(_graph(store.uri, state, stored, each, pending.get(each)) for each in state.graphs())
+    pending = _read_unfinished(store)
+    stored = read_payloads(store, state.digests)
+    graphs = tuple(_graph(store.uri, state, stored, graph, pending.get(graph)) for graph in state.graphs())
     if not graphs:
         raise InvalidRequestError(
             f"the cluster at {store.uri} has no graphs; declare some, then run: omnigraph cluster apply",
             code="cluster_empty",
         )
-    aside = [f"{each.id}: {each.quarantine}" for each in graphs if each.quarantine is not None]
+    aside = [f"{graph.id}: {graph.quarantine}" for graph in graphs if graph.quarantine is not None]
     if len(aside) == len(graphs) or (aside and require_all):
         raise InvalidRequestError(
             f"the cluster at {store.uri} cannot be served: {'; '.join(aside)}", code="cluster_no_healthy_graphs"
@@ -111,7 +111,7 @@ def applied(root: str | os.PathLike[str], *, require_all: bool = False) -> Appli
         own = _policy(state, stored, layout.CLUSTER_SCOPE, rules.Kind.SERVER)
     except FormatError as damage:
         raise InvalidRequestError(f"the cluster's own policy cannot be used: {damage}", code=damage.code) from None
-    return Applied(store.uri, state.revision, state.config_digest, graphs, own)
+    return AppliedRevision(store.uri, state.revision, state.config_digest, graphs, own)
 
 
 def storage_root(root: str | os.PathLike[str]) -> str:
@@ -123,12 +123,12 @@ def storage_root(root: str | os.PathLike[str]) -> str:
     address = os.fspath(root)
     if not is_config_folder(address):
         return address
-    said = Diagnostics()
+    diagnostics = Diagnostics()
     folder = Path(address).expanduser()
-    declared = read_config(folder, said)
+    declared = read_config(folder, diagnostics)
     if declared is None:
-        raise InvalidRequestError("; ".join(map(str, said)), code="invalid_cluster_yaml")
-    return storage_of(folder, declared)
+        raise InvalidRequestError("; ".join(map(str, diagnostics)), code="invalid_cluster_yaml")
+    return storage_location(folder, declared)
 
 
 def ledger_state(store: ObjectStore) -> State:
@@ -139,18 +139,18 @@ def ledger_state(store: ObjectStore) -> State:
         UnavailableError: it cannot be read.
     """
     try:
-        written = Ledger(store).read()
+        stored = Ledger(store).read()
     except LedgerFaultError as fault:
         raise UnavailableError(str(fault), code=fault.code) from fault
-    if not written.is_there:
+    if not stored.exists:
         raise NotFoundError(
             f"there is no cluster at {store.uri}: it has no ledger; run: omnigraph cluster import",
             code="cluster_state_missing",
         )
-    return written.state
+    return stored.state
 
 
-def environment(provider: DeclaredProvider, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+def embedding_environment(provider: DeclaredProvider, variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """A provider as the variables that choose one say it.
 
     Args:
@@ -175,14 +175,14 @@ def environment(provider: DeclaredProvider, variables: Mapping[str, str] | None 
             raise InvalidRequestError(
                 f"{named[1]} is required for the {provider.kind} embedding provider", code="embedding_api_key_required"
             )
-        for each in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
-            chosen[each] = secret
+        for variable in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+            chosen[variable] = secret
     return chosen
 
 
-def _under_way(store: ObjectStore) -> dict[str, str]:
+def _read_unfinished(store: ObjectStore) -> dict[str, str]:
     try:
-        pending, faults = Sidecars(store).left_behind()
+        pending, faults = Sidecars(store).read_all()
     except GraphError as fault:
         raise UnavailableError(
             f"what is under way cannot be read: {fault}", code="recovery_sidecar_read_error"
@@ -190,7 +190,7 @@ def _under_way(store: ObjectStore) -> dict[str, str]:
     if faults:
         path, reason = faults[0]
         raise UnavailableError(f"{path} cannot be read: {reason}", code="recovery_sidecar_read_error")
-    return {each.graph_id: f"{each.kind} of {each.started_at} was not finished" for each in pending}
+    return {sidecar.graph_id: f"{sidecar.kind} of {sidecar.started_at} was not finished" for sidecar in pending}
 
 
 def _graph(root: str, state: State, stored: _Stored, graph: str, under_way: str | None) -> ServedGraph:

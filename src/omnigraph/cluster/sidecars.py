@@ -84,7 +84,7 @@ class Sidecars:
         """It is done, and the ledger says so."""
         self._store.delete(layout.recovery(sidecar.operation_id))
 
-    def left_behind(self) -> tuple[list[Sidecar], list[tuple[str, str]]]:
+    def read_all(self) -> tuple[list[Sidecar], list[tuple[str, str]]]:
         """Every note there is, oldest first, and those that cannot be read, with the reason."""
         found, faults = [], []
         for listed in self._store.list(layout.RECOVERIES):

@@ -60,12 +60,12 @@ class State:
     @property
     def digests(self) -> dict[str, str]:
         """The digest of each resource."""
-        return {address: str(each["digest"]) for address, each in self.resources.items()}
+        return {address: str(entry["digest"]) for address, entry in self.resources.items()}
 
     def graphs(self) -> tuple[str, ...]:
         """The ids of its graphs, in order."""
-        found = (addresses.parse(each) for each in self.resources)
-        return tuple(sorted(each.graph for each in found if each is not None and each.kind is Kind.GRAPH))
+        found = (addresses.parse(text) for text in self.resources)
+        return tuple(sorted(address.graph for address in found if address is not None and address.kind is Kind.GRAPH))
 
     def queries(self, graph: str) -> dict[str, str]:
         """The digests of a graph's stored queries, by name."""
@@ -158,7 +158,7 @@ def _mapping(document: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _entries(document: Mapping[str, Any], key: str) -> dict[str, Entry]:
     found = _mapping(document, key)
-    if not all(isinstance(each, dict) for each in found.values()):
+    if not all(isinstance(entry, dict) for entry in found.values()):
         raise _invalid(f"{key} holds something that is no mapping")
     return found
 

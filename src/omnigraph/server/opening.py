@@ -8,7 +8,7 @@ from omnigraph.api.open import open as open_graph
 from omnigraph.api.options import OpenOptions
 from omnigraph.clock import SystemClock
 from omnigraph.cluster.serving import ServedGraph as DeclaredGraph
-from omnigraph.cluster.serving import applied, environment
+from omnigraph.cluster.serving import embedding_environment, load_applied
 from omnigraph.errors import GraphError, InvalidRequestError, UnavailableError
 from omnigraph.policy.policy import Policy
 from omnigraph.policy.rules import Kind
@@ -36,7 +36,7 @@ def open_graphs(settings: ServerSettings) -> Graphs:
 
 
 def _open_cluster(settings: ServerSettings, root: str) -> Graphs:
-    cluster = applied(root, require_all=settings.require_all_graphs)
+    cluster = load_applied(root, require_all=settings.require_all_graphs)
     policies = [declared.policy for declared in cluster.graphs if declared.policy is not None]
     require_access_decision(settings, has_policy=bool(policies) or cluster.policy is not None)
     served = {}
@@ -60,7 +60,7 @@ def _open_declared(settings: ServerSettings, declared: DeclaredGraph) -> ServedG
         cache_bytes=settings.cache_bytes_max,
         durability=settings.durability,
         external_blobs=declared.external_blobs.for_servers(),
-        embeddings=None if declared.provider is None else environment(declared.provider),
+        embeddings=None if declared.provider is None else embedding_environment(declared.provider),
     )
     queries = stored_queries(declared.queries)
     graph = _open_metered(declared.uri, declared.id, settings, options)

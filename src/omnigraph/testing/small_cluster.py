@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.cluster.apply import apply
-from omnigraph.cluster.approve import approve
+from omnigraph.cluster.commands import approve, force_unlock, import_, plan, refresh, status
+from omnigraph.cluster.desired import validate
+from omnigraph.cluster.diagnostics import Outcome
 from omnigraph.cluster.graphs import Stores
-from omnigraph.cluster.observe import import_, refresh, status
-from omnigraph.cluster.outcome import Outcome
-from omnigraph.cluster.plan import plan
-from omnigraph.cluster.site import Means
-from omnigraph.cluster.unlock import force_unlock
-from omnigraph.cluster.validate import validate
+from omnigraph.cluster.session import Environment
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.manual_clock import ManualClock
@@ -45,7 +42,7 @@ class Cluster:
         self.folder = folder
         self.clock = ManualClock()
         opened: Stores = partial(open_store, durability="process")
-        self.means = Means(stores or opened, self.clock, UlidSource(self.clock))
+        self.environment = Environment(stores or opened, self.clock, UlidSource(self.clock))
         if (folder / "cluster.yaml").exists():
             return
         for name, text in (("people.pg", SCHEMA), ("people.gq", QUERIES), ("base.policy.yaml", POLICY)):
@@ -66,31 +63,31 @@ class Cluster:
 
     def plan(self) -> Outcome:
         """`cluster plan`: show what an apply would do."""
-        return plan(self.folder, means=self.means)
+        return plan(self.folder, environment=self.environment)
 
     def apply(self) -> Outcome:
         """`cluster apply`: make it so."""
-        return apply(self.folder, actor="act-op", means=self.means)
+        return apply(self.folder, actor="act-op", environment=self.environment)
 
     def status(self) -> Outcome:
         """`cluster status`: look at the ledger."""
-        return status(self.folder, means=self.means)
+        return status(self.folder, environment=self.environment)
 
     def refresh(self) -> Outcome:
         """`cluster refresh`: look at the graphs."""
-        return refresh(self.folder, means=self.means)
+        return refresh(self.folder, environment=self.environment)
 
     def begin(self) -> Outcome:
         """`cluster import`."""
-        return import_(self.folder, means=self.means)
+        return import_(self.folder, environment=self.environment)
 
     def approve(self, resource: str) -> Outcome:
         """`cluster approve`."""
-        return approve(self.folder, resource, actor="act-boss", means=self.means)
+        return approve(self.folder, resource, actor="act-boss", environment=self.environment)
 
     def force_unlock(self, lock_id: str) -> Outcome:
         """`cluster force-unlock`."""
-        return force_unlock(self.folder, lock_id, means=self.means)
+        return force_unlock(self.folder, lock_id, environment=self.environment)
 
     def state(self) -> dict[str, Any]:
         """The ledger as people see it."""

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph
 from omnigraph.cluster.apply import apply
-from omnigraph.cluster.observe import import_
+from omnigraph.cluster.commands import import_
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.tokens import load_tokens
 from omnigraph.testing.command_line import run

@@ -11,7 +11,7 @@ import omnigraph
 from omnigraph.cluster import addresses
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.changes import Change, Operation
-from omnigraph.cluster.serving import ServedGraph, applied
+from omnigraph.cluster.serving import ServedGraph, load_applied
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.faults import Fault, Faults
@@ -235,7 +235,7 @@ def test_a_policy_under_another_name_takes_over_from_one_that_still_guards_what_
 
 def served(cluster: Cluster) -> tuple[ServedGraph, ...]:
     """What a server would serve, all of it whole."""
-    graphs = applied(cluster.folder).graphs
+    graphs = load_applied(cluster.folder).graphs
     assert [each.quarantine for each in graphs] == [None] * len(graphs)
     return graphs
 
@@ -343,7 +343,7 @@ def test_nothing_is_deleted_without_an_approval_even_if_the_plan_were_wrong(
 ) -> None:
     cluster = applied_cluster
     cluster.declare(**EMPTY)
-    monkeypatch.setattr("omnigraph.cluster.changes._gone", _gone_without_asking)
+    monkeypatch.setattr("omnigraph.cluster.changes._delete_change", _gone_without_asking)
     outcome = cluster.apply()
     assert codes(outcome, "error") == {"apply_approval_invariant_violation"}
     with graph(cluster) as opened:
@@ -413,9 +413,9 @@ def test_a_graph_that_could_not_be_deleted_keeps_what_guards_and_feeds_it(applie
     assert cluster.approve("graph.people").is_ok
     faults = Faults()
     faults.arm(Fault.NO_SPACE, kind=RequestKind.DELETE_PREFIX)
-    stores = cluster.means.stores
-    failing = replace(cluster.means, stores=lambda uri: FaultyStore(stores(uri), faults))
-    outcome = apply(cluster.folder, means=failing)
+    stores = cluster.environment.stores
+    failing = replace(cluster.environment, stores=lambda uri: FaultyStore(stores(uri), faults))
+    outcome = apply(cluster.folder, environment=failing)
     assert codes(outcome, "error") == {"graph_delete_failed"}
     made = made_of(outcome)
     assert (made["graph.people"], made["policy.base"], made["query.people.find"]) == ("blocked", "deferred", "deferred")
@@ -436,9 +436,9 @@ def test_several_graphs_that_stay_for_several_reasons_all_keep_their_policy(appl
         assert cluster.approve(f"graph.{name}").is_ok
     faults = Faults()
     faults.arm(Fault.NO_SPACE, times=2, path_part="__cluster/recoveries")
-    stores = cluster.means.stores
-    failing = replace(cluster.means, stores=lambda uri: FaultyStore(stores(uri), faults))
-    outcome = apply(cluster.folder, means=failing)
+    stores = cluster.environment.stores
+    failing = replace(cluster.environment, stores=lambda uri: FaultyStore(stores(uri), faults))
+    outcome = apply(cluster.folder, environment=failing)
     assert codes(outcome, "error") == {"recovery_sidecar_write_error"}
     assert {each.id for each in served(cluster) if each.policy is not None} == {"aa", "bb", "cc", "people"}
     outcome = cluster.apply()

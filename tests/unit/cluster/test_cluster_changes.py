@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from omnigraph.cluster import addresses, digests, layout
 from omnigraph.cluster.addresses import Address, Kind
 from omnigraph.cluster.catalog import payload_path
-from omnigraph.cluster.changes import Disposition, Operation, blast_radius, differences, held_up
+from omnigraph.cluster.changes import Disposition, Operation, blast_radius, block_dependents, compute_changes
 from omnigraph.cluster.desired import Desired, Resource
 from omnigraph.cluster.state import State, graph_digest
 from omnigraph.storage.object_store import check_path
@@ -81,7 +81,7 @@ def stored(desired: Desired) -> State:
 
 @given(clusters())
 def test_what_was_applied_has_no_differences_from_itself(desired: Desired) -> None:
-    assert differences(desired, stored(desired)) == []
+    assert compute_changes(desired, stored(desired)) == []
     for graph in stored(desired).graphs():
         assert graph_digest(stored(desired).resources, graph) == desired.resources[f"graph.{graph}"].digest
 
@@ -89,7 +89,7 @@ def test_what_was_applied_has_no_differences_from_itself(desired: Desired) -> No
 @given(clusters(), clusters())
 def test_every_difference_is_found_once_and_in_an_order_that_can_be_carried_out(old: Desired, new: Desired) -> None:
     state = stored(old)
-    changes = differences(new, state, approved=state.graphs())
+    changes = compute_changes(new, state, approved=state.graphs())
     found = {str(each.address): each.operation for each in changes}
     assert len(found) == len(changes)
     assert {address for address, how in found.items() if how is Operation.CREATE} == set(new.resources) - set(
@@ -110,7 +110,7 @@ def test_every_difference_is_found_once_and_in_an_order_that_can_be_carried_out(
 @given(clusters(), clusters())
 def test_a_graph_that_nobody_approved_to_go_keeps_all_that_belongs_to_it(old: Desired, new: Desired) -> None:
     state = stored(old)
-    changes = {str(each.address): each for each in differences(new, state)}
+    changes = {str(each.address): each for each in compute_changes(new, state)}
     staying = [name for name in state.graphs() if f"graph.{name}" not in new.resources]
     for name in staying:
         assert changes[f"graph.{name}"].disposition is Disposition.BLOCKED
@@ -126,8 +126,8 @@ def test_a_graph_that_nobody_approved_to_go_keeps_all_that_belongs_to_it(old: De
 
 @given(clusters(), IDS)
 def test_what_depends_on_something_that_failed_waits_and_policies_never_do(desired: Desired, graph: str) -> None:
-    changes = differences(desired, State())
-    held = held_up(changes, desired, [f"graph.{graph}"])
+    changes = compute_changes(desired, State())
+    held = block_dependents(changes, desired, [f"graph.{graph}"])
     for each in held:
         waits = each.address.graph == graph and each.address.kind in (Kind.SCHEMA, Kind.QUERY)
         waits = waits and f"graph.{graph}" in desired.resources
@@ -138,7 +138,7 @@ def test_a_change_touches_all_that_depends_on_it_directly_or_not() -> None:
     made = [Resource(Address(Kind.GRAPH, "g"), DIGEST), Resource(Address(Kind.SCHEMA, "g"), DIGEST)]
     edges = (("query.g.q", "schema.g"), ("schema.g", "graph.g"), ("policy.p", "graph.g"))
     desired = Desired({str(each.address): each for each in made}, edges)
-    assert blast_radius(differences(desired, State()), desired) == [
+    assert blast_radius(compute_changes(desired, State()), desired) == [
         {"resource": "graph.g", "affected": ["policy.p", "query.g.q", "schema.g"]},
         {"resource": "schema.g", "affected": ["query.g.q"]},
     ]

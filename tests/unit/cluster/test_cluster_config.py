@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from omnigraph.cluster.config import read_text
+from omnigraph.cluster.desired import validate
 from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.validate import validate
 from omnigraph.testing.small_cluster import Cluster, codes
 
 

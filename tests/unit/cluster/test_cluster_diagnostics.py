@@ -10,8 +10,8 @@ import pytest
 
 import omnigraph
 from omnigraph.cluster import layout
-from omnigraph.cluster.outcome import Outcome
-from omnigraph.cluster.serving import applied
+from omnigraph.cluster.diagnostics import Outcome
+from omnigraph.cluster.serving import load_applied
 from omnigraph.cluster.sidecars import Sidecar, SidecarKind
 from omnigraph.errors import InvalidRequestError
 from omnigraph.failpoints import Crash
@@ -35,13 +35,13 @@ def failing(
     times: int = 1_000,
 ) -> Outcome:
     """A command on a store that fails where a test says."""
-    faults, means = Faults(), cluster.means
+    faults, environment = Faults(), cluster.environment
     faults.arm(fault, kind=kind, path_part=path_part, times=times)
-    cluster.means = replace(means, stores=lambda uri: FaultyStore(means.stores(uri), faults))
+    cluster.environment = replace(environment, stores=lambda uri: FaultyStore(environment.stores(uri), faults))
     try:
         return command()
     finally:
-        cluster.means = means
+        cluster.environment = environment
 
 
 def people(cluster: Cluster) -> Path:
@@ -89,11 +89,11 @@ def test_a_graph_of_which_something_stays_is_said_to_be_left(applied_cluster: Cl
 
     applied_cluster.declare(**NONE)
     assert applied_cluster.approve("graph.people").is_ok
-    means = applied_cluster.means
-    applied_cluster.means = replace(means, stores=lambda uri: Stubborn(means.stores(uri)))
+    environment = applied_cluster.environment
+    applied_cluster.environment = replace(environment, stores=lambda uri: Stubborn(environment.stores(uri)))
     assert codes(applied_cluster.apply(), "error") == {"graph_delete_incomplete"}
     assert codes(applied_cluster.apply(), "error") == {"graph_delete_incomplete"}, "of one that was begun before, too"
-    applied_cluster.means = means
+    applied_cluster.environment = environment
     assert applied_cluster.apply().document["converged"]
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_is_edited_while_it_is_applied_is_not_applied(
     cluster: Cluster, file: str, text: str, address: str
 ) -> None:
     assert cluster.begin().is_ok
-    means = cluster.means
+    environment = cluster.environment
 
     class Editing(FaultyStore):
         def put_if_absent(self, path: str, body: bytes) -> None:
@@ -130,18 +130,18 @@ def test_a_file_that_is_edited_while_it_is_applied_is_not_applied(
             if path == layout.LOCK:  # what is to be done is known, and nothing is done yet
                 cluster.write(file, text)
 
-    cluster.means = replace(means, stores=lambda uri: Editing(means.stores(uri)))
+    cluster.environment = replace(environment, stores=lambda uri: Editing(environment.stores(uri)))
     outcome = cluster.apply()
     assert codes(outcome, "error") >= {"resource_content_changed"}
     assert address not in cluster.state()["applied_revision"]["resources"]
     assert not [path for path in cluster.files("resources") if text in path.read_text()]
-    cluster.means = means
+    cluster.environment = environment
     assert cluster.apply().document["converged"]
 
 
 def test_a_graph_that_cannot_be_looked_at_once_it_is_made_is_said_to_be_incomplete(cluster: Cluster) -> None:
     assert cluster.begin().is_ok
-    means = cluster.means
+    environment = cluster.environment
 
     class Fading(Faults):
         def around(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:
@@ -152,10 +152,10 @@ def test_a_graph_that_cannot_be_looked_at_once_it_is_made_is_said_to_be_incomple
             return found
 
     fading = Fading()
-    cluster.means = replace(means, stores=lambda uri: FaultyStore(means.stores(uri), fading))
+    cluster.environment = replace(environment, stores=lambda uri: FaultyStore(environment.stores(uri), fading))
     outcome = cluster.apply()
     assert codes(outcome, "error") == {"graph_create_incomplete"}
-    cluster.means = means
+    cluster.environment = environment
     assert cluster.apply().document["converged"]
 
 
@@ -256,4 +256,4 @@ def test_a_policy_that_is_for_nobody_knows_whom_is_told(applied_cluster: Cluster
     (applied_cluster.folder / layout.STATE).write_text(json.dumps(state))
     shutil.rmtree(applied_cluster.folder / layout.REVISIONS)
     with pytest.raises(InvalidRequestError, match="people: policy_bindings_missing: the ledger does not say"):
-        applied(applied_cluster.folder)
+        load_applied(applied_cluster.folder)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from omnigraph.cluster.plan import plan
-from omnigraph.cluster.site import Means
+from omnigraph.cluster.commands import plan
+from omnigraph.cluster.session import Environment
 from omnigraph.storage.object_store import ObjectStore, StoreRefused
 from omnigraph.testing.small_cluster import Cluster, codes
 
@@ -14,7 +14,7 @@ def test_whoever_interrupts_a_command_gives_the_lock_back(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("omnigraph.cluster.plan.planned", interrupted)
+    monkeypatch.setattr("omnigraph.cluster.commands.make_plan", interrupted)
     with pytest.raises(KeyboardInterrupt):
         applied_cluster.plan()
     assert not (applied_cluster.folder / "__cluster" / "lock.json").exists()
@@ -41,7 +41,7 @@ def test_a_storage_that_cannot_be_used_is_told_by_every_command(cluster: Cluster
     def refused(uri: str) -> ObjectStore:
         raise StoreRefused(f"no store at {uri}")
 
-    outcome = plan(cluster.folder, means=Means(refused, cluster.clock, cluster.means.ids))
+    outcome = plan(cluster.folder, environment=Environment(refused, cluster.clock, cluster.environment.ids))
     assert codes(outcome) == {"storage_root_invalid"}
     assert outcome.document["state_observations"] == {}
 

@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph import limits
 from omnigraph.cluster import layout
-from omnigraph.cluster.ledger import Ledger, Written
+from omnigraph.cluster.ledger import Ledger, StoredState
 from omnigraph.cluster.state import LedgerFaultError, State, read_state
 from omnigraph.failpoints import Crash
 from omnigraph.storage.object_stores.forwarding import RequestKind
@@ -23,7 +23,7 @@ def store() -> FaultyStore:
     return FaultyStore(MemoryStore())
 
 
-def after(written: Written, **members: object) -> State:
+def after(written: StoredState, **members: object) -> State:
     """The state that follows, with some members another way."""
     return replace(written.state, revision=written.state.revision + 1, **members)  # type: ignore[arg-type]  # members by name, of their own types
 
@@ -34,11 +34,11 @@ def revisions(store: FaultyStore) -> int:
 
 def test_what_was_written_is_read(store: FaultyStore) -> None:
     ledger = Ledger(store)
-    assert not ledger.read().is_there
-    assert not ledger.is_begun()
+    assert not ledger.read().exists
+    assert not ledger.exists()
     written = ledger.write(ledger.read(), State(1, resources={"graph.g": {"digest": DIGEST}}))
     assert ledger.read() == written
-    assert ledger.is_begun()
+    assert ledger.exists()
     assert store.get(layout.STATE) == written.body
 
 
@@ -54,12 +54,12 @@ def test_of_two_writers_that_read_the_same_one_is_refused(store: FaultyStore) ->
 
 
 def test_of_two_writers_that_looked_at_the_same_moment_one_is_refused_by_the_store(store: FaultyStore) -> None:
-    base = Ledger(store).write(Written(State()), State(1))
+    base = Ledger(store).write(StoredState(State()), State(1))
 
     class Late(Ledger):
         """Looks, and then another writer is faster."""
 
-        def read(self) -> Written:
+        def read(self) -> StoredState:
             found = super().read()
             if found == base:
                 Ledger(store).write(base, after(base, config_digest="a"))
@@ -72,7 +72,7 @@ def test_of_two_writers_that_looked_at_the_same_moment_one_is_refused_by_the_sto
 
 
 def test_a_writer_that_died_before_the_copy_was_made_has_written_all_the_same(store: FaultyStore) -> None:
-    base = Ledger(store).write(Written(State()), State(1))
+    base = Ledger(store).write(StoredState(State()), State(1))
     store.arm(Fault.CRASH_BEFORE, kind=RequestKind.PUT, path_part=layout.STATE)
     with pytest.raises(Crash):
         Ledger(store).write(base, after(base, config_digest="a"))
@@ -85,18 +85,18 @@ def test_a_writer_that_died_before_the_copy_was_made_has_written_all_the_same(st
 def test_a_writer_that_died_before_the_first_copy_was_made_has_begun_the_ledger(store: FaultyStore) -> None:
     store.arm(Fault.CRASH_BEFORE, kind=RequestKind.PUT, path_part=layout.STATE)
     with pytest.raises(Crash):
-        Ledger(store).write(Written(State()), State(1))
-    assert Ledger(store).read().is_there
-    assert Ledger(store).is_begun()
+        Ledger(store).write(StoredState(State()), State(1))
+    assert Ledger(store).read().exists
+    assert Ledger(store).exists()
 
 
 def test_a_slow_writer_that_makes_its_copy_last_does_not_bring_the_past_back(store: FaultyStore) -> None:
     ledger = Ledger(store)
-    old = ledger.write(Written(State()), State(1))
+    old = ledger.write(StoredState(State()), State(1))
     new = ledger.write(old, after(old, config_digest="a"))
     assert old.body is not None
     store.put(layout.STATE, old.body)
-    assert ledger.read() == replace(new, is_copied=False)
+    assert ledger.read() == replace(new, is_mirrored=False)
     ledger.copy(ledger.read())
     assert store.get(layout.STATE) == new.body
     assert ledger.read() == new
@@ -105,14 +105,14 @@ def test_a_slow_writer_that_makes_its_copy_last_does_not_bring_the_past_back(sto
 @pytest.mark.parametrize("fault", [Fault.LOSE_ANSWER, Fault.LOSE_REQUEST])
 def test_a_put_whose_answer_was_lost_counts_once(store: FaultyStore, fault: Fault) -> None:
     store.arm(fault, kind=RequestKind.PUT_IF_ABSENT)
-    written = Ledger(store).write(Written(State()), State(1))
+    written = Ledger(store).write(StoredState(State()), State(1))
     assert Ledger(store).read() == written
     assert revisions(store) == 1
 
 
 def test_a_ledger_that_was_edited_by_hand_is_believed_and_never_written_over_unseen(store: FaultyStore) -> None:
     ledger = Ledger(store)
-    written = ledger.write(Written(State()), State(1))
+    written = ledger.write(StoredState(State()), State(1))
     edited = replace(written.state, config_digest="by hand").to_bytes()
     store.put(layout.STATE, edited)
     with pytest.raises(LedgerFaultError) as caught:
@@ -131,7 +131,7 @@ def test_old_states_are_forgotten_and_the_newest_is_still_read(store: FaultyStor
 
 
 def test_a_store_that_refuses_is_told_as_what_it_is(store: FaultyStore) -> None:
-    written = Ledger(store).write(Written(State()), State(1))
+    written = Ledger(store).write(StoredState(State()), State(1))
     store.arm(Fault.NO_SPACE, kind=RequestKind.PUT_IF_ABSENT)
     with pytest.raises(LedgerFaultError) as caught:
         Ledger(store).write(written, after(written))

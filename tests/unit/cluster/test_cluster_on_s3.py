@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.api.open import open as open_graph
 from omnigraph.cluster.apply import apply
-from omnigraph.cluster.serving import applied
+from omnigraph.cluster.serving import load_applied
 from omnigraph.storage.object_stores.s3 import S3Store
 from omnigraph.testing.small_cluster import QUERIES, Cluster, codes
 
@@ -29,7 +29,7 @@ def test_a_cluster_in_a_bucket_comes_about_is_served_and_goes(
     other = Cluster(tmp_path / "other")
     other.declare(storage=root)
     assert apply(other.folder).document["changes"] == []
-    (people,) = applied(root).graphs
+    (people,) = load_applied(root).graphs
     assert (people.quarantine, people.uri) == (None, f"{root}/graphs/people.omni")
     assert people.queries == {"find": QUERIES}
     with open_graph(people.uri) as graph:

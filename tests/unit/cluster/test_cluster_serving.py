@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cluster.access import bundles, graph_address, stored_texts
+from omnigraph.cluster.access import graph_address, read_policies, read_stored_queries
 from omnigraph.cluster.declared import DeclaredProvider
 from omnigraph.cluster.ledger import Ledger
-from omnigraph.cluster.serving import Applied, applied, environment
+from omnigraph.cluster.serving import AppliedRevision, embedding_environment, load_applied
 from omnigraph.cluster.sidecars import Sidecar, SidecarKind, Sidecars
 from omnigraph.cluster.state import read_state
 from omnigraph.embedding.choose import choose_provider
@@ -33,8 +33,8 @@ def two(applied_cluster: Cluster) -> Cluster:
     return applied_cluster
 
 
-def served(cluster: Cluster) -> Applied:
-    return applied(cluster.folder)
+def served(cluster: Cluster) -> AppliedRevision:
+    return load_applied(cluster.folder)
 
 
 def aside(cluster: Cluster) -> dict[str, str]:
@@ -95,7 +95,7 @@ def test_a_cluster_is_found_by_its_storage_and_by_the_folder_of_its_configuratio
     cluster.declare(storage="elsewhere")
     cluster.begin()
     cluster.apply()
-    assert applied(cluster.folder).root == applied(cluster.folder / "elsewhere").root
+    assert load_applied(cluster.folder).root == load_applied(cluster.folder / "elsewhere").root
 
 
 def test_without_a_ledger_or_graphs_there_is_nothing_to_serve(cluster: Cluster) -> None:
@@ -113,7 +113,7 @@ def test_a_graph_whose_stored_query_is_lost_is_put_aside_and_the_others_are_serv
     query.unlink()
     assert aside(two) == {"people": "catalog_payload_missing"}
     with pytest.raises(InvalidRequestError) as caught:
-        applied(two.folder, require_all=True)
+        load_applied(two.folder, require_all=True)
     assert caught.value.code == "cluster_no_healthy_graphs"
 
 
@@ -186,12 +186,12 @@ def test_a_ledger_of_a_newer_release_is_not_guessed_at(two: Cluster) -> None:
 def test_a_provider_takes_its_key_from_the_variable_that_was_named() -> None:
     declared = DeclaredProvider("openai", "https://host/v1", "m", "${SOME_KEY}")
     variables = {"SOME_KEY": "sk-1", "OPENAI_API_KEY": "another", "OMNIGRAPH_EMBED_PROVIDER": "mock"}
-    provider = choose_provider(environment(declared, variables))
+    provider = choose_provider(embedding_environment(declared, variables))
     assert provider.model == "m"
-    assert environment(declared, variables)["OPENAI_API_KEY"] == "sk-1"
+    assert embedding_environment(declared, variables)["OPENAI_API_KEY"] == "sk-1"
     with pytest.raises(InvalidRequestError, match="SOME_KEY is required"):
-        environment(declared, {"OPENAI_API_KEY": "another"})
-    assert choose_provider(environment(DeclaredProvider("mock"), {})).model is None
+        embedding_environment(declared, {"OPENAI_API_KEY": "another"})
+    assert choose_provider(embedding_environment(DeclaredProvider("mock"), {})).model is None
 
 
 # --- the command line's ways in ---------------------------------------------------------------------------------------
@@ -214,21 +214,21 @@ def test_queries_and_policies_are_the_files_ones_beside_a_configuration_and_else
     two.write("people.gq", QUERIES.replace("find", "seek"))
     two.write("base.policy.yaml", "version: 1\n")
     two.declare(graphs=TWO)
-    assert set(stored_texts(str(two.folder), "people").texts) == {"seek"}
-    assert bundles(str(two.folder))[0].text == "version: 1\n"
+    assert set(read_stored_queries(str(two.folder), "people").texts) == {"seek"}
+    assert read_policies(str(two.folder))[0].text == "version: 1\n"
     root = two.folder.rename(two.folder.with_name("moved"))
     (root / "cluster.yaml").unlink()
-    stored = stored_texts(str(root), "people")
+    stored = read_stored_queries(str(root), "people")
     assert stored.texts == {"find": QUERIES}
     assert stored.schema().node("Person") is not None
-    assert bundles(str(root))[0].policy().decide("act-a", "read").allowed
+    assert read_policies(str(root))[0].policy().decide("act-a", "read").allowed
 
 
 @pytest.mark.parametrize(
-    "way", [bundles, lambda root: stored_texts(root, None), lambda root: graph_address(root, None)]
+    "way", [read_policies, lambda root: read_stored_queries(root, None), lambda root: graph_address(root, None)]
 )
 def test_a_place_without_a_cluster_is_told_as_such(cluster: Cluster, way: Callable[[str], object]) -> None:
     with pytest.raises(GraphError) as caught:
         way(str(cluster.folder / "nowhere"))
     assert caught.value.code == "cluster_state_missing"
-    assert not Ledger(open_store(str(cluster.folder))).is_begun()
+    assert not Ledger(open_store(str(cluster.folder))).exists()

@@ -8,7 +8,7 @@ from omnigraph.cli.arguments import add_json
 from omnigraph.cli.context import CommandContext
 from omnigraph.cli.parsing import Command
 from omnigraph.cli.validation import read_text
-from omnigraph.cluster.outcome import Outcome
+from omnigraph.cluster.diagnostics import Outcome
 from omnigraph.errors import InvalidRequestError, NotFoundError
 
 
@@ -40,13 +40,13 @@ def _actor(context: CommandContext) -> str | None:
 
 
 def _validate(context: CommandContext) -> int:
-    from omnigraph.cluster.validate import validate  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
+    from omnigraph.cluster.desired import validate  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
 
     return _run(context, validate)
 
 
 def _plan(context: CommandContext) -> int:
-    from omnigraph.cluster.plan import plan  # noqa: PLC0415  (imports lance; help must not: test_startup)
+    from omnigraph.cluster.commands import plan  # noqa: PLC0415  (imports lance; help must not: test_startup)
 
     return _run(context, plan)
 
@@ -58,25 +58,25 @@ def _apply(context: CommandContext) -> int:
 
 
 def _status(context: CommandContext) -> int:
-    from omnigraph.cluster.observe import status  # noqa: PLC0415  (imports lance; help must not: test_startup)
+    from omnigraph.cluster.commands import status  # noqa: PLC0415  (imports lance; help must not: test_startup)
 
     return _run(context, status)
 
 
 def _refresh(context: CommandContext) -> int:
-    from omnigraph.cluster.observe import refresh  # noqa: PLC0415  (imports lance; help must not: test_startup)
+    from omnigraph.cluster.commands import refresh  # noqa: PLC0415  (imports lance; help must not: test_startup)
 
     return _run(context, refresh)
 
 
 def _import(context: CommandContext) -> int:
-    from omnigraph.cluster.observe import import_  # noqa: PLC0415  (imports lance; help must not: test_startup)
+    from omnigraph.cluster.commands import import_  # noqa: PLC0415  (imports lance; help must not: test_startup)
 
     return _run(context, import_)
 
 
 def _approve(context: CommandContext) -> int:
-    from omnigraph.cluster.approve import approve  # noqa: PLC0415  (imports lance; help must not: test_startup)
+    from omnigraph.cluster.commands import approve  # noqa: PLC0415  (imports lance; help must not: test_startup)
 
     actor = _actor(context)
     if actor is None:
@@ -87,16 +87,16 @@ def _approve(context: CommandContext) -> int:
 
 
 def _force_unlock(context: CommandContext) -> int:
-    from omnigraph.cluster.unlock import force_unlock  # noqa: PLC0415  (imports lance; help must not: test_startup)
+    from omnigraph.cluster.commands import force_unlock  # noqa: PLC0415  (imports lance; help must not: test_startup)
 
     return _run(context, lambda folder: force_unlock(folder, context.args.lock_id))
 
 
 def _validate_policies(context: CommandContext) -> int:
-    from omnigraph.cluster.access import bundles  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
+    from omnigraph.cluster.access import read_policies  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
 
     root, graph = context.cluster()
-    found = [bundle for bundle in bundles(root) if graph is None or graph in bundle.applies_to]
+    found = [bundle for bundle in read_policies(root) if graph is None or graph in bundle.applies_to]
     if not found:
         raise NotFoundError(
             "the cluster has no policies" if graph is None else f"there is no policy for graph '{graph}'",
@@ -113,17 +113,17 @@ def _test_arguments(parser: ArgumentParser) -> None:
 
 
 def _test_policies(context: CommandContext) -> int:
-    from omnigraph.cluster.access import bundles, deciding  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
+    from omnigraph.cluster.access import read_policies, select_policy  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
     from omnigraph.policy.cases import Case, read_cases, run_cases  # noqa: PLC0415  (imports yaml)
     from omnigraph.policy.policy import Decision, Policy  # noqa: PLC0415  (imports yaml)
 
     cases = read_cases(read_text(context.args.tests, "the tests"))
     root, graph = context.cluster()
-    found = bundles(root)
+    found = read_policies(root)
     policies: dict[str, Policy] = {}
 
     def decide(case: Case) -> Decision:
-        bundle = deciding(found, graph, case.action)
+        bundle = select_policy(found, graph, case.action)
         policy = policies.setdefault(bundle.name, bundle.policy())
         return policy.decide(case.actor, case.action, case.branch, case.target_branch, graph=graph or "")
 
@@ -140,13 +140,13 @@ def _explain_arguments(parser: ArgumentParser) -> None:
 
 
 def _explain_policy(context: CommandContext) -> int:
-    from omnigraph.cluster.access import bundles, deciding  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
+    from omnigraph.cluster.access import read_policies, select_policy  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
     from omnigraph.policy.policy import action_named  # noqa: PLC0415  (imports yaml)
 
     args = context.args
     action = action_named(args.action)
     root, graph = context.cluster()
-    policy = deciding(bundles(root), graph, action).policy()
+    policy = select_policy(read_policies(root), graph, action).policy()
     decision = policy.decide(args.actor, action, args.branch, args.target_branch, graph=graph or "")
     document = {
         "decision": "allow" if decision.allowed else "deny",

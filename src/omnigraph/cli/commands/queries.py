@@ -7,7 +7,7 @@ from omnigraph.cli.context import CommandContext
 from omnigraph.cli.parsing import Command
 from omnigraph.cli.validation import read_text
 from omnigraph.clock import SystemClock
-from omnigraph.cluster.stored_queries import wrong_queries
+from omnigraph.cluster.stored_queries import find_query_errors
 from omnigraph.ids import UlidSource
 from omnigraph.language.query.format import format_parameter_type
 from omnigraph.language.query.lint import lint
@@ -39,10 +39,10 @@ def _schema(context: CommandContext) -> tuple[Schema, dict[str, str]]:
 
 
 def _validate(context: CommandContext) -> int:
-    from omnigraph.cluster.access import stored_texts  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
+    from omnigraph.cluster.access import read_stored_queries  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
 
-    stored = stored_texts(*context.cluster())
-    errors = dict(wrong_queries(stored.texts, stored.schema()))
+    stored = read_stored_queries(*context.cluster())
+    errors = dict(find_query_errors(stored.texts, stored.schema()))
     count = len(stored.texts)
     lines = [f"ERROR  query '{name}': {error}" for name, error in errors.items()]
     if not errors:
@@ -56,9 +56,9 @@ def _validate(context: CommandContext) -> int:
 
 
 def _list(context: CommandContext) -> int:
-    from omnigraph.cluster.access import stored_texts  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
+    from omnigraph.cluster.access import read_stored_queries  # noqa: PLC0415  (imports pyarrow; help must not: test_startup)
 
-    queries = list(stored_queries(stored_texts(*context.cluster()).texts).values())
+    queries = list(stored_queries(read_stored_queries(*context.cluster()).texts).values())
     return context.show({"queries": [query.to_dict() for query in queries]}, *map(_query_line, queries))
 
 

@@ -24,11 +24,11 @@ def _init_arguments(parser: ArgumentParser) -> None:
 
 def _init(context: CommandContext) -> int:
     from omnigraph.api.open import init  # noqa: PLC0415  (imports lance; help must not: test_startup)
-    from omnigraph.cluster.owner import refuse_managed  # noqa: PLC0415  (imports obstore)
+    from omnigraph.cluster.ledger import refuse_managed_graph  # noqa: PLC0415  (imports obstore)
 
     uri = context.args.uri
     text = read_text(context.args.schema, "the schema")
-    refuse_managed(context.scope.address, "declare the graph in its cluster.yaml")
+    refuse_managed_graph(context.scope.address, "declare the graph in its cluster.yaml")
     with init(context.scope.address, text, actor=context.config.actor) as graph:
         first = graph.snapshot()
     document = {"uri": uri, "branch": first.branch, "graph_commit_id": first.commit}
@@ -89,9 +89,9 @@ def _apply(context: CommandContext) -> int:
     args = context.args
     text = read_text(args.schema, "the schema")
     if context.scope.kind == "store":
-        from omnigraph.cluster.owner import refuse_managed  # noqa: PLC0415  (imports obstore)
+        from omnigraph.cluster.ledger import refuse_managed_graph  # noqa: PLC0415  (imports obstore)
 
-        refuse_managed(context.scope.address, "change the file that its cluster.yaml names as the schema")
+        refuse_managed_graph(context.scope.address, "change the file that its cluster.yaml names as the schema")
     context.echo_target()
     with context.graph(read_only=False) as graph:
         result = graph.schema_apply(
