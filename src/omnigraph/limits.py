@@ -250,6 +250,11 @@ ANCESTORS_READ_AT_ONCE = 64
 # So many of them, and where the log was folded they come in whole checkpoints.
 ANCESTORS_READ_BEFORE_CHECKPOINTS = 8
 MERGE_RESOLUTIONS_LISTED_MAX = 1_000
+# Several common ancestors, as criss-cross merges leave them, are compared with those that they have in common in turn,
+# and these likewise, so many times; what is still undecided then is a conflict where both sides differ.
+MERGE_BASE_LEVELS = 4
+# In so many lines with merges a sweep looks for such ancestors.
+CRISS_CROSS_LINES_MAX = 1_000
 
 # Pruning. Commits younger than this keep their data, marked or not.
 PROTECTION_WINDOW_S = 600.0

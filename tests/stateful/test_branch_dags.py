@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.support import base_model
 
 import omnigraph
 from omnigraph import Graph, MergeConflictError, OpenOptions
@@ -73,6 +74,20 @@ def base_of(source: Commit, target: Commit) -> Commit:
     common = [commit for number, (_, commit) in ours.items() if number in theirs]
     best = [each for each in common if not any(each.number in other.distances() for other in common if other != each)]
     return min(best, key=lambda each: (ours[each.number][0] + theirs[each.number][0], -each.number))
+
+
+def base_state(source: Commit, target: Commit) -> State:
+    """What both are compared with; of several best common ancestors what these come to."""
+    known = {commit.number: commit for side in (source, target) for _, commit in side.distances().values()}
+    commits = base_model.Commits(lambda number: [parent.number for parent in known[number].parents])
+
+    def cells(state: State) -> dict[Key, dict[int, object]]:
+        return {key: dict(enumerate(row)) for key, row in state.items()}
+
+    best = commits.best(source.number, target.number)
+    sides = cells(source.state), cells(target.state)
+    rows = base_model.base_rows(commits, best, lambda number: cells(known[number].state), sides)
+    return {key: tuple(row[place] for place in sorted(row)) for key, row in rows.items()}
 
 
 def merged_row(
@@ -228,7 +243,8 @@ class BranchMachine(RuleBasedStateMachine):
         if base == ours:
             assert self.graph.merge(one, into=other, by=by, prefer=prefer).outcome == "already_up_to_date"
             return
-        expected, conflicts = merged(base.state, ours.state, theirs.state, by_property=by == "property", prefer=prefer)
+        was = base_state(ours, theirs)
+        expected, conflicts = merged(was, ours.state, theirs.state, by_property=by == "property", prefer=prefer)
         if conflicts:
             with pytest.raises(MergeConflictError) as refused:
                 self.graph.merge(one, into=other, by=by, prefer=prefer)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from tests.support import base_model
 
 import omnigraph
 from omnigraph import Graph
@@ -21,7 +22,7 @@ from omnigraph.transaction.root import open_root
 
 SCHEMA = "node P { name: String @key  a: I32?  b: I32? }"
 MAIN = "main"
-Row = tuple[int, int]
+Row = tuple[object, object]
 State = dict[str, Row]
 
 names = st.sampled_from("xyz")
@@ -68,6 +69,21 @@ def base_of(source: Commit, target: Commit) -> Commit:
     best = [commit for commit in common if commit.id not in below]
     least = min(ours[commit.id][0] + theirs[commit.id][0] for commit in best)
     return max((each for each in best if ours[each.id][0] + theirs[each.id][0] == least), key=lambda each: each.id)
+
+
+def base_state(source: Commit, target: Commit) -> State:
+    """What both are compared with; of several best common ancestors what these come to."""
+    known = {commit.id: commit for side in (source, target) for _, commit in side.distances().values()}
+    commits = base_model.Commits(lambda commit: [parent.id for parent in known[commit].parents])
+
+    def cells(state: State) -> dict[str, dict[int, object]]:
+        return {name: dict(enumerate(row)) for name, row in state.items()}
+
+    sides = cells(source.state), cells(target.state)
+    rows = base_model.base_rows(
+        commits, commits.best(source.id, target.id), lambda commit: cells(known[commit].state), sides
+    )
+    return {name: (row[0], row[1]) for name, row in rows.items()}
 
 
 def merged(base: State, source: State, target: State) -> State:
@@ -150,7 +166,7 @@ class HistoryMachine(RuleBasedStateMachine):
         base = base_of(there, here)
         done = self.graph.merge(source, into=target, prefer="target")
         assert done.base == base.id
-        self.follow(target, merged(base.state, there.state, here.state), there)
+        self.follow(target, merged(base_state(there, here), there.state, here.state), there)
 
     @rule(place=places, keep=st.integers(1, 3))
     def prune(self, place: int, keep: int) -> None:

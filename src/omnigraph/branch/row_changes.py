@@ -45,6 +45,24 @@ class RowChanges:
         """How many entities changed."""
         return len(self.ids)
 
+    def without(self, ids: "pa.Array[Any]") -> "RowChanges":
+        """The changes of other entities than some."""
+        if not len(ids):
+            return self
+
+        def others(rows: pa.Table) -> pa.Table:
+            return rows.filter(pc.invert(pc.is_in(rows.column(ID), value_set=ids)))
+
+        replaced = pc.invert(pc.is_in(self.after.column(ID), value_set=ids))
+        return RowChanges(
+            others(self.inserted), self.before.filter(replaced), self.after.filter(replaced), others(self.deleted)
+        )
+
+    def and_also(self, other: "RowChanges") -> "RowChanges":
+        """These changes and those of other entities."""
+        names = ("inserted", "before", "after", "deleted")
+        return RowChanges(*(pa.concat_tables([getattr(self, name), getattr(other, name)]) for name in names))
+
     @property
     def changed_ids(self) -> ChangedIds:
         """The ids by what happened."""

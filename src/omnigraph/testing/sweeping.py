@@ -6,6 +6,7 @@ For a graph that nobody writes meanwhile. It knows nothing of candidates, ages, 
 import re
 from itertools import combinations
 
+from omnigraph import limits
 from omnigraph.branch import tags
 from omnigraph.branch.lines import inherited
 from omnigraph.branch.merge.ancestry import Ancestry
@@ -74,11 +75,26 @@ def kept_entries(parts: Parts) -> list[Record]:
         if tagged is not None and tagged.head_commit == tag.commit:
             found[tagged.branch, tagged.number] = tagged
             tips.append(tagged)
-    for one, other in combinations(tips, 2):
-        ancestry = Ancestry(parts)
-        best, _ = best_common(ancestry.enter(one), ancestry.enter(other), ancestry.parents)
-        bases = [ancestry.entry_of(commit) or ancestry.states.get(commit) for commit in best]
-        found |= {(entry.branch, entry.number): entry for entry in bases if entry is not None}
+    for entry in _merge_bases(parts, tips):
+        found[entry.branch, entry.number] = entry
+    return list(found.values())
+
+
+def _merge_bases(parts: Parts, tips: list[Record]) -> list[Record]:
+    """The best common ancestors of any two entries, and where two have several of any two of these and the others."""
+    ancestry = Ancestry(parts)
+    commits = {ancestry.enter(entry) for entry in tips}
+    found: dict[str, Record] = {}
+    for _ in range(limits.MERGE_BASE_LEVELS + 1):
+        several: set[str] = set()
+        for one, other in combinations(sorted(commits), 2):
+            best, _seen = best_common(one, other, ancestry.parents)
+            several |= set(best) if len(best) > 1 else set()
+            bases = {commit: ancestry.entry_of(commit) or ancestry.states.get(commit) for commit in best}
+            found |= {commit: entry for commit, entry in bases.items() if entry is not None}
+        if several <= commits:
+            break
+        commits |= several
     return list(found.values())
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from tests.support import base_model, merge_model
 from tests.support import graph_model as model
-from tests.support import merge_model
-from tests.support.graph_model import Row, State, Type
+from tests.support.graph_model import Row, Schema, State, Type
 from tests.support.merge_model import SOURCE, TARGET, Cells, Choices
 from tests.support.whole_system.base import WalkBase
 
@@ -73,7 +73,10 @@ class Lines(WalkBase):
         source, target = self.chance.sample(sorted(self.history.heads), 2)
         theirs, ours = self.history.heads[source], self.history.heads[target]
         base = self.history.merge_base(theirs, ours)
-        states = (self.state_of(base), self.state_of(theirs), self.state_of(ours))
+        try:
+            states = (self.base_state(theirs, ours), self.state_of(theirs), self.state_of(ours))
+        except model.NotModelledError:
+            return None
         choices = Choices(
             by_property=self.chance.random() < 0.4, prefer=self.chance.choice([None, None, SOURCE, TARGET])
         )
@@ -102,6 +105,27 @@ class Lines(WalkBase):
 
         done = self.attempt(target, expected, act, None if is_known else theirs)
         return f"{source} into {target} {arguments}: {done}"
+
+    def base_state(self, theirs: str, ours: str) -> State:
+        """Return what two commits are compared with; of several best common ancestors what these come to.
+
+        Raises:
+            NotModelledError: there are several, and their schemas differ or a side has dropped something.
+        """
+        commits = base_model.Commits(lambda commit: self.history.commits[commit].parents)
+        best = commits.best(theirs, ours)
+        if len(best) == 1:
+            return self.state_of(best[0])
+        schema, *others = (self.state_of(commit).schema for commit in commits.involved(best))
+        sides = [self.state_of(commit) for commit in (theirs, ours)]
+        if any(other != schema for other in others) or any(has_dropped(schema, side.schema) for side in sides):
+            raise model.NotModelledError("several common ancestors and more than one schema")
+        one, other = (rows_by_place(side) for side in sides)
+        found = base_model.base_rows(commits, best, lambda commit: rows_by_place(self.state_of(commit)), (one, other))
+        rows: dict[str, dict[str, Row]] = {kind.uid: {} for kind in schema.types}
+        for (uid, row_id), row in found.items():
+            rows[uid][row_id] = row
+        return State(schema, rows)
 
     def with_resolutions(self, states: tuple[State, State, State], choices: Choices) -> tuple[Choices, dict[str, Any]]:
         """Decide most clashes of schemas and rows, and now and then what is not disputed."""
@@ -175,6 +199,23 @@ class Lines(WalkBase):
             branch, lambda: reverted(head, before, after), lambda: self.graph.revert(asked, branch=branch)
         )
         return f"{asked} on {branch}: {outcome}"
+
+
+def rows_by_place(state: State) -> dict[tuple[str, str], Row]:
+    """Return all rows by type identity and id, with a null in every cell that is missing."""
+    found: dict[tuple[str, str], Row] = {}
+    for kind in state.schema.types:
+        cells = [*(prop.uid for prop in kind.properties), *(("src", "dst") if kind.is_edge else ())]
+        for row_id, row in state.rows[kind.uid].items():
+            found[kind.uid, row_id] = {cell: row.get(cell) for cell in cells}
+    return found
+
+
+def has_dropped(base: Schema, side: Schema) -> bool:
+    """Return whether a side lacks a type or property of the base."""
+    now = {(kind.uid, prop.uid) for kind in side.types for prop in kind.properties} | {kind.uid for kind in side.types}
+    was = {(kind.uid, prop.uid) for kind in base.types for prop in kind.properties} | {kind.uid for kind in base.types}
+    return not was <= now
 
 
 def item_named(uid: str, states: tuple[State, State, State]) -> str:

@@ -1,16 +1,19 @@
-"""The commit that two branches are compared with: their best common ancestor.
+"""The state that two branches are compared with: their best common ancestor, or what several of them come to.
 
 Both parents of every commit are followed. An ancestor of another common ancestor is never the best one, however short a
 way leads to it: what happened between the two would count as done by both sides, and undoing it as done by neither.
-Of several best ones, as criss-cross merges leave them, it is the one nearest to both heads together, then the newest.
+Criss-cross merges leave several best ones. They are merged with each other, compared with what each two of them have in
+common, as git's recursive strategy does; what they disagree about then is left open (`virtual_base`).
 """
 
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import combinations
 
-from omnigraph import ids
+from omnigraph import ids, limits
 from omnigraph.branch.merge.ancestry import Ancestry
+from omnigraph.branch.merge.virtual_base import ONE_ANCESTOR, Ancestors
 from omnigraph.errors import ConflictError
 from omnigraph.model.commit import Record
 
@@ -20,15 +23,28 @@ BASE_MISSING = "merge_base_missing"
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A common ancestor.
+    """What a merge compares both sides with.
 
     Attributes:
-        commit: its id.
-        state: an entry that shows its state: its own, or of a branch that was forked there.
+        commit: the best common ancestor; of several the one nearest to both heads together, then the newest.
+        states: entries that show the states of the best common ancestors, that of `commit` first, and then of those
+            that two of them have in common in turn.
+        ancestors: which of the states are which.
     """
 
     commit: str
-    state: Record
+    states: tuple[Record, ...]
+    ancestors: Ancestors = ONE_ANCESTOR
+
+    @property
+    def state(self) -> Record:
+        """An entry that shows the state of `commit`: its own, or of a branch that was forked there."""
+        return self.states[0]
+
+    @property
+    def best(self) -> tuple[Record, ...]:
+        """The states of all best common ancestors."""
+        return tuple(self.states[place] for place in self.ancestors.places)
 
 
 @dataclass(slots=True)
@@ -132,7 +148,7 @@ def best_common(
 
 
 def merge_base(ancestry: Ancestry, source: Record, target: Record, *, named: str | None = None) -> Base:
-    """The commit that a merge compares both sides with.
+    """The state that a merge compares both sides with.
 
     Args:
         ancestry: to read commits with.
@@ -141,7 +157,7 @@ def merge_base(ancestry: Ancestry, source: Record, target: Record, *, named: str
         named: the commit that the caller wants as the base.
 
     Returns:
-        The base, and a record of its state.
+        The base, and records of its states.
 
     Raises:
         NotFoundError: the commit named is not there.
@@ -151,7 +167,7 @@ def merge_base(ancestry: Ancestry, source: Record, target: Record, *, named: str
     best, seen = best_common(ancestry.enter(source), ancestry.enter(target), ancestry.parents, ancestry.steps)
     if named is not None:
         # On the way there are states that only branches hold: readers are not shown them, but they are there.
-        return Base(named, ancestry.states.get(named) or ancestry.named(named))
+        return Base(named, (ancestry.states.get(named) or ancestry.named(named),))
     names = f"branches '{source.branch}' and '{target.branch}'"
     # Below an end that one side alone has reached there may be a common ancestor. Ids rise along every line, so it
     # is no better than a newer one that was found.
@@ -162,10 +178,25 @@ def merge_base(ancestry: Ancestry, source: Record, target: Record, *, named: str
         )
     if not best:
         raise ConflictError(f"{names} have no commit in common", code="no_common_history")
-    shown_by = ancestry.states.get(best[0])
-    if shown_by is None:
-        raise base_missing(f"commit {best[0]}, the last that {names} have in common, was pruned")
-    return Base(best[0], shown_by)
+    for commit in best:
+        if commit not in ancestry.states:
+            raise base_missing(f"commit {commit}, the last that {names} have in common, was pruned")
+    places = {commit: place for place, commit in enumerate(best)}
+    ancestors = _ancestors(ancestry, best, places, limits.MERGE_BASE_LEVELS)
+    return Base(best[0], tuple(ancestry.states[commit] for commit in places), ancestors)
+
+
+def _ancestors(ancestry: Ancestry, commits: list[str], places: dict[str, int], levels: int) -> Ancestors:
+    """Several best common ancestors with what each two of them have in common in turn, as far as that is known."""
+    between = {}
+    for one, other in combinations(commits, 2) if levels else ():
+        older, seen = best_common(one, other, ancestry.parents, ancestry.steps)
+        is_lost = any(end in seen.parents and not seen.is_shared(end) for end in ancestry.unknown)
+        if older and not is_lost and all(commit in ancestry.states for commit in older):
+            for commit in older:
+                places.setdefault(commit, len(places))
+            between[places[one], places[other]] = _ancestors(ancestry, older, places, levels - 1)
+    return Ancestors(tuple(places[commit] for commit in commits), between)
 
 
 def base_missing(what: str) -> ConflictError:

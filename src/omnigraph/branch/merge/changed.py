@@ -12,14 +12,19 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph import limits
+from omnigraph.branch.merge.base import Base
 from omnigraph.branch.merge.choices import Side
 from omnigraph.branch.merge.net import net_changes
 from omnigraph.branch.merge.sides import Lineage, Sides, State, relaxed
+from omnigraph.branch.merge.three_way import NO_OPEN_CELLS, Image, OpenCells, images_since
+from omnigraph.branch.merge.virtual_base import VirtualRows, changes_since, virtual_rows
 from omnigraph.branch.row_changes import RowChanges, row_changes
+from omnigraph.errors import FormatError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.addresses import Addresses
+from omnigraph.storage.tables.errors import VERSION_RECLAIMED
 from omnigraph.transaction.parts import Parts
 
 # The stubs know what a kernel takes only where the Arrow type is known.
@@ -36,15 +41,15 @@ class Changed:
 
     Attributes:
         parts: of the graph.
-        base: a record of the base's state.
+        base: what both sides are compared with.
         records: the record of each side.
-        chains: of each side, the commits since the base; None where they are not known.
+        chains: of each side, the commits since the base's commit; None where they are not known.
         sides: how the sides go together.
         differ: tells differences that are too large to be read here.
     """
 
     parts: Parts
-    base: Record
+    base: Base
     records: Mapping[Side, Record]
     chains: Callable[[Side], list[Record] | None]
     sides: Sides
@@ -52,6 +57,7 @@ class Changed:
     _nets: dict[Side, dict[str, ChangedIds] | None] = field(default_factory=dict)
     _rows: dict[tuple[Side, str], RowChanges] = field(default_factory=dict)
     _ids: dict[tuple[Side, str], ChangedIds] = field(default_factory=dict)
+    _open_cells: dict[str, OpenCells] = field(default_factory=dict)
     _at_base: dict[tuple[Side, str], tuple["pa.Array[Any]", Addresses]] = field(default_factory=dict)
 
     def pin(self, lineage: Lineage, side: Side) -> Pin | None:
@@ -73,7 +79,7 @@ class Changed:
 
     def _changed_ids(self, lineage: Lineage, side: Side) -> ChangedIds:
         """Ask the records; of entities that were written again, only rows tell whether they are as they were."""
-        net = self._net(side)
+        net = None if lineage.is_virtual or lineage.base_at else self._net(side)
         if net is None or lineage.base_key is None:
             return self.rows(lineage, side).changed_ids
         told, pin = net.get(lineage.base_key, NOTHING), self.pin(lineage, side)
@@ -88,10 +94,18 @@ class Changed:
 
     def rows(self, lineage: Lineage, side: Side) -> RowChanges:
         """Which rows a side changed, before and after, in the columns that the result has."""
-        known = self._rows.get((side, lineage.key))
-        if known is None:
-            known = self._rows[side, lineage.key] = self._read(lineage, side)
-        return known
+        if (side, lineage.key) not in self._rows:
+            if lineage.is_virtual:
+                self._read_since_virtual(lineage)
+            else:
+                self._rows[side, lineage.key] = self._read(lineage, side)
+        return self._rows[side, lineage.key]
+
+    def open_cells(self, lineage: Lineage) -> OpenCells:
+        """The cells in which several common ancestors disagree, and both sides, too."""
+        if lineage.is_virtual:
+            self.rows(lineage, lineage.side)
+        return self._open_cells.get(lineage.key, NO_OPEN_CELLS)
 
     def places_on_ground(self, lineage: Lineage) -> dict[str, int]:
         """Where the rows lie that the other side replaced or deleted and the ground left alone, as far as is known."""
@@ -118,32 +132,94 @@ class Changed:
 
     def _net(self, side: Side) -> dict[str, ChangedIds] | None:
         if side not in self._nets:
-            self._nets[side] = net_changes(self.parts, self.chains(side), self.base.schema)
+            self._nets[side] = net_changes(self.parts, self.chains(side), self.base.state.schema)
         return self._nets[side]
 
     def _read(self, lineage: Lineage, side: Side) -> RowChanges:
-        pin, base = lineage.pins.get(side), lineage.base
-        nothing = relaxed(self.sides.accepted.columns[lineage.key]).empty_table()
-        if pin is None or not self.differs(lineage, side):
-            return row_changes(nothing, nothing)
-        if base is None:
-            return row_changes(nothing, self._fitted(lineage, self.parts.tables.open(pin).scan(), side))
-        # Under another schema rows are compared in the columns of the result, which only this process knows.
-        if self.base.schema == self.records[side].schema == self.sides.accepted.digest:
-            told = self.differ(base, pin)
+        """What a side did since the one ancestor that the type is compared with."""
+        if not self.differs(lineage, side):
+            return self._nothing(lineage)
+        pin, base = lineage.pins[side], lineage.base
+        if base is not None:
+            told = self._told(lineage, base, side)
             if told is not None:
-                tables = (told.inserted, told.before, told.after, told.deleted)
-                # In an order that does not depend on who told them.
-                return RowChanges(*(self._fitted(lineage, each.sort_by(ID), side) for each in tables))
-        difference = self.parts.tables.difference(base, pin)
-        if len(difference.removed_at) == difference.removed.num_rows:
+                return told
+        difference = None if base is None else self.parts.tables.difference(base, pin)
+        if difference is not None and len(difference.removed_at) == difference.removed.num_rows:
             self._at_base[side, lineage.key] = (
                 difference.removed.column(ID).combine_chunks(),
                 difference.removed_at,
             )
+        if difference is None:
+            return row_changes(self._nothing(lineage).deleted, self._whole(lineage, side))
         removed = self._fitted(lineage, difference.removed, None)
         added = self._fitted(lineage, difference.added, side)
         return row_changes(removed, _taken_from(removed, added, self.sides.restored(lineage, side)))
+
+    def _told(self, lineage: Lineage, base: Pin, state: State) -> RowChanges | None:
+        """What happened since an ancestor, as somebody else tells it: of differences too large to be read here."""
+        at = self.base.states[lineage.base_at]
+        record = self.records[state] if isinstance(state, Side) else self.base.states[state or 0]
+        # Under another schema rows are compared in the columns of the result, which only this process knows.
+        if not at.schema == record.schema == self.sides.accepted.digest:
+            return None
+        told = self.differ(base, lineage.pins[state])
+        if told is None:
+            return None
+        tables = (told.inserted, told.before, told.after, told.deleted)
+        # In an order that does not depend on who told them.
+        return RowChanges(*(self._fitted(lineage, each.sort_by(ID), state) for each in tables))
+
+    def _whole(self, lineage: Lineage, state: State) -> pa.Table:
+        pin = lineage.pins.get(state)
+        if pin is None:
+            return self._nothing(lineage).inserted
+        return self._fitted(lineage, self.parts.tables.open(pin).scan(), state)
+
+    def _nothing(self, lineage: Lineage) -> RowChanges:
+        nothing = relaxed(self.sides.accepted.columns[lineage.key]).empty_table()
+        return RowChanges(nothing, nothing, nothing, nothing)
+
+    # -- several common ancestors -------------------------------------------------------------------------------------
+
+    def _read_since_virtual(self, lineage: Lineage) -> None:
+        """What both sides did since what several common ancestors come to."""
+        unknown: set[int] = set()
+        since: dict[int, RowChanges] = {}
+        for place in range(1, len(self.base.states)):
+            try:
+                since[place] = self._since_ancestor(lineage, place)
+            except FormatError as fault:
+                if place in self.base.ancestors.places or fault.code != VERSION_RECLAIMED:
+                    raise
+                since[place] = self._nothing(lineage)
+                unknown.add(place)  # swept: what the ancestors disagree about is open
+        ids = pc.unique(pa.chunked_array([each.ids for each in since.values()], pa.string()))
+        sides = {side: self._since_ancestor(lineage, side) for side in Side}
+        images = images_since([*since.values(), *sides.values()], ids)
+        ancestors = self.base.ancestors.without(unknown)
+        base = virtual_rows(ids, ancestors, images[: len(self.base.states)])
+        own = [
+            _restored(base, image, self.sides.restored(lineage, side))
+            for side, image in zip(sides, images[len(self.base.states) :], strict=True)
+        ]
+        changes, self._open_cells[lineage.key] = changes_since(base, own)
+        for (side, known), met in zip(sides.items(), changes, strict=True):
+            self._rows[side, lineage.key] = known.without(ids).and_also(met)
+
+    def _since_ancestor(self, lineage: Lineage, state: State) -> RowChanges:
+        """In what a state differs from the ancestor that the type is compared with."""
+        base, pin = lineage.base, lineage.pins.get(state)
+        if base is None or pin is None:
+            return row_changes(self._whole(lineage, None), self._whole(lineage, state))
+        if (base.table, base.version) == (pin.table, pin.version):
+            return self._nothing(lineage)
+        told = self._told(lineage, base, state)
+        if told is not None:
+            return told
+        difference = self.parts.tables.difference(base, pin)
+        removed, added = self._fitted(lineage, difference.removed, None), self._fitted(lineage, difference.added, state)
+        return row_changes(removed, added)
 
     def _fitted(self, lineage: Lineage, rows: pa.Table, state: State) -> pa.Table:
         """Rows of a state, in the columns of the type in the result."""
@@ -159,3 +235,12 @@ def _taken_from(others: pa.Table, rows: pa.Table, columns: Sequence[str]) -> pa.
         at = rows.schema.get_field_index(name)
         rows = rows.set_column(at, rows.schema.field(at), others.column(name).take(places))
     return rows
+
+
+def _restored(base: VirtualRows, image: Image, columns: Sequence[str]) -> Image:
+    """Rows of a side with the base's values in columns that the side has dropped."""
+    rows, places = image.rows, pa.array(np.arange(len(image.there)), pa.int64(), mask=~base.image.there)
+    for name in columns:
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, rows.schema.field(at), base.image.rows.column(name).take(places))
+    return Image(rows, image.there)

@@ -20,6 +20,7 @@ from omnigraph.branch.merge.three_way import (
     Clashes,
     Image,
     Images,
+    OpenCells,
     TwoSides,
     any_of,
     clashes_of,
@@ -106,7 +107,12 @@ class Combining:
     external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS
 
     def combine(
-        self, type_key: str, delta: RowChanges, ground: RowChanges, resolutions: Mapping[str, Resolution]
+        self,
+        type_key: str,
+        delta: RowChanges,
+        ground: RowChanges,
+        resolutions: Mapping[str, Resolution],
+        open_cells: OpenCells,
     ) -> Writes:
         """Put together what two sides did to one type.
 
@@ -115,6 +121,7 @@ class Combining:
             delta: what the other side did.
             ground: what the ground's side did.
             resolutions: by id, what the caller decided.
+            open_cells: cells of which the base's value is not known.
 
         Returns:
             What to write over the ground.
@@ -126,10 +133,10 @@ class Combining:
         decided = pa.array(list(resolutions), pa.string())
         if resolutions:
             _check_changed(type_key, decided, delta, ground)
-            images = images_of(delta, ground, decided)
+            images = images_of(delta, ground, decided, open_cells)
             met = pc.and_(pc.is_in(decided, value_set=delta.ids), pc.is_in(decided, value_set=ground.ids))
             self._decide(writes, type_key, resolutions, images, np.array(met, np.bool_))
-        combined = three_way(_without(delta, decided), ground, by_property=self._by_property)
+        combined = three_way(delta.without(decided), ground, by_property=self._by_property, open_cells=open_cells)
         writes.upserts.append(combined.upserts)
         writes.deletes += [str(each) for each in combined.deletes.to_pylist()]
         writes.met += [*combined.agreed, *combined.clashes.ids]
@@ -344,19 +351,3 @@ def _check_changed(type_key: str, decided: "pa.Array[Any]", delta: RowChanges, g
         raise InvalidRequestError(
             f"a resolution names {type_key} '{unknown}', which neither branch has changed since they parted"
         )
-
-
-def _without(changes: RowChanges, decided: "pa.Array[Any]") -> RowChanges:
-    if not len(decided):
-        return changes
-
-    def others(rows: pa.Table) -> pa.Table:
-        return rows.filter(pc.invert(pc.is_in(rows.column(ID), value_set=decided)))
-
-    replaced = pc.invert(pc.is_in(changes.after.column(ID), value_set=decided))
-    return RowChanges(
-        others(changes.inserted),
-        changes.before.filter(replaced),
-        changes.after.filter(replaced),
-        others(changes.deleted),
-    )

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.branch.merge.ancestry import Ancestry
-from omnigraph.branch.merge.base import merge_base
+from omnigraph.branch.merge.base import Base, merge_base
+from omnigraph.branch.merge.base_schema import base_schema
 from omnigraph.branch.merge.changed import NOTHING, Changed, Differ
 from omnigraph.branch.merge.choices import Choices, Resolution, Side
 from omnigraph.branch.merge.combine import Combining, Resolved, Writes, against_target, overlaid
@@ -22,7 +23,7 @@ from omnigraph.branch.merge.dropped_data import DroppedData
 from omnigraph.branch.merge.new_rules import broken_new_rules, lacking
 from omnigraph.branch.merge.resolve import by_type_key
 from omnigraph.branch.merge.rules import RuleCheck
-from omnigraph.branch.merge.schema_merge import SCHEMA
+from omnigraph.branch.merge.schema_merge import SCHEMA, RowsChanged
 from omnigraph.branch.merge.sides import Lineage, SchemaOf, Sides, sides_of
 from omnigraph.branch.merge.three_way import images_of
 from omnigraph.branch.row_changes import RowChanges, ids_of
@@ -104,19 +105,21 @@ def plan_merge(
         return Planned(Outcome.ALREADY_UP_TO_DATE, base.commit)
     outcome = Outcome.FAST_FORWARD if base.commit == target.head_commit else Outcome.MERGED
     records = {Side.SOURCE: source, Side.TARGET: target}
+    was = base_schema(parts.tables, schema_of, base)
     sides = sides_of(
-        base.state,
+        base,
+        was,
         source,
         target,
         schema_of=schema_of,
         choices=choices,
-        rows_changed=DroppedData(parts.tables, schema_of, base.state, records).is_changed,
+        rows_changed=_rows_changed(parts, schema_of, was, base, records),
     )
     if sides.conflicts:
         return Planned(outcome, base.commit, sides.conflicts)
     changed = Changed(
         parts,
-        base.state,
+        base,
         records,
         lambda side: ancestry.chain(records[side].head_commit, base.commit),
         sides,
@@ -126,8 +129,8 @@ def plan_merge(
     conflicts = work.carry_out()
     steps: tuple[CostedStep, ...] = ()
     if sides.accepted.digest != target.schema:
-        was = schema_of(target.schema).schema
-        steps = costed_steps(parts.tables, was, target, sides.accepted.schema, replaced=sides.replaced)
+        before = schema_of(target.schema).schema
+        steps = costed_steps(parts.tables, before, target, sides.accepted.schema, replaced=sides.replaced)
     return Planned(
         outcome,
         base.commit,
@@ -188,7 +191,7 @@ class _Work:
         conflicts += RuleCheck(self.parts, self.staging, self.sides, self.changed, self.accepted).broken_rules(
             conflicts, is_decided=is_decided
         )
-        if self.sides.accepted.digest != self.changed.base.schema:
+        if {self.accepted.digest} != {state.schema for state in self.changed.base.best}:
             conflicts += broken_new_rules(self.staging, self.sides)
         for lineage in with_rows:
             if self.sides.columns_change(lineage, lineage.side.other).is_empty:
@@ -252,7 +255,8 @@ class _Work:
         """
         if any(joined.key in decided for joined in (*self._ends(lineage), *self._arrivals(lineage))):
             return True
-        if len({self.changed.base.schema, *(each.schema for each in self.changed.records.values())}) > 1:
+        states = (*self.changed.base.best, *self.changed.records.values())
+        if len({state.schema for state in states}) > 1:
             return True
         if any(self.changed.ids(node, lineage.side).deleted for node in self._ends(lineage)):
             return True
@@ -306,7 +310,7 @@ class _Work:
         combining = Combining(
             lineage.side, self.accepted, self.choices, self.parts.ids, self.parts.settings.external_blobs
         )
-        writes = combining.combine(lineage.key, delta, ground, resolutions)
+        writes = combining.combine(lineage.key, delta, ground, resolutions, self.changed.open_cells(lineage))
         changed = self._against_target(lineage, delta, ground, writes)
         if not _is_at(self.staging.snapshot.record, lineage.key, lineage.ground):
             self._adopt(lineage.key, lineage.ground, changed)
@@ -336,6 +340,15 @@ class _Work:
         images = images_of(delta, ground, ids)
         target = images.ground if lineage.side is Side.TARGET else images.delta
         return against_target(ids, target, overlaid(ids, images.ground, upserts, writes.deletes))
+
+
+def _rows_changed(
+    parts: Parts, schema_of: SchemaOf, schema: Accepted | None, base: Base, records: Mapping[Side, Record]
+) -> RowsChanged:
+    """Tell whether data changed that the other side's schema has dropped."""
+    if schema is None:
+        return lambda _side, _type, _name: True
+    return DroppedData(parts.tables, schema_of, schema.schema, base.best, records).is_changed
 
 
 def _is_at(record: Record, type_key: str, pin: Pin) -> bool:

@@ -7,16 +7,18 @@ Of a type that both sides have, one side is the *ground*: the result is its tabl
 did since the base. The ground is the target, unless only the source's table has the columns of the result.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from omnigraph.branch.merge.base import Base
 from omnigraph.branch.merge.choices import Choices, Side
-from omnigraph.branch.merge.schema_merge import SCHEMA, MergedSchema, RowsChanged, merge_schemas
+from omnigraph.branch.merge.schema_merge import SCHEMA, WHOLE, MergedSchema, RowsChanged, merge_schemas
+from omnigraph.branch.merge.virtual_base import Ancestors
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import Pin, Record
-from omnigraph.model.conflict import MergeConflict
+from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import EntityType, Schema
 from omnigraph.model.schema_document import digest
 from omnigraph.model.schema_match import Counterparts, counterparts
@@ -27,8 +29,9 @@ from omnigraph.transaction.evolve import ColumnChange, column_change
 from omnigraph.transaction.reshaped import Reshape
 
 SchemaOf = Callable[[str], Accepted]
-# One of the three states of a merge: a side, or None for the base.
-State = Side | None
+# A state that a merge looks at: a side, a common ancestor by its place, or None for the one that a type's rows are
+# compared with.
+State = Side | int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,16 @@ class Lineage:
         side: which side the ground is.
         keys: its type key in each state that has it.
         pins: its version in each of them.
+        base_at: the place of the common ancestor that its rows are compared with.
+        is_virtual: whether that is one of several, and the base has other rows than any of them.
     """
 
     key: str
     side: Side
     keys: Mapping[State, str]
     pins: Mapping[State, Pin]
+    base_at: int = 0
+    is_virtual: bool = False
 
     @property
     def base_key(self) -> str | None:
@@ -68,9 +75,9 @@ class Lineage:
         return self.pins.get(self.side.other)
 
     def differs(self, side: Side) -> bool:
-        """Whether a side has another version than the base."""
+        """Whether a side has another version than the base, as far as can be told without reading rows."""
         pin = self.pins.get(side)
-        return pin is not None and not _same(pin, self.base)
+        return pin is not None and (self.is_virtual or not _same(pin, self.base))
 
     @property
     def is_same(self) -> bool:
@@ -99,6 +106,7 @@ class Sides:
     resolved: tuple[tuple[str, Side], ...] = ()
     is_new: bool = False
     replaced: frozenset[tuple[str, str | None]] = frozenset()
+    _best: int = 1
     _schemas: Mapping[State, Schema] = field(default_factory=dict)
     _matches: Mapping[State, Counterparts] = field(default_factory=dict)
     _left_out: frozenset[tuple[Side, str, str]] = frozenset()
@@ -112,18 +120,21 @@ class Sides:
         """How rows of a state look in the columns of the result; any of these may be null."""
         entity = self.entity(lineage)
         names = {name: name for name in system_columns(entity)}
-        was = self._schemas[state].entity(lineage.keys.get(state, ""))
+        at = lineage.base_at if state is None else state
+        was = self._schemas[at].entity(lineage.keys.get(at, ""))
         if was is not None:
-            left_out = {name for side, key, name in self._left_out if (side, key) == (state, was.type_key)}
-            columns = self._matches[state].columns(was)
+            left_out = {name for side, key, name in self._left_out if (side, key) == (at, was.type_key)}
+            columns = self._matches[at].columns(was)
             names |= {new: old for new, old in columns.items() if old not in left_out}
         return Reshape(relaxed(self.accepted.columns[lineage.key]), names, defaults_of(entity, names))
 
     def restored(self, lineage: Lineage, side: Side) -> tuple[str, ...]:
         """Columns of the result that a side has dropped and the base has: rows of the side have what the base has."""
-        if lineage.base is None or lineage.pins.get(side) is None:
+        if lineage.pins.get(side) is None:
             return ()
-        at_base, there = (self.reshape(lineage, state).columns for state in (None, side))
+        bases: Iterable[State] = range(self._best) if lineage.is_virtual else (None,)
+        at_base = {name: None for at in bases if at in lineage.pins for name in self.reshape(lineage, at).columns}
+        there = self.reshape(lineage, side).columns
         return tuple(name for name in at_base if name not in there)
 
     def entity_on(self, lineage: Lineage, side: Side) -> EntityType:
@@ -156,12 +167,20 @@ class Sides:
 
 
 def sides_of(
-    base: Record, source: Record, target: Record, *, schema_of: SchemaOf, choices: Choices, rows_changed: RowsChanged
+    base: Base,
+    base_schema: Accepted | None,
+    source: Record,
+    target: Record,
+    *,
+    schema_of: SchemaOf,
+    choices: Choices,
+    rows_changed: RowsChanged,
 ) -> Sides:
     """How what two branches have goes together.
 
     Args:
-        base: the common ancestor's state.
+        base: what they are compared with.
+        base_schema: its schema; None where several common ancestors do not agree about it.
         source: the entry brought in.
         target: the head it is brought into.
         schema_of: the accepted schema of a digest.
@@ -174,9 +193,9 @@ def sides_of(
     Raises:
         InvalidRequestError: a resolution for the schema does not fit.
     """
-    records: dict[State, Record] = {None: base, Side.SOURCE: source, Side.TARGET: target}
+    records: dict[State, Record] = {**dict(enumerate(base.states)), Side.SOURCE: source, Side.TARGET: target}
     schemas = {state: schema_of(record.schema).schema for state, record in records.items()}
-    merged = _merged(records, schemas, choices, rows_changed)
+    merged = _merged(base_schema, records, schemas, choices, rows_changed)
     name = digest(merged.schema)
     known = next((record.schema for record in (target, source) if record.schema == name), None)
     accepted = accepted_schema(name, merged.schema) if known is None else schema_of(known)
@@ -192,36 +211,55 @@ def sides_of(
                 *((key, None) for side, key in merged.left_out_types if side is Side.TARGET),
             ]
         ),
+        _best=len(base.best),
         _schemas=schemas,
         _matches={state: counterparts(schema, accepted.schema) for state, schema in schemas.items()},
         _left_out=merged.left_out,
     )
-    types = tuple(_lineages(sides, records, merged))
+    types = tuple(_lineages(sides, base.ancestors, records, merged))
     own = {each.keys[Side.TARGET] for each in types if each.keys.get(Side.TARGET) == each.key}
     return replace(sides, types=types, dropped=tuple(key for key in sorted(target.tables) if key not in own))
 
 
 def _merged(
-    records: Mapping[State, Record], schemas: Mapping[State, Schema], choices: Choices, rows_changed: RowsChanged
+    base: Accepted | None,
+    records: Mapping[State, Record],
+    schemas: Mapping[State, Schema],
+    choices: Choices,
+    rows_changed: RowsChanged,
 ) -> MergedSchema:
     chosen = schema_choices(choices)
-    base, source, target = (records[state].schema for state in (None, *Side))
+    source, target = (records[side].schema for side in Side)
     if source == target:
         if chosen:
             raise InvalidRequestError("a resolution names the schema, which is the same on both branches")
         return MergedSchema(schemas[Side.TARGET])
+    if base is None and WHOLE not in chosen:
+        return _undecided(schemas, choices.prefer)
     merged = merge_schemas(
-        schemas[None],
+        schemas[0] if base is None else base.schema,
         schemas[Side.SOURCE],
         schemas[Side.TARGET],
         prefer=choices.prefer,
         chosen=chosen,
         rows_changed=rows_changed,
     )
-    if not merged.resolved and not merged.conflicts and base in (source, target):
+    if base is not None and not merged.resolved and not merged.conflicts and base.digest in (source, target):
         # What one side made of the base, under the numbers that it has.
-        return replace(merged, schema=schemas[Side.SOURCE if target == base else Side.TARGET])
+        return replace(merged, schema=schemas[Side.SOURCE if target == base.digest else Side.TARGET])
     return merged
+
+
+def _undecided(schemas: Mapping[State, Schema], prefer: Side | None) -> MergedSchema:
+    """Two schemas without a base: nothing tells which side changed what."""
+    if prefer is not None:
+        return MergedSchema(schemas[prefer], resolved=((WHOLE, prefer),))
+    message = (
+        "the branches have several common ancestors, which disagree about the schema; "
+        f'take one side\'s schema as a whole ("{WHOLE}"), or name the commit to compare both sides with'
+    )
+    conflict = MergeConflict(MergeConflictKind.DIVERGENT_SCHEMA, SCHEMA, WHOLE, message)
+    return MergedSchema(schemas[Side.TARGET], (conflict,))
 
 
 def schema_choices(choices: Choices) -> dict[str, Side]:
@@ -255,7 +293,9 @@ def defaults_of(entity: EntityType, there: Container[str]) -> dict[str, object]:
     return found
 
 
-def _lineages(sides: Sides, records: Mapping[State, Record], merged: MergedSchema) -> list[Lineage]:
+def _lineages(
+    sides: Sides, ancestors: Ancestors, records: Mapping[State, Record], merged: MergedSchema
+) -> list[Lineage]:
     keys: dict[State, dict[int, str]] = {}
     for state, schema in sides._schemas.items():
         found = {}
@@ -268,8 +308,16 @@ def _lineages(sides: Sides, records: Mapping[State, Record], merged: MergedSchem
     for entity in sorted(sides.accepted.schema.entities, key=lambda each: each.type_key):
         own = {state: known[entity.type_id] for state, known in keys.items() if entity.type_id in known}
         pins = {state: records[state].tables[key] for state, key in own.items()}
-        lineages.append(Lineage(entity.type_key, Side.TARGET if Side.TARGET in pins else Side.SOURCE, own, pins))
-    fitting = [{side for side in each.pins if side and sides.columns_change(each, side).is_empty} for each in lineages]
+        versions = [_version(pins.get(at)) for at in range(len(records) - len(Side))]
+        latest = ancestors.latest(versions)
+        at = latest[0] if latest else 0
+        if at in pins:
+            own[None], pins[None] = own[at], pins[at]
+        side = Side.TARGET if Side.TARGET in pins else Side.SOURCE
+        lineages.append(Lineage(entity.type_key, side, own, pins, at, len(latest) != 1))
+    fitting = [
+        {side for side in Side if side in each.pins and sides.columns_change(each, side).is_empty} for each in lineages
+    ]
     for side in (Side.TARGET, Side.SOURCE):
         if all(side in fits for fits in fitting):
             return [replace(each, side=side) for each in lineages]
@@ -293,6 +341,8 @@ def _ground(sides: Sides, lineage: Lineage) -> Side:
 
 
 def _same(one: Pin | None, other: Pin | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return (one.table, one.version) == (other.table, other.version)
+    return _version(one) == _version(other)
+
+
+def _version(pin: Pin | None) -> tuple[str, int] | None:
+    return None if pin is None else (pin.table, pin.version)

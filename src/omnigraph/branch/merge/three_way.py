@@ -10,7 +10,7 @@ Of two sides one is the ground: its rows stay as they are unless something is wr
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,12 +47,43 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenCells:
+    """Cells of which the base's value is not known, as after criss-cross merges: both sides count as changing them.
+
+    Attributes:
+        ids: of the rows that have some.
+        cells: for every column, in which of these rows.
+    """
+
+    ids: "pa.Array[Any]" = field(default_factory=lambda: pa.array([], pa.string()))
+    cells: Mapping[str, Mask] = field(default_factory=dict)
+
+    def at(self, ids: "pa.Array[Any]") -> dict[str, Mask]:
+        """The same for other rows, in their order."""
+        if not len(self.ids):
+            return {}
+        places = _places(ids, self.ids)
+        return {name: (places >= 0) & mask[places] for name, mask in self.cells.items()}
+
+
+NO_OPEN_CELLS = OpenCells()
+
+
+@dataclass(frozen=True, slots=True)
 class Images:
-    """What three states have for the same ids."""
+    """What three states have for the same ids.
+
+    Attributes:
+        base: their common ancestor.
+        delta: one side.
+        ground: the other.
+        open_cells: for every column, the cells of which the base's value is not known; none where it is left out.
+    """
 
     base: Image
     delta: Image
     ground: Image
+    open_cells: Mapping[str, Mask] = field(default_factory=dict)
 
     @property
     def both_there(self) -> Mask:
@@ -66,7 +97,8 @@ class Images:
 
     def only(self, wanted: Mask) -> "Images":
         """Those of some ids."""
-        return Images(self.base.only(wanted), self.delta.only(wanted), self.ground.only(wanted))
+        open_cells = {name: mask[wanted] for name, mask in self.open_cells.items()}
+        return Images(self.base.only(wanted), self.delta.only(wanted), self.ground.only(wanted), open_cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +146,16 @@ class Combined:
     clashes: Clashes
 
 
-def three_way(delta: RowChanges, ground: RowChanges, *, by_property: bool) -> Combined:
+def three_way(
+    delta: RowChanges, ground: RowChanges, *, by_property: bool, open_cells: OpenCells = NO_OPEN_CELLS
+) -> Combined:
     """Put together what two sides did since their base.
 
     Args:
         delta: what one side did; images before and after in the columns of the result.
         ground: what the other did, likewise.
         by_property: whether two updates of one row are put together cell by cell.
+        open_cells: cells of which the base's value is not known; both sides changed their rows.
 
     Returns:
         What to write over the ground, and what clashes.
@@ -129,7 +164,7 @@ def three_way(delta: RowChanges, ground: RowChanges, *, by_property: bool) -> Co
     is_met = _places(delta.ids, ground.ids) >= 0
     alone = np.flatnonzero(~is_met)
     met = delta.ids.filter(pa.array(is_met))
-    images = images_of(delta, ground, met)
+    images = images_of(delta, ground, met, open_cells)
     same = ~images.delta.there & ~images.ground.there
     same |= images.both_there & same_rows(images.delta.rows, images.ground.rows, images.columns)
     updated = ~same & images.both_there & images.base.there
@@ -150,22 +185,25 @@ def three_way(delta: RowChanges, ground: RowChanges, *, by_property: bool) -> Co
     )
 
 
-def images_of(delta: RowChanges, ground: RowChanges, ids: "pa.Array[Any]") -> Images:
+def images_of(
+    delta: RowChanges, ground: RowChanges, ids: "pa.Array[Any]", open_cells: OpenCells = NO_OPEN_CELLS
+) -> Images:
     """Look up what three states have for ids of which each was changed by a side, or by both."""
-    places, others = _places(ids, delta.ids), _places(ids, ground.ids)
-    befores = _before(delta), _before(ground)
-    # Places among the rows before of both sides, laid end to end.
-    was = _shifted(places, delta.inserted.num_rows)
-    was = np.where(places < 0, _shifted(others, ground.inserted.num_rows, befores[0].num_rows), was)
+    base, one, other = images_since([delta, ground], ids)
+    return Images(base, one, other, open_cells.at(ids))
 
-    def side(changes: RowChanges, at: _Places) -> Image:
-        after = _after(changes)
+
+def images_since(changes: Sequence[RowChanges], ids: "pa.Array[Any]") -> list[Image]:
+    """Look up what a state has for some ids, and others that differ from it by changes; each id is in one of these."""
+    before = pa.concat_tables(_before(each) for each in changes)
+    was = _places(ids, before.column(ID).combine_chunks())
+    found = [_image(before, was)]
+    for each in changes:
+        at, after = _places(ids, each.ids), _after(each)
         unchanged = np.where(was >= 0, was + after.num_rows, -1)
-        return _image(
-            pa.concat_tables([after, *befores]), np.where(at < 0, unchanged, np.where(at < after.num_rows, at, -1))
-        )
-
-    return Images(_image(pa.concat_tables(befores), was), side(delta, places), side(ground, others))
+        places = np.where(at < 0, unchanged, np.where(at < after.num_rows, at, -1))
+        found.append(_image(pa.concat_tables([after, before]), places))
+    return found
 
 
 def clashes_of(ids: Sequence[str], clashing: Mask, images: Images) -> Clashes:
@@ -188,8 +226,8 @@ def compare_cells(images: Images) -> TwoSides:
     delta_only, disputed = {}, {}
     for name in images.columns:
         was, one, other = (image.rows.column(name) for image in (images.base, images.delta, images.ground))
-        changed = ~same_values(was, one)
-        disputed[name] = changed & ~same_values(was, other) & ~same_values(one, other)
+        changed, is_open = ~same_values(was, one), images.open_cells.get(name, False)
+        disputed[name] = ((changed & ~same_values(was, other)) | is_open) & ~same_values(one, other)
         delta_only[name] = changed & ~disputed[name]
     return TwoSides(delta_only, disputed)
 
@@ -226,10 +264,6 @@ def _places(ids: "pa.Array[Any]", among: "pa.Array[Any]") -> _Places:
     """Where ids are among others; -1 for those that are not."""
     found = pc.fill_null(pc.index_in(ids, value_set=among), -1)
     return np.array(found.to_numpy(zero_copy_only=False), np.int64)
-
-
-def _shifted(places: _Places, skipped: int, offset: int = 0) -> _Places:
-    return np.where(places >= skipped, places - skipped + offset, -1)
 
 
 def _after(changes: RowChanges) -> pa.Table:

@@ -2,10 +2,17 @@
 
 Logs are cut, but two branches that live must still find the last commit they have in common. Its versions are kept, and
 of the entries that are cut away on the way to it, those that lines of descent meet at are noted in one file per log.
+Where criss-cross merges leave two branches several such commits, these are treated like tips of branches themselves: a
+merge compares them with what they have in common.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph import limits
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import Painted, paint
 from omnigraph.errors import FormatError
@@ -102,8 +109,42 @@ def descent(parts: Parts, tips: list[Record], known: list[Record]) -> Descent:
             ancestry.unknown.add(commit)  # a damaged entry keeps no sweep from going on; merges there are refused
             return ()
 
-    commits = [ancestry.enter(entry) for entry in tips]
-    return Descent(ancestry, paint(commits, parents), frozenset(commits))
+    commits = list(dict.fromkeys(ancestry.enter(entry) for entry in tips))
+    painted = paint(commits, parents)
+    for _ in range(limits.MERGE_BASE_LEVELS):
+        more = [commit for commit in crossed(painted) if commit not in commits]
+        if not more:
+            break
+        commits += more
+        painted = paint(commits, parents)
+    return Descent(ancestry, painted, frozenset(commits))
+
+
+def crossed(painted: Painted) -> list[str]:
+    """The best common ancestors of any two tips that have several: both have merged since, and neither the other."""
+    merges = [commit for commit, parents in painted.parents.items() if len(parents) > 1]
+    reached = 0
+    for commit in merges:
+        reached |= 0 if painted.is_shared(commit) else painted.reached_from[commit]
+    lines = [tip for tip in range(painted.tips) if reached >> tip & 1][: limits.CRISS_CROSS_LINES_MAX]
+    if len(lines) < 2:
+        return []
+
+    def pairs(tips: int) -> npt.NDArray[np.bool_]:
+        there = np.array([tips >> line & 1 for line in lines], np.bool_)
+        return np.triu(np.outer(there, there), 1)
+
+    def best_for(commit: str) -> npt.NDArray[np.bool_]:
+        found = pairs(painted.reached_from[commit])
+        for tips in painted.by_child.get(commit, ()):
+            found &= ~pairs(tips)
+        return found
+
+    bases = painted.bases()
+    counts: npt.NDArray[Any] = np.zeros((len(lines), len(lines)), np.int64)
+    for commit in bases:
+        counts += best_for(commit)
+    return [commit for commit in bases if (best_for(commit) & (counts > 1)).any()] if (counts > 1).any() else []
 
 
 def note(parts: Parts, cut: CutLog) -> None:
