@@ -237,7 +237,7 @@ def _cold_head(root: Path) -> None:
 
 def _grow_history(parts: Parts, depth: int) -> None:
     """Real commits that change nothing, up to the depth wanted."""
-    nothing = replace(upsert_many({}), publishes_nothing_too=True)
+    nothing = replace(upsert_many({}), always_commits=True)
     while parts.log.live_head(MAIN).number < depth:
         write(parts, MAIN, nothing)
 

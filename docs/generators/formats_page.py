@@ -84,7 +84,7 @@ def page() -> str:
         f"## An intent: `{paths.RECOVERY}{{ulid}}.json`",
         "Put by large writes before their first effect, and deleted after their entry is put.",
         _document(read.intent_bytes(_INTENT)),
-        _fields(Intent, id="intent", created_at_us="created_at"),
+        _fields(Intent, id="intent", created_at_us="created_at", pause_s="asks_s"),
         "Once everything is staged, a second document holds all that is needed to publish it, whoever does:",
         _document(read.completed_bytes(_COMPLETED)),
         _fields(Completed),

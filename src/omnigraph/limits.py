@@ -8,10 +8,10 @@ PUBLISH_BACKOFF_MS_MAX = 500
 # Running a whole operation again because what it read has changed.
 REDO_ATTEMPTS_MAX = 32
 # A write that was overtaken so often asks other processes to wait, for a few times as long as it takes.
-WAY_ASKED_AFTER = 3
-WAY_ATTEMPTS_WORTH = 4
-WAY_S_MIN = 2.0
-WAY_S_MAX = 300.0
+STARVED_AFTER_LOSSES = 3
+STARVED_PAUSE_ATTEMPTS = 4
+STARVED_PAUSE_S_MIN = 2.0
+STARVED_PAUSE_S_MAX = 300.0
 
 # The store: transient errors only, never a conditional put whose answer was lost.
 STORE_RETRY_ATTEMPTS_MAX = 5

@@ -24,6 +24,7 @@ PENDING: tuple[str, ...] = (
     "storage",
     "testing",
     "transaction",
+    "verification",
 )
 BANNED_NAME_PARTS = frozenset(
     {"anew", "asked", "nobody", "said", "somebody", "told", "understood", "whoever", "whereabouts"}

@@ -19,7 +19,7 @@ from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_and_heal, open_root
-from omnigraph.transaction.stage import at_hand
+from omnigraph.transaction.stage_versions import at_hand
 from omnigraph.transaction.write import write
 
 Root = Callable[[str], Path]

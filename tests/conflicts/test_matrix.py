@@ -25,7 +25,7 @@ from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.races import RacingStore, once
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Operation, Receipt, write
+from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
 
 CHANGES_THE_SCHEMA = {"add-col", "add-type", "rm-type"}
 
@@ -84,7 +84,9 @@ def test_the_second_of_two_writes_ends_as_the_table_says(
 ) -> None:
     branch = graph.branch(f"{cell} {place}")
     first, second = cell.acts()
-    counted = op.Counted(replace(second.operation(graph.ours), noted=noted))
+    counted = op.Counted(
+        replace(second.operation(graph.ours), intent=IntentPolicy.ALWAYS if noted else IntentPolicy.BY_SIZE)
+    )
 
     try:
         raced(graph, branch, first, counted.operation, place)
@@ -163,7 +165,9 @@ def test_a_write_that_loses_many_races_in_a_row_still_runs_once(graph: Graph, no
         model.insert(PERSON, {"y": 1}),
     ]
     second = model.both(model.upsert(PERSON, {"a": 10, "n": 10}), model.delete(PERSON, ("d",)))
-    counted = op.Counted(replace(second.operation(graph.ours), noted=noted))
+    counted = op.Counted(
+        replace(second.operation(graph.ours), intent=IntentPolicy.ALWAYS if noted else IntentPolicy.BY_SIZE)
+    )
 
     ours = racing(graph, [partial(write, graph.theirs, branch, each.operation(graph.theirs)) for each in others])
     receipt = write(ours, branch, counted.operation)

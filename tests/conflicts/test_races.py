@@ -23,8 +23,8 @@ from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 SETTINGS = Settings(durability="process")
 ONCE = WriteOptions(idempotency_key="once")
@@ -132,7 +132,7 @@ def test_the_first_entry_of_a_name_used_again_follows_the_last_one_of_its_earlie
 
 
 def test_a_blind_delete_sees_an_insert_that_came_first(parts: Parts) -> None:
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         staging.delete(PERSON, ["a"])
         staging.upsert(PERSON, op.table_of({"b": 1}))
 

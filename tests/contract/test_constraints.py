@@ -19,8 +19,8 @@ from omnigraph.transaction import constraints
 from omnigraph.transaction.constraint_rules.rules import rules_of
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import init
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 SCHEMA = """
 node Person {
@@ -356,7 +356,7 @@ class TestInProcess(ConstraintsContract):
         parts = init("memory://", table_schemas(accepted), settings=Settings(durability="process"))
         if committed:
             _commit(parts, accepted, committed)
-        staging = Staging(parts.snapshot(parts.log.live_head(MAIN)))
+        staging = WriteSet(parts.snapshot(parts.log.live_head(MAIN)))
         for key, rows in change.upserts.items():
             staging.upsert(key, _table(accepted, key, rows))
         for key, ids in change.deletes.items():
@@ -373,7 +373,7 @@ class TestInProcess(ConstraintsContract):
 
 
 def _commit(parts: Parts, schema: Schema, content: Content) -> None:
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         for key, rows in content.items():
             staging.upsert(key, _table(schema, key, rows))
 

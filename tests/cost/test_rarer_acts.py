@@ -19,8 +19,8 @@ from omnigraph.testing.histories import grow_history
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 GET, LIST, PUT, CREATE = RequestKind.GET, RequestKind.LIST, RequestKind.PUT, RequestKind.PUT_IF_ABSENT
 # Not requests to an object store: only local disk has something to do there.
@@ -117,7 +117,7 @@ def insert(types: int) -> Callable[[Graph, str], object]:
 
 def delete(types: int) -> Callable[[Graph, str], object]:
     def act(graph: Graph, row: str) -> object:
-        def run(staging: Staging) -> None:
+        def run(staging: WriteSet) -> None:
             for key in graph.keys[:types]:
                 staging.delete(key, [row])
 

@@ -20,7 +20,7 @@ from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import write
+from omnigraph.transaction.write import IntentPolicy, write
 
 _SETTINGS = Settings(durability="process")
 _GET, _LIST, _PUT, _CREATE = RequestKind.GET, RequestKind.LIST, RequestKind.PUT, RequestKind.PUT_IF_ABSENT
@@ -106,7 +106,7 @@ def test_a_write_with_an_intent_adds_its_two_documents_and_their_deletion(tmp_pa
     graph = new_graph(counted, types=["node:T0"], settings=_SETTINGS)
     counted.reset()
 
-    write(graph, MAIN, replace(upsert("node:T0", {"a": 1}), noted=True))
+    write(graph, MAIN, replace(upsert("node:T0", {"a": 1}), intent=IntentPolicy.ALWAYS))
 
     assert _asked(counted) == _ONE_WRITE | {_CREATE: 2, _PUT: 1, RequestKind.DELETE: 2}
 

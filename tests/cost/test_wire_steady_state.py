@@ -27,8 +27,8 @@ from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 pytestmark = pytest.mark.s3
 
@@ -92,7 +92,7 @@ class Graph:
     def delete(self, tables: int) -> None:
         row = f"r{self.fresh() % ROWS}"
 
-        def run(staging: Staging) -> None:
+        def run(staging: WriteSet) -> None:
             for key in self.keys[:tables]:
                 staging.delete(key, [row])
 

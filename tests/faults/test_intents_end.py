@@ -25,8 +25,8 @@ from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 LARGE = op.upsert(PERSON, {"a": 7, "n": 1})
 # Those who take a silent writer of another host for dead only after long.
@@ -62,7 +62,7 @@ def after(operation: Operation, action: Callable[[], None]) -> Operation:
     """The same operation, before whose first run something happens."""
     first = once(action)
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         first()
         operation.run(staging)
 

@@ -29,9 +29,9 @@ from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.testing.races import RacingStore, once
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
-from omnigraph.transaction.stage import at_hand
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.stage_versions import at_hand
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 OF_A_WRITE = [place for place in Failpoint if place.startswith("write.")]
 
@@ -145,7 +145,7 @@ def test_a_load_makes_a_commit_even_when_it_changes_nothing(parts: Parts) -> Non
 
 
 def test_an_operation_that_raises_leaves_no_trace(parts: Parts) -> None:
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         staging.insert(PERSON, op.table_of({"eve": 1}))
         raise ConflictError("the other end is not there")
 

@@ -28,9 +28,9 @@ from omnigraph.testing.operations import COMPANY, PERSON, rows_of
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.verify.findings import FindingKind
-from omnigraph.transaction.verify.verify import verify
 from omnigraph.transaction.write import write
+from omnigraph.verification.findings import FindingKind
+from omnigraph.verification.verify import verify
 
 
 class Far(LocalStore):

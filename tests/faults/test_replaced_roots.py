@@ -22,8 +22,8 @@ from omnigraph.testing.races import once
 from omnigraph.testing.sweeping import needless_files
 from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.verify.findings import FindingKind
 from omnigraph.transaction.write import write
+from omnigraph.verification.findings import FindingKind
 
 QUIET = OpenOptions(durability="process", auto_compact=False)
 SETTINGS = Settings(durability="process")

@@ -32,7 +32,7 @@ from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.stage import nothing_staged
+from omnigraph.transaction.stage_versions import nothing_staged
 from omnigraph.transaction.write import Operation, Receipt, write
 
 AT_ONCE = Settings(durability="process", protection_s=0, log_cut_s=0)

@@ -16,8 +16,8 @@ from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_at, rows_o
 from omnigraph.testing.parked import parked
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 BOTH = pytest.mark.parametrize("settings", [SETTINGS, NOTED], ids=["small", "noted"])
 
@@ -32,7 +32,7 @@ def test_nothing_is_written_while_statements_run(root: Path, settings: Settings)
     before = files(root)
     seen: list[set[Path]] = []
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         staging.insert(PERSON, table_of({"n": 1}))
         seen.append(files(root))
         staging.scan(PERSON, filter="v > 0")

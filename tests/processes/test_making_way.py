@@ -15,8 +15,8 @@ from omnigraph.model.commit import MAIN
 from omnigraph.testing.operations import COMPANY, PERSON, insert, new_graph, rows_of
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 _RESTLESS = """
 import sys
@@ -57,7 +57,7 @@ def overtaken(parts: Parts, type_key: str, *, patience_s: float) -> Operation:
     """Rests on a whole type, and takes until somebody else has committed; or so long, where nobody does."""
     row = insert(type_key, {"large": 0})
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         staging.read_whole(type_key)
         row.run(staging)
         clock, base = parts.clock, staging.snapshot.record
@@ -79,7 +79,7 @@ def test_a_write_that_is_always_overtaken_is_let_through(tmp_path: Path, patienc
         while ledger.stat().st_size == before:  # and the others go on
             parts.clock.sleep(0.01)
 
-    assert limits.WAY_ASKED_AFTER < receipt.attempts < limits.REDO_ATTEMPTS_MAX
+    assert limits.STARVED_AFTER_LOSSES < receipt.attempts < limits.REDO_ATTEMPTS_MAX
     assert rows_of(parts, PERSON).keys() == {"large", *ledger.read_text(encoding="ascii").split()}
     assert parts.intents.everything() == []
 
@@ -88,7 +88,7 @@ def test_a_write_whose_base_is_always_pruned_is_let_through(tmp_path: Path) -> N
     root = tmp_path / "graph"
     parts = new_graph(str(root), settings=Settings(protection_s=0.0))
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         base = staging.snapshot.record
         while parts.log.live_head(MAIN).number < base.number + 3:
             parts.clock.sleep(0.005)
@@ -98,7 +98,7 @@ def test_a_write_whose_base_is_always_pruned_is_let_through(tmp_path: Path) -> N
     with restless_writer(root, PERSON):
         receipt = write(parts, MAIN, replace(insert(COMPANY, {"large": 0}), run=run, redoable=True))
 
-    assert receipt.attempts == limits.WAY_ASKED_AFTER + 1
+    assert receipt.attempts == limits.STARVED_AFTER_LOSSES + 1
     assert rows_of(parts, COMPANY) == {"large": 0}
 
 

@@ -43,7 +43,7 @@ from omnigraph.testing.races import once
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Operation, Receipt, write
+from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
 
 SETTINGS = Settings(durability="process")
 CITY = "node:City"
@@ -138,7 +138,7 @@ class GraphMachine(RuleBasedStateMachine):
         return live[where % len(live)]
 
     def operation(self, act: Act, *, noted: bool) -> Operation:
-        return replace(act.operation(self.parts), noted=noted)
+        return replace(act.operation(self.parts), intent=IntentPolicy.ALWAYS if noted else IntentPolicy.BY_SIZE)
 
     @rule(act=acts, where=places, noted=st.booleans(), stale=st.booleans())
     def write_something(self, act: Act, where: int, noted: bool, stale: bool) -> None:

@@ -35,7 +35,7 @@ from omnigraph.transaction import write as write_module
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.write import Receipt, write
+from omnigraph.transaction.write import IntentPolicy, Receipt, write
 
 SETTINGS = Settings(durability="process", stale_s=0)
 UNDONE = RecoveryKind.UNDONE
@@ -137,7 +137,9 @@ class Interleavings(RuleBasedStateMachine):
         parts = opened_quietly(self.store, TurningStore(self.store, turns, number, dies_at=writing.dies_at))
         hows: list[Ended[Receipt]] = []
         for at, act in enumerate(writing.acts):
-            operation = replace(act.operation(parts), noted=writing.noted)
+            operation = replace(
+                act.operation(parts), intent=IntentPolicy.ALWAYS if writing.noted else IntentPolicy.BY_SIZE
+            )
             try:
                 hows.append(Ended(write(parts, MAIN, operation, WriteOptions(message=self.token(number, at))), None))
             except ConflictError as refusal:

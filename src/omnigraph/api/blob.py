@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.transaction.said import text, whole_number, whole_number_or_nothing
+from omnigraph.transaction.validation import require_optional_whole_number, require_text, require_whole_number
 
 # Reads some bytes: from which on, and how many.
 Pieces = Callable[[int, int], Iterator[bytes]]
@@ -33,7 +33,7 @@ class BlobName:
 
     def __post_init__(self) -> None:
         for what in ("entity", "type_name", "id", "property"):
-            text(getattr(self, what), what)
+            require_text(getattr(self, what), what)
 
     def to_dict(self) -> dict[str, str]:
         """As requests and documents name it."""
@@ -101,8 +101,8 @@ class Blob(ABC):
                 that the graph was not opened for (`external_blob`); a server fetches none of these for others.
             BlobSourceError: it lies elsewhere and cannot be read there.
         """
-        whole_number(offset, "offset")
-        whole_number_or_nothing(length, "length")
+        require_whole_number(offset, "offset")
+        require_optional_whole_number(length, "length")
         size, pieces = self._bytes()
         wanted = size - offset if length is None else length
         if offset < 0 or wanted < 0 or offset > size:

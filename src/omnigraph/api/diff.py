@@ -20,7 +20,7 @@ from omnigraph.ids import is_ulid
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage.tables.differing import differing_bytes
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import text
+from omnigraph.transaction.validation import require_text
 
 
 def diff(
@@ -66,7 +66,7 @@ def _entry(parts: Parts, state: State) -> Record:
         return state.record
     if isinstance(state, Point):
         return entry_at(parts, state)
-    name = text(state, "a state")  # type: ignore[arg-type]  # a snapshot of another graph is refused like any object
+    name = require_text(state, "a state")  # type: ignore[arg-type]  # a snapshot of another graph is refused like any object
     points = [Point(branch=name), Point(tag=name)]
     if is_ulid(name):
         points.insert(0, Point(commit=name))

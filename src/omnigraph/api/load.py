@@ -25,8 +25,8 @@ from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, Receipt, write
+from omnigraph.transaction.write_set import WriteSet
 
 _SESSION = "omnigraph.pipeline.session"
 
@@ -39,7 +39,7 @@ class _Load(Protocol):
     @property
     def operation(self) -> Operation: ...
 
-    def run(self, staging: Staging) -> None: ...
+    def run(self, staging: WriteSet) -> None: ...
 
 
 def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions) -> LoadResult:
@@ -83,13 +83,13 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
     def under(accepted: Accepted) -> tuple[Loaded, Receipt | None, bool]:
         with _begun(parts, accepted, request_for(accepted), options, start=start, actor=write_options.actor) as begun:
 
-            def run(staging: Staging) -> None:
+            def run(staging: WriteSet) -> None:
                 begun.run(staging)
                 if aside_file is not None:
                     aside_file.write(begun.loaded.rejects)
 
             if options.dry_run:
-                run(Staging(parts.snapshot(parts.log.live_head(start))))
+                run(WriteSet(parts.snapshot(parts.log.live_head(start))))
                 return begun.loaded, None, False
             with _branch_made(parts, branch, start if missing else None, write_options.actor) as created:
                 receipt = write(parts, branch, replace(begun.operation, run=run), write_options)

@@ -20,7 +20,7 @@ from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.model.commit import Record
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, check
-from omnigraph.transaction.said import flag, seconds_or_nothing, whole_number_or_nothing
+from omnigraph.transaction.validation import require_flag, require_optional_seconds, require_optional_whole_number
 
 _NAP_S = 1.0
 _FINDINGS_TOLD = 10
@@ -59,13 +59,13 @@ class Maintenance:
     def __post_init__(self) -> None:
         # Here, and not in the pass that first needs it: passes come and go where nobody is looking.
         for what in ("optimize", "now", "sweep", "verify"):
-            flag(getattr(self, what), what)
+            require_flag(getattr(self, what), what)
         if self.keep is not None or self.older_than is not None:
             check(Policy(keep=self.keep, older_than_s=seconds(self.older_than)))
         seconds(self.sweep_older_than)
-        seconds_or_nothing(self.seconds_max, "the time of a pass")
+        require_optional_seconds(self.seconds_max, "the time of a pass")
         for what, least in (("bytes_max", 0), ("verify_reads_max", 1)):
-            amount = whole_number_or_nothing(getattr(self, what), what)
+            amount = require_optional_whole_number(getattr(self, what), what)
             if amount is not None and amount < least:
                 raise InvalidRequestError(f"{what} is at least {least}, not {amount}")
 

@@ -11,7 +11,7 @@ from omnigraph.branch.merge.choices import PROPERTIES, UNDECIDED, By, Choices, D
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.model.schema import DST, SRC
-from omnigraph.transaction.said import text_or_nothing
+from omnigraph.transaction.validation import require_optional_text
 
 Resolutions = Mapping[str, Mapping[str, object] | Sequence[Mapping[str, object]]] | str | PathLike[str]
 
@@ -54,7 +54,7 @@ def choices_of(by: str, prefer: str | None, resolutions: Resolutions | None, bas
     decided: dict[str, tuple[Decision, ...]] = {}
     if resolutions is not None:
         decided = read_resolutions(resolutions if isinstance(resolutions, Mapping) else _read(resolutions))
-    named = text_or_nothing(base, "the base of a merge")
+    named = require_optional_text(base, "the base of a merge")
     return Choices(chosen, None if prefer is None else Side(prefer), decided, named)
 
 

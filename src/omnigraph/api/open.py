@@ -15,8 +15,8 @@ from omnigraph.storage.layout import table_schemas
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.transaction import root
 from omnigraph.transaction.log import Log
-from omnigraph.transaction.said import schema_text, text_or_nothing
 from omnigraph.transaction.schema_files import store_schema
+from omnigraph.transaction.validation import require_optional_text, require_schema_text
 
 _DEFAULTS = OpenOptions()
 
@@ -49,10 +49,10 @@ def init(
         AlreadyExistsError: there is a graph at `uri`; nothing of it was touched.
         InvalidRequestError: something given is of the wrong kind.
     """
-    text_or_nothing(actor, "the actor")
+    require_optional_text(actor, "the actor")
     clock = clock or SystemClock()
     ids = ids or UlidSource(clock)
-    schema_text(schema)
+    require_schema_text(schema)
     accepted = accept(schema, ids=ids)
     store = store_at(uri, options, read_only=False)
     # The schema must be there before the entry that names it; but not in a graph that is there already, which `init`

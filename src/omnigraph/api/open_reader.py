@@ -10,7 +10,7 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.transaction import root
 from omnigraph.transaction.parts import Settings
-from omnigraph.transaction.said import seconds_or_nothing
+from omnigraph.transaction.validation import require_optional_seconds
 
 _DEFAULTS = OpenOptions()
 
@@ -32,7 +32,7 @@ def settings_of(options: OpenOptions) -> Settings:
     Raises:
         InvalidRequestError: the protection window is not a number of seconds.
     """
-    seconds_or_nothing(options.protection_s, "the protection window")
+    require_optional_seconds(options.protection_s, "the protection window")
     return Settings(
         durability=options.durability,
         auto_compact=options.auto_compact,

@@ -19,7 +19,7 @@ from omnigraph.storage.tables.upkeep import PendingIndex
 from omnigraph.transaction.optimize import Optimized, OptimizedTable, optimize
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import texts
+from omnigraph.transaction.validation import require_texts
 
 LOG = "__manifest"
 """What a report calls the branch's own log."""
@@ -145,7 +145,7 @@ def _type_keys(schema: Schema, names: Sequence[str]) -> list[str]:
         InvalidRequestError: the names are not a list of texts.
     """
     found = []
-    for name in texts(names, "the types"):
+    for name in require_texts(names, "the types"):
         entity = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
         if entity is None:
             raise NotFoundError(f"there is no type '{name}'", code="type_not_found", type=name)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from omnigraph.branch.cursor import Carried, decode, encode
 from omnigraph.errors import InvalidRequestError
-from omnigraph.transaction.said import whole_number_or_nothing
+from omnigraph.transaction.validation import require_optional_whole_number
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ def check_limit(limit: int | None) -> None:
     Raises:
         InvalidRequestError: the limit is below one, or not a whole number.
     """
-    whole_number_or_nothing(limit, "a page limit")
+    require_optional_whole_number(limit, "a page limit")
     if limit is not None and limit < 1:
         raise InvalidRequestError("page limit must be greater than zero")
 

@@ -21,7 +21,7 @@ from omnigraph.storage.tables.upkeep import has_deleted_rows_of
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
 from omnigraph.transaction.retention import check_made, is_kept, reclaimed
-from omnigraph.transaction.said import flag, seconds_or_nothing, texts
+from omnigraph.transaction.validation import require_flag, require_optional_seconds, require_texts
 
 Duration = float | timedelta
 Purge = Callable[..., object]  # rewrites the files that hold deleted rows: of a branch, and of `types`
@@ -229,9 +229,9 @@ def prune_branches(
     purge: Purge = lambda *_, **__: None,
 ) -> PruneReport:
     """Prune one branch, or all; see `Graph.prune`."""
-    flag(now, "now")
-    flag(dry_run, "dry_run")
-    commits = texts(commits, "the commits to prune")
+    require_flag(now, "now")
+    require_flag(dry_run, "dry_run")
+    commits = require_texts(commits, "the commits to prune")
     policy = Policy(keep=keep, older_than_s=seconds(older_than), now=now)
     if commits:
         name = paths.branch_name(branch) if branch is not None else "main"
@@ -296,7 +296,7 @@ def sharing_files(parts: Parts, done: PrunedBranch) -> SharedFiles:
 
 def sweep_files(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO) -> SweepReport:
     """Delete the files that no commit needs; see `Graph.sweep`."""
-    flag(dry_run, "dry_run")
+    require_flag(dry_run, "dry_run")
     reading = _reading(parts, engine_of(engine))
     found = sweep(parts, older_than_s=seconds(older_than), dry_run=dry_run, reading=reading)
     return SweepReport(parts.store.uri, found, dry_run)
@@ -326,7 +326,7 @@ def clean_up(
     parts: Parts, *, keep: int | None, older_than: Duration | None, confirm: bool, actor: str | None
 ) -> CleanupReport:
     """Prune every branch now, then sweep files of any age; see `Graph.cleanup`."""
-    flag(confirm, "confirm")
+    require_flag(confirm, "confirm")
     check(Policy(keep=keep, older_than_s=seconds(older_than)))
     type_keys = {pin.table: key for head in branches.heads(parts) for key, pin in head.tables.items()}
     marked = prune_branches(
@@ -342,7 +342,7 @@ def seconds(duration: Duration | None) -> float | None:
     Raises:
         InvalidRequestError: it is not a duration.
     """
-    return seconds_or_nothing(duration.total_seconds() if isinstance(duration, timedelta) else duration, "an age")
+    return require_optional_seconds(duration.total_seconds() if isinstance(duration, timedelta) else duration, "an age")
 
 
 def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:

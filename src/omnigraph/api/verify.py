@@ -13,12 +13,12 @@ from omnigraph.model.commit import MAIN
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import flag
-from omnigraph.transaction.verify.deletion_vectors import rebuild_deletion_vectors
-from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
-from omnigraph.transaction.verify.quarantine import quarantine as put_aside
-from omnigraph.transaction.verify.rounds import Place, note_place, read_place, verify_round
-from omnigraph.transaction.verify.verify import verify
+from omnigraph.transaction.validation import require_flag
+from omnigraph.verification.deletion_vectors import rebuild_deletion_vectors
+from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss, Verified
+from omnigraph.verification.quarantine import quarantine as put_aside
+from omnigraph.verification.rounds import Place, note_place, read_place, verify_round
+from omnigraph.verification.verify import verify
 
 __all__ = ["Affected", "Finding", "FindingKind", "Loss", "Place", "VerifyReport", "verify_graph", "verify_part"]
 
@@ -167,8 +167,8 @@ def verify_graph(parts: Parts, schemas: Schemas, *, deep: bool, branch: str | No
     Returns:
         What was found before the quarantine.
     """
-    flag(deep, "deep")
-    flag(quarantine, "quarantine")
+    require_flag(deep, "deep")
+    require_flag(quarantine, "quarantine")
     if quarantine:
         parts.refuse_read_only()
     branch = None if branch is None else paths.branch_name(branch)

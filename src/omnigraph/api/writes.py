@@ -22,8 +22,8 @@ from omnigraph.transaction.incoming import Frame
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import schema_request
 from omnigraph.transaction.schema_files import store_schema
+from omnigraph.transaction.validation import require_schema_request
 from omnigraph.transaction.write import Receipt, write
 from omnigraph.transaction.write_rows import RowsToWrite, rows_to_write
 
@@ -110,7 +110,7 @@ def write_rows(
 
 def plan_schema(schema: Schema, text: str, *, allow_data_loss: bool, validated: bool) -> SchemaPlan:
     """Plan the steps from a schema to a schema text; see `Graph.schema_plan`."""
-    schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
+    require_schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
     steps = plan(schema, text, validated=validated)
     return steps.with_data_loss() if allow_data_loss else steps
 
@@ -126,7 +126,7 @@ def apply_schema(
     validated: bool,
 ) -> SchemaApplied:
     """Change the schema of a branch as one commit; see `Graph.schema_apply`."""
-    schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
+    require_schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
     parts.refuse_read_only()
     name = paths.branch_name(branch)
 

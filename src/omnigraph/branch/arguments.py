@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from omnigraph.branch.point import Instant, instant_us
 from omnigraph.errors import InvalidRequestError
-from omnigraph.transaction.said import flag, text, whole_number_or_nothing
+from omnigraph.transaction.validation import require_flag, require_optional_whole_number, require_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -106,7 +106,7 @@ def texts(value: Iterable[str], what: str) -> list[str]:
     """
     if isinstance(value, bytes) or not isinstance(value, Iterable):
         raise InvalidRequestError(f"{what} must be a list of texts, got {type(value).__name__}")
-    return [text(each, f"each of {what}") for each in ([value] if isinstance(value, str) else value)]
+    return [require_text(each, f"each of {what}") for each in ([value] if isinstance(value, str) else value)]
 
 
 def first_and_last(commit: str | tuple[str, str]) -> tuple[str, str | None]:
@@ -116,19 +116,19 @@ def first_and_last(commit: str | tuple[str, str]) -> tuple[str, str | None]:
         InvalidRequestError: it is neither.
     """
     if isinstance(commit, tuple) and len(commit) == 2:
-        return text(commit[0], "a commit"), text(commit[1], "a commit")
+        return require_text(commit[0], "a commit"), require_text(commit[1], "a commit")
     if not isinstance(commit, str):
         raise InvalidRequestError(f"name a commit, or the first and the last of a range, not {commit!r}")
-    return text(commit, "a commit"), None
+    return require_text(commit, "a commit"), None
 
 
 def _flag(value: object, what: str) -> object:
-    flag(value, what)
+    require_flag(value, what)
     return value
 
 
 def _number(value: int | None, what: str) -> int:
-    found = whole_number_or_nothing(value, what)
+    found = require_optional_whole_number(value, what)
     if found is None:
         raise InvalidRequestError(f"{what} must be a whole number, got None")
     return found
@@ -144,10 +144,10 @@ def _or_nothing(check: _Check) -> _Check:
 
 
 _CHECKS: dict[object, _Check] = {
-    str: text,
-    str | None: _or_nothing(text),
+    str: require_text,
+    str | None: _or_nothing(require_text),
     int: _number,
-    int | None: whole_number_or_nothing,
+    int | None: require_optional_whole_number,
     bool: _flag,
     Iterable[str]: texts,
     Iterable[str] | None: _or_nothing(texts),

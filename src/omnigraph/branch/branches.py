@@ -19,7 +19,7 @@ from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import check_head
 from omnigraph.transaction.retention import check_made
-from omnigraph.transaction.said import text_or_nothing
+from omnigraph.transaction.validation import require_optional_text
 
 
 def create(
@@ -46,7 +46,7 @@ def create(
     branch = paths.branch_name(name)
     if branch == MAIN:
         raise InvalidRequestError("cannot create branch 'main'")
-    text_or_nothing(actor, "the actor")
+    require_optional_text(actor, "the actor")
     point = point if source is None else Point(branch=source)
     return act_at(parts, point, lambda origin: _create(parts, branch, origin, point, actor))
 
@@ -95,7 +95,7 @@ def delete(parts: Parts, name: str, *, actor: str | None = None, if_commit: str 
     branch = paths.branch_name(name)
     if branch == MAIN:
         raise InvalidRequestError("cannot delete branch 'main'")
-    text_or_nothing(actor, "the actor")
+    require_optional_text(actor, "the actor")
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
         head = parts.log.live_head(branch, tentative=if_commit is None)
         check_head(parts, head, if_commit)

@@ -17,7 +17,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, entry_after
-from omnigraph.transaction.stage import nothing_staged
+from omnigraph.transaction.stage_versions import nothing_staged
 from omnigraph.transaction.store_clock import AHEAD_US_MAX
 
 

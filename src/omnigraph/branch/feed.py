@@ -19,7 +19,7 @@ from omnigraph.branch.told import Block, FeedPage
 from omnigraph.errors import ChangeGapError, FormatError, InvalidRequestError, LimitError
 from omnigraph.model.commit import Record
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import whole_number_or_nothing
+from omnigraph.transaction.validation import require_optional_whole_number
 
 _AFTER = "after:"
 _READ_FIRST_ENTRIES = 8
@@ -55,7 +55,7 @@ class PageBounds:
             InvalidRequestError: nothing would fit.
             LimitError: it would be larger than pages may be.
         """
-        whole_number_or_nothing(self.changes, "a page limit")
+        require_optional_whole_number(self.changes, "a page limit")
         if self.changes < 1 or self.bytes < 1 or self.commits < 1:
             raise InvalidRequestError("change page limit must be greater than zero")
         for resource, limit, actual in (

@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.instants import EPOCH
-from omnigraph.transaction.said import text_or_nothing, whole_number_or_nothing
+from omnigraph.transaction.validation import require_optional_text, require_optional_whole_number
 
 Instant = datetime | str
 
@@ -106,8 +106,8 @@ def check_point(point: Point) -> None:
         InvalidRequestError: two things are named of which one would do, or one is of the wrong kind.
     """
     for what, value in (("a branch", point.branch), ("a commit", point.commit), ("a tag", point.tag)):
-        text_or_nothing(value, what)
-    whole_number_or_nothing(point.number, "the number of a commit")
+        require_optional_text(value, what)
+    require_optional_whole_number(point.number, "the number of a commit")
     if point.commit is not None and (point.branch, point.number, point.tag, point.at) != (None, None, None, None):
         raise InvalidRequestError("a commit is found by its id alone; name no branch and no number beside it")
     if point.tag is not None and (point.branch, point.number, point.at) != (None, None, None):

@@ -17,7 +17,7 @@ from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_listed, reclaimed
-from omnigraph.transaction.said import text
+from omnigraph.transaction.validation import require_text
 
 Acted = TypeVar("Acted")
 
@@ -83,7 +83,7 @@ def _showing(parts: Parts, commit: str, near: str = MAIN) -> Record:
         NotFoundError: no log has it.
         ReclaimedError: it was pruned.
     """
-    wanted = text(commit, "a commit")
+    wanted = require_text(commit, "a commit")
     try:
         found = _in_any_log(parts, wanted, near)
     except ReclaimedError:

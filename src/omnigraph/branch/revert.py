@@ -25,8 +25,8 @@ from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import reclaimed
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -92,7 +92,7 @@ def revert_operation(parts: Parts, accepted: Accepted, then: Accepted, reverted:
     """
     tables = {pin.table for _, pin, _ in _differing(reverted)}
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         refuse_other_schema(accepted, staging)
         conflicts = list(_undo(parts, staging, (then.schema, accepted.schema), reverted))
         if not conflicts:
@@ -110,7 +110,7 @@ def revert_operation(parts: Parts, accepted: Accepted, then: Accepted, reverted:
 
 
 def _undo(
-    parts: Parts, staging: Staging, schemas: tuple[Schema, Schema], reverted: Reverted
+    parts: Parts, staging: WriteSet, schemas: tuple[Schema, Schema], reverted: Reverted
 ) -> Iterator[RevertConflict]:
     """Stage the way back; yields what is in the way."""
     tables = [{pin.table for pin in entry.tables.values()} for entry in (reverted.before, reverted.last)]
@@ -159,7 +159,7 @@ def _differing(reverted: Reverted) -> list[tuple[str, Pin, Pin]]:
     ]
 
 
-def _undo_rows(staging: Staging, type_key: str, done: RowChanges) -> Iterator[RevertConflict]:
+def _undo_rows(staging: WriteSet, type_key: str, done: RowChanges) -> Iterator[RevertConflict]:
     left = pa.concat_tables([done.inserted, done.after])
     wanted = pa.concat_tables([done.before, done.deleted])
     found = staging.rows(type_key, ids_of(left) + ids_of(done.deleted))

@@ -9,7 +9,7 @@ from omnigraph.errors import FormatError, NotFoundError, UnavailableError
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
+from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss
 
 
 @dataclass(frozen=True, slots=True)

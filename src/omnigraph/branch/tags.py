@@ -19,9 +19,9 @@ from omnigraph.errors import (
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
+from omnigraph.transaction.conditional_put import put_or_read
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.said import text_or_nothing
-from omnigraph.transaction.settle import settled
+from omnigraph.transaction.validation import require_optional_text
 
 _TAG_FORMAT = 1
 
@@ -35,7 +35,7 @@ def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) 
         NotFoundError: the branch of the entry is gone; likewise.
     """
     parts.refuse_read_only()
-    who = text_or_nothing(actor, "the actor")
+    who = require_optional_text(actor, "the actor")
     tag = Tag(tag_name(name), entry.head_commit, entry.branch, entry.number, who, parts.clock.now_us())
     parts.log.store_clock.check(tag.created_at_us)
     number, current = _newest(parts, tag.name)
@@ -153,4 +153,4 @@ def _document(tag: Tag) -> dict[str, object]:
 def _put(parts: Parts, tag: str, number: int, document: dict[str, object]) -> bool:
     """Put an entry of a tag; False when another has that place."""
     body = json.dumps(document | {"id": parts.ids.new()}).encode()
-    return settled(parts.store, paths.tag_entry(tag, number), body, clock=parts.clock) == body
+    return put_or_read(parts.store, paths.tag_entry(tag, number), body, clock=parts.clock) == body

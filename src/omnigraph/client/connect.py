@@ -8,7 +8,7 @@ from omnigraph.client.wire import Wire, http_client, seconds, segment
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, PermissionDeniedError
 from omnigraph.ids import IdSource, UlidSource
-from omnigraph.transaction.said import text, text_or_nothing
+from omnigraph.transaction.validation import require_optional_text, require_text
 
 _GRAPHS = "/graphs"
 
@@ -45,7 +45,7 @@ def connect(
     """
     clock = clock or SystemClock()
     server, named = server_and_graph(url)
-    text_or_nothing(graph, "the graph")
+    require_optional_text(graph, "the graph")
     seconds(patience_s, "patience_s")
     if graph is not None and named is not None and graph != named:
         raise InvalidRequestError(f"the address names the graph '{named}', and `graph` says '{graph}'")
@@ -94,7 +94,7 @@ def _split(url: str) -> SplitResult:
         InvalidRequestError: it has none: it is no text, or nobody could be asked for it.
     """
     try:
-        parts = urlsplit(text(url, "the address of a server"))
+        parts = urlsplit(require_text(url, "the address of a server"))
         is_written = url.isprintable() and " " not in url and parts.port != 0
     except ValueError:  # an address within brackets, or a port, that is none
         is_written = False

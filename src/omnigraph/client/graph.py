@@ -46,7 +46,7 @@ from omnigraph.pipeline.export.destination import file_or_stream
 from omnigraph.pipeline.export.formats import Destination, Exported, ExportFormat, as_format, chosen_entities
 from omnigraph.transaction.mode import Mode, mode_named
 from omnigraph.transaction.options import WriteKeywords, WriteOptions, write_options
-from omnigraph.transaction.said import schema_request, text
+from omnigraph.transaction.validation import require_schema_request, require_text
 
 
 @checked_methods
@@ -265,7 +265,7 @@ class RemoteGraph(GraphInterface):
     def schema_plan(
         self, text: str, *, branch: str = MAIN, allow_data_loss: bool = False, validated: bool = False
     ) -> SchemaPlan:
-        schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
+        require_schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
         steps = plan(self._types(branch), text, validated=validated)
         return steps.with_data_loss() if allow_data_loss else steps
 
@@ -278,7 +278,7 @@ class RemoteGraph(GraphInterface):
         validated: bool = False,
         **write: Unpack[WriteKeywords],
     ) -> SchemaApplied:
-        schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
+        require_schema_request(text, allow_data_loss=allow_data_loss, validated=validated)
         options = write_options(write, without=("expected_table_versions",))
         body = {"schema_source": text, "branch": branch, "allow_data_loss": allow_data_loss, "validated": validated}
         done = self._wire_for(options).write("schema/apply", body | write_fields(options), options.idempotency_key)
@@ -392,7 +392,7 @@ class RemoteGraph(GraphInterface):
             return state.commit
         if isinstance(state, Point):
             return self._at(state).commit
-        return text(state, "a state")  # type: ignore[arg-type]  # a snapshot of another graph is refused like any object
+        return require_text(state, "a state")  # type: ignore[arg-type]  # a snapshot of another graph is refused like any object
 
     def _types(self, branch: str) -> Schema:
         return from_document(self._open().get("schema/resolved", branch=branch)["schema"])

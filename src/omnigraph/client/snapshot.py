@@ -17,7 +17,7 @@ from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import Schema
 from omnigraph.model.schema_document import from_document
-from omnigraph.transaction.said import text
+from omnigraph.transaction.validation import require_text
 
 
 class RemoteSnapshot(SnapshotInterface):
@@ -72,7 +72,7 @@ class RemoteSnapshot(SnapshotInterface):
 
     def count(self, type_name: str) -> int:
         self._open()
-        tables, name = self._record.tables, text(type_name, "the name of a type")
+        tables, name = self._record.tables, require_text(type_name, "the name of a type")
         keys = [name] if ":" in name else [f"node:{name}", f"edge:{name}"]
         found = next((tables[key] for key in keys if key in tables), None)
         if found is None:

@@ -26,8 +26,8 @@ from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.constraint_rules.ends import edge_ids_at
 from omnigraph.transaction.node_ids import derived_ids
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write_set import WriteSet
 
 _QUERY, _NODES, _EDGES = "query", "affected_nodes", "affected_edges"
 
@@ -91,7 +91,7 @@ def mutation(
         raise InvalidRequestError(f"query '{compiled.name}' only reads; it is no mutation")
     execution = Execution(params, now_ms, blobs)
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         refuse_other_schema(accepted, staging)
         done = _Statements(accepted, staging, execution, ids)
         for step in plan.steps:
@@ -118,7 +118,7 @@ class _Statements:
     """The statements of one attempt, as far as they are done."""
 
     accepted: Accepted
-    staging: Staging
+    staging: WriteSet
     execution: Execution
     ids: IdSource
     nodes: int = 0

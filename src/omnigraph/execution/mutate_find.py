@@ -19,14 +19,14 @@ from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_BOUNDS, PropertyType, Scalar
 from omnigraph.transaction.lookup import identifier, literal
 from omnigraph.transaction.node_ids import derived_ids
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 _ENDS = {End.FROM: (SRC, TokenKind.FROM), End.TO: (DST, TokenKind.TO)}
 _FILTERED = frozenset({Scalar.STRING, Scalar.DATE, Scalar.DATETIME, *INTEGER_BOUNDS})
 
 
 def matching_rows(
-    staging: Staging, entity: EntityType, condition: Expression, execution: Execution, *, whole: bool
+    staging: WriteSet, entity: EntityType, condition: Expression, execution: Execution, *, whole: bool
 ) -> pa.Table:
     """The rows of a type that satisfy a condition, committed or pending.
 
@@ -58,7 +58,7 @@ def matching_rows(
     return staging.rows(entity.type_key, [str(each) for each in found.column(ID).to_pylist()]) if whole else found
 
 
-def matching_ids(staging: Staging, entity: EntityType, condition: Expression, execution: Execution) -> list[str]:
+def matching_ids(staging: WriteSet, entity: EntityType, condition: Expression, execution: Execution) -> list[str]:
     """The ids of the rows of a type that satisfy a condition, committed or pending.
 
     Args:
@@ -73,7 +73,7 @@ def matching_ids(staging: Staging, entity: EntityType, condition: Expression, ex
     if isinstance(entity, NodeType):
         named = _by_key(entity, condition, execution)
         if named is not None and named.left is None:
-            return staging.there(entity.type_key, named.ids)
+            return staging.existing_ids(entity.type_key, named.ids)
     rows = matching_rows(staging, entity, condition, execution, whole=False)
     return [str(each) for each in rows.column(ID).to_pylist()]
 
@@ -111,7 +111,7 @@ def _by_key(node: NodeType, condition: Expression, execution: Execution) -> _Nam
     return _Named([str(each) for each in derived_ids(node, key).to_pylist()], walk.conjunction(left))
 
 
-def _by_end(staging: Staging, edge: EdgeType, condition: Expression, execution: Execution) -> pa.Table | None:
+def _by_end(staging: WriteSet, edge: EdgeType, condition: Expression, execution: Execution) -> pa.Table | None:
     """The edges at the node a condition names; None where it names none."""
     for left, value in (pair for each in walk.conjuncts(condition) for pair in _equalities(each)):
         if isinstance(left, ex.Endpoint):

@@ -91,14 +91,14 @@ class TypeFootprint:
         writes: tokens written.
         reads_whole: the answer depended on every entity of the type (a scan with a predicate).
         writes_whole: every entity of the type may have changed (overwrite, schema rewrite).
-        lays_out: rows were moved without changing their meaning (compaction, index).
+        changes_layout_only: rows were moved without changing their meaning (compaction, index).
     """
 
     reads: frozenset[int] = frozenset()
     writes: frozenset[int] = frozenset()
     reads_whole: bool = False
     writes_whole: bool = False
-    lays_out: bool = False
+    changes_layout_only: bool = False
 
     def merged(self, other: "TypeFootprint") -> "TypeFootprint":
         """Return the union of both footprints."""
@@ -107,7 +107,7 @@ class TypeFootprint:
             self.writes | other.writes,
             self.reads_whole or other.reads_whole,
             self.writes_whole or other.writes_whole,
-            self.lays_out or other.lays_out,
+            self.changes_layout_only or other.changes_layout_only,
         )
 
     @property

@@ -43,7 +43,7 @@ class Intent:
         tables: every table it will change, at the starting version.
         created_at_us: microseconds since the epoch.
         adopts: commits of other branches whose table versions it will use (merge, revert).
-        asks_s: seconds for which a starved writer asks others not to write to these tables.
+        pause_s: seconds for which a starved writer asks others not to write to these tables.
         since_us: earliest write time of its files by the store's clock; 0 if not before the intent.
     """
 
@@ -57,7 +57,7 @@ class Intent:
     tables: dict[str, Pin]
     created_at_us: int
     adopts: tuple[str, ...] = ()
-    asks_s: float = 0.0
+    pause_s: float = 0.0
     since_us: int = 0
 
     @property

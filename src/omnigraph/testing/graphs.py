@@ -18,8 +18,8 @@ from omnigraph.storage.tables.tables import IndexKind, IndexSpec
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import init
 from omnigraph.transaction.snapshot import Snapshot
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -93,7 +93,7 @@ class StoredGraph:
     def add(self, tables: Mapping[str, pa.Table]) -> None:
         """Add rows under new ids."""
 
-        def run(staging: Staging) -> None:
+        def run(staging: WriteSet) -> None:
             for type_key, rows in tables.items():
                 if rows.num_rows:
                     staging.insert(type_key, rows, fresh_ids=True)
@@ -103,7 +103,7 @@ class StoredGraph:
     def change(self, put: Mapping[str, pa.Table], gone: Mapping[str, Sequence[str]]) -> None:
         """Insert or replace rows, and delete others by id, in one commit."""
 
-        def run(staging: Staging) -> None:
+        def run(staging: WriteSet) -> None:
             for type_key, rows in put.items():
                 staging.upsert(type_key, rows)
             for type_key, ids in gone.items():
@@ -115,14 +115,15 @@ class StoredGraph:
         """Put the fragments of a table together."""
         tables = self.parts.tables
         self._write(
-            lambda staging: staging.rework(type_key, tables.stage_compaction, keeps_content=True), {type_key: None}
+            lambda staging: staging.change_table(type_key, tables.stage_compaction, keeps_content=True),
+            {type_key: None},
         )
 
     def index(self, type_key: str, *columns: str) -> None:
         """Build indexes over columns of a table."""
         tables, specs = self.parts.tables, [IndexSpec(f"{column}_index", column, IndexKind.BTREE) for column in columns]
         self._write(
-            lambda staging: staging.rework(
+            lambda staging: staging.change_table(
                 type_key, lambda base: tables.stage_index_delta(base, *specs), keeps_content=True
             ),
             {type_key: None},

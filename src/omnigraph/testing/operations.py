@@ -13,8 +13,8 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import create_table, init
-from omnigraph.transaction.staging import Rework, Staging
-from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write import IntentPolicy, Operation
+from omnigraph.transaction.write_set import TableChange, WriteSet
 
 COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False)]).append(pa.field("v", pa.int64()))
 PERSON = "node:Person"
@@ -57,7 +57,7 @@ def contents(parts: Parts, branch: str = MAIN) -> dict[str, dict[str, int | None
 
 
 def _operation(
-    run: Callable[[Staging], None], *type_keys: str, redoable: bool, kind: CommitKind = CommitKind.MUTATION
+    run: Callable[[WriteSet], None], *type_keys: str, redoable: bool, kind: CommitKind = CommitKind.MUTATION
 ) -> Operation:
     return Operation(kind, frozenset(type_keys), run, redoable=redoable)
 
@@ -80,17 +80,17 @@ def upsert(type_key: str, rows: Rows) -> Operation:
 def upsert_many(rows: Mapping[str, Rows], *, kind: CommitKind = CommitKind.LOAD) -> Operation:
     """Insert or replace in several types at once; always makes a commit, as a load does."""
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         for type_key, some in rows.items():
             staging.upsert(type_key, table_of(some))
 
-    return Operation(kind, frozenset(rows), run, redoable=True, publishes_nothing_too=kind is CommitKind.LOAD)
+    return Operation(kind, frozenset(rows), run, redoable=True, always_commits=kind is CommitKind.LOAD)
 
 
 def update(type_key: str, ids: Sequence[str], v: int | None) -> Operation:
     """Set `v` of the entities with these ids, where they exist."""
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         found = staging.rows(type_key, ids)["id"].to_pylist()
         if found:
             staging.upsert(type_key, table_of(dict.fromkeys(map(str, found), v)))
@@ -101,7 +101,7 @@ def update(type_key: str, ids: Sequence[str], v: int | None) -> Operation:
 def update_where(type_key: str, filter: str, v: int | None) -> Operation:
     """Set `v` of every entity that matches."""
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         found = staging.scan(type_key, columns=["id"], filter=filter)["id"].to_pylist()
         if found:
             staging.upsert(type_key, table_of(dict.fromkeys(map(str, found), v)))
@@ -112,7 +112,7 @@ def update_where(type_key: str, filter: str, v: int | None) -> Operation:
 def delete(type_key: str, ids: Sequence[str]) -> Operation:
     """Delete the entities with these ids."""
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         staging.rows(type_key, ids, columns=["id"])
         staging.delete(type_key, ids)
 
@@ -122,7 +122,7 @@ def delete(type_key: str, ids: Sequence[str]) -> Operation:
 def delete_where(type_key: str, filter: str) -> Operation:
     """Delete every entity that matches."""
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         found = staging.scan(type_key, columns=["id"], filter=filter)["id"].to_pylist()
         staging.delete(type_key, list(map(str, found)))
 
@@ -139,7 +139,7 @@ def overwrite(type_key: str, rows: Rows) -> Operation:
 def both(first: Operation, second: Operation) -> Operation:
     """Two operations as one commit, the second seeing what the first did."""
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         first.run(staging)
         second.run(staging)
 
@@ -148,7 +148,7 @@ def both(first: Operation, second: Operation) -> Operation:
 
 def noted(operation: Operation) -> Operation:
     """The same under an intent, whatever its size."""
-    return replace(operation, noted=True)
+    return replace(operation, intent=IntentPolicy.ALWAYS)
 
 
 # -- tables, columns and layout; these need the graph's tables at hand ------------------------------------------------
@@ -157,7 +157,7 @@ def noted(operation: Operation) -> Operation:
 def add_table(parts: Parts, type_key: str, rows: Rows | None = None, *, schema: str | None = None) -> Operation:
     """A new type, with its first rows in the same commit."""
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         staging.accept_schema(schema or f"with {type_key}")
         staging.add_table(type_key, create_table(parts, type_key, COLUMNS))
         if rows:
@@ -169,7 +169,7 @@ def add_table(parts: Parts, type_key: str, rows: Rows | None = None, *, schema: 
 def remove_table(type_key: str) -> Operation:
     """A type less."""
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         staging.accept_schema(f"without {type_key}")
         staging.remove_table(type_key)
 
@@ -203,17 +203,17 @@ def compact(parts: Parts, type_key: str) -> Operation:
     return _layout_change(type_key, CommitKind.COMPACT, parts.tables.stage_compaction)
 
 
-def _schema_change(type_key: str, schema: str, rework: Rework) -> Operation:
-    def run(staging: Staging) -> None:
+def _schema_change(type_key: str, schema: str, rework: TableChange) -> Operation:
+    def run(staging: WriteSet) -> None:
         staging.accept_schema(schema)
-        staging.rework(type_key, rework, keeps_content=False)
+        staging.change_table(type_key, rework, keeps_content=False)
 
     return _operation(run, type_key, redoable=False, kind=CommitKind.SCHEMA)
 
 
-def _layout_change(type_key: str, kind: CommitKind, rework: Rework) -> Operation:
+def _layout_change(type_key: str, kind: CommitKind, rework: TableChange) -> Operation:
     return _operation(
-        lambda staging: staging.rework(type_key, rework, keeps_content=True), type_key, redoable=True, kind=kind
+        lambda staging: staging.change_table(type_key, rework, keeps_content=True), type_key, redoable=True, kind=kind
     )
 
 
@@ -229,6 +229,6 @@ class Counted:
         """The operation, counted."""
         return replace(self._inner, run=self._run)
 
-    def _run(self, staging: Staging) -> None:
+    def _run(self, staging: WriteSet) -> None:
         self.runs += 1
         self._inner.run(staging)

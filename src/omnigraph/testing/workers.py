@@ -27,8 +27,8 @@ from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, Receipt, write
+from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
+from omnigraph.transaction.write_set import WriteSet
 
 COUNTER = "counter"
 ACCOUNTS = tuple(f"account-{number}" for number in range(6))
@@ -140,10 +140,10 @@ def operation(order: Order, number: int) -> Operation:
             made = Operation(CommitKind.MUTATION, frozenset({KNOWS}), _count_one_more, redoable=True)
         case Work.TRANSFERS:
             made = _transfer(token)
-    return replace(made, noted=number % _NOTED_EVERY == 0)
+    return replace(made, intent=IntentPolicy.BY_SIZE if number % _NOTED_EVERY else IntentPolicy.ALWAYS)
 
 
-def _count_one_more(staging: Staging) -> None:
+def _count_one_more(staging: WriteSet) -> None:
     [row] = staging.rows(KNOWS, [COUNTER]).to_pylist()
     staging.upsert(KNOWS, op.table_of({COUNTER: int(row["v"]) + 1}))
 
@@ -153,7 +153,7 @@ def _transfer(token: str) -> Operation:
     giver = ACCOUNTS[chosen % len(ACCOUNTS)]
     taker = ACCOUNTS[(chosen + 1 + chosen // 7 % (len(ACCOUNTS) - 1)) % len(ACCOUNTS)]
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         rows = staging.rows(KNOWS, [giver, taker]).to_pylist()
         held = {str(row["id"]): int(row["v"]) for row in rows}
         staging.upsert(KNOWS, op.table_of({giver: held[giver] - 1, taker: held[taker] + 1}))

@@ -8,7 +8,7 @@ import pyarrow as pa
 from omnigraph.model.schema import Schema
 from omnigraph.storage.layout import table_schemas
 from omnigraph.transaction.constraint_rules.rules import Rules, rules_of
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class SchemaMovedError(Exception):
         self.digest = digest
 
 
-def refuse_other_schema(accepted: Accepted, staging: Staging) -> None:
+def refuse_other_schema(accepted: Accepted, write_set: WriteSet) -> None:
     """Stop a write whose statements were bound, or whose rows were converted, under another schema.
 
     Raises:
         SchemaMovedError: they were.
     """
-    if staging.schema != accepted.digest:
-        raise SchemaMovedError(staging.schema)
+    if write_set.schema != accepted.digest:
+        raise SchemaMovedError(write_set.schema)

@@ -7,7 +7,7 @@ from omnigraph.model.commit import CommitKind, Record
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, entry_after
-from omnigraph.transaction.stage import nothing_staged
+from omnigraph.transaction.stage_versions import nothing_staged
 
 SWEEP_ACTOR = "omnigraph:sweep"
 

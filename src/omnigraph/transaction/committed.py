@@ -1,6 +1,6 @@
 """Committed rows that one write looks up: asked of whoever keeps track of them, searched for where nobody does.
 
-What was found is remembered with the places of the rows, so that staging does not have to look for the same rows again.
+What was found is remembered with the places of the rows, so that staging need not look for them again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,25 +16,27 @@ from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.storage.tables.addresses import as_addresses
 from omnigraph.storage.tables.table import ADDRESS
 from omnigraph.storage.tables.tables import Places, Table
-from omnigraph.transaction.finding import Finder, FoundEdge
+from omnigraph.transaction.finding import FoundEdge, RowIndex
 from omnigraph.transaction.lookup import rows_with
 
 _EDGE = (ID, SRC, DST)
 
 
 @dataclass(slots=True)
-class _Sighted:
+class KnownRows:
     """What is known of the rows of one version of one table."""
 
     places: dict[str, int] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     edges: dict[str, FoundEdge] = field(default_factory=dict)
 
-    def note(self, asked: Iterable[str], found: Mapping[str, int]) -> None:
+    def add(self, wanted: Iterable[str], found: Mapping[str, int]) -> None:
+        """Remember the addresses of rows that were found, and that the other ids are absent."""
         self.places.update(found)
-        self.absent.update(each for each in asked if each not in found)
+        self.absent.update(row_id for row_id in wanted if row_id not in found)
 
-    def note_edges(self, edges: Iterable[FoundEdge]) -> None:
+    def add_edges(self, edges: Iterable[FoundEdge]) -> None:
+        """Remember edges that were found."""
         for edge in edges:
             self.places[edge.id] = edge.address
             self.edges[edge.id] = edge
@@ -43,9 +45,9 @@ class _Sighted:
 class CommittedRows:
     """What one attempt of one write knows of committed rows. Used by one thread."""
 
-    def __init__(self, finder: Finder | None) -> None:
+    def __init__(self, finder: RowIndex | None) -> None:
         self._finder = finder
-        self._sighted: dict[Pin, _Sighted] = {}
+        self._known: dict[Pin, KnownRows] = {}
 
     def rows(self, table: Table, ids: "Sequence[str] | pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
         """The rows with these ids.
@@ -58,21 +60,25 @@ class CommittedRows:
         Returns:
             pa.Table: the rows, in no promised order.
         """
-        sighted = self._of(table.pin)
-        if len(ids) > limits.FOUND_ROWS_MAX and len(sighted.places) < len(ids):
+        known_rows = self._of(table.pin)
+        if len(ids) > limits.FOUND_ROWS_MAX and len(known_rows.places) < len(ids):
             return table.rows_with_ids(ids, columns=columns)
         texts = [str(each) for each in ids.to_pylist()] if isinstance(ids, pa.Array) else ids
-        unseen = [each for each in dict.fromkeys(texts) if each not in sighted.places and each not in sighted.absent]
+        unseen = [
+            each for each in dict.fromkeys(texts) if each not in known_rows.places and each not in known_rows.absent
+        ]
         if unseen:
             found = None
             if self._finder is not None and len(unseen) <= limits.FOUND_ROWS_MAX:
                 found = self._finder.places(table.pin, unseen)
             if found is None:
-                return self._searched(table, texts, columns, sighted)
-            sighted.note(unseen, found)
-        return _read(table, {each: sighted.places[each] for each in texts if each in sighted.places}, columns, sighted)
+                return self._scan_for(table, texts, columns, known_rows)
+            known_rows.add(unseen, found)
+        return _read(
+            table, {each: known_rows.places[each] for each in texts if each in known_rows.places}, columns, known_rows
+        )
 
-    def there(self, table: Table, ids: Sequence[str]) -> list[str]:
+    def existing_ids(self, table: Table, ids: Sequence[str]) -> list[str]:
         """Those of few ids that rows have.
 
         Args:
@@ -82,14 +88,14 @@ class CommittedRows:
         Returns:
             list[str]: in the same order.
         """
-        sighted = self._of(table.pin)
-        unseen = [each for each in ids if each not in sighted.places and each not in sighted.absent]
+        known_rows = self._of(table.pin)
+        unseen = [each for each in ids if each not in known_rows.places and each not in known_rows.absent]
         found = None if self._finder is None or not unseen else self._finder.places(table.pin, unseen)
         if found is not None:
-            sighted.note(unseen, found)
+            known_rows.add(unseen, found)
         elif unseen:
-            self._searched(table, unseen, [ID], sighted)
-        return [each for each in ids if each in sighted.places]
+            self._scan_for(table, unseen, [ID], known_rows)
+        return [each for each in ids if each in known_rows.places]
 
     def rows_where(self, table: Table, column: str, values: "pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
         """The rows that have one of these values in a column; null is no value.
@@ -125,7 +131,7 @@ class CommittedRows:
             return [str(each) for each in found.column(ID).to_pylist()]
         return [edge.id for edge in self._edges(table, column, nodes)]
 
-    def edges_known(self, pin: Pin, ids: Sequence[str]) -> list[FoundEdge] | None:
+    def cached_edges(self, pin: Pin, ids: Sequence[str]) -> list[FoundEdge] | None:
         """The edges with these ids, if all were found before.
 
         Args:
@@ -149,15 +155,15 @@ class CommittedRows:
         Returns:
             tuple[Places | None, set[str]]: the places, and the ids that the version certainly has not.
         """
-        sighted = self._of(table.pin)
+        known_rows = self._of(table.pin)
         if self._finder is not None and len(ids) <= limits.FOUND_ROWS_MAX:
-            unseen = [each for each in ids if each not in sighted.places and each not in sighted.absent]
+            unseen = [each for each in ids if each not in known_rows.places and each not in known_rows.absent]
             found = self._finder.places(table.pin, unseen) if unseen else None
             if found is not None:
-                sighted.note(unseen, found)
-        return Places(table.pin.version, sighted.places), sighted.absent
+                known_rows.add(unseen, found)
+        return Places(table.pin.version, known_rows.places), known_rows.absent
 
-    def sight(self, pin: Pin, places: Mapping[str, int], absent: Iterable[str]) -> None:
+    def remember_addresses(self, pin: Pin, places: Mapping[str, int], absent: Iterable[str]) -> None:
         """Be told where rows of a version lie, and which ids it certainly has not.
 
         Args:
@@ -165,27 +171,29 @@ class CommittedRows:
             places (Mapping[str, int]): addresses by id.
             absent (Iterable[str]): ids that no row has.
         """
-        sighted = self._of(pin)
-        sighted.places.update(places)
-        sighted.absent.update(absent)
+        known_rows = self._of(pin)
+        known_rows.places.update(places)
+        known_rows.absent.update(absent)
 
     def _edges(self, table: Table, column: str, nodes: Sequence[str]) -> Sequence[FoundEdge]:
         edges = None if self._finder is None else self._finder.edges(table.pin, column, nodes)
         if edges is None:
             values = pa.array(nodes, pa.string())
             edges = _edges_of(rows_with(table, column, values, columns=_EDGE, with_addresses=True))
-        self._of(table.pin).note_edges(edges)
+        self._of(table.pin).add_edges(edges)
         return edges
 
-    def _of(self, pin: Pin) -> _Sighted:
-        return self._sighted.setdefault(pin, _Sighted())
+    def _of(self, pin: Pin) -> KnownRows:
+        return self._known.setdefault(pin, KnownRows())
 
-    def _searched(self, table: Table, ids: Sequence[str], columns: Sequence[str] | None, sighted: _Sighted) -> pa.Table:
+    def _scan_for(
+        self, table: Table, ids: Sequence[str], columns: Sequence[str] | None, known_rows: KnownRows
+    ) -> pa.Table:
         names = table.schema.names if columns is None else list(columns)
         read = names if ID in names else [*names, ID]
         found = table.rows_with_ids(ids, columns=read, with_addresses=True)
         addresses = as_addresses(found.column(ADDRESS)).tolist()
-        sighted.note(ids, dict(zip(map(str, found.column(ID).to_pylist()), addresses, strict=True)))
+        known_rows.add(ids, dict(zip(map(str, found.column(ID).to_pylist()), addresses, strict=True)))
         return found.select(names)
 
 
@@ -199,15 +207,15 @@ def _edges_of(rows: pa.Table) -> list[FoundEdge]:
     return [FoundEdge(*each) for each in zip(*texts, as_addresses(rows.column(ADDRESS)).tolist(), strict=True)]
 
 
-def _read(table: Table, places: Mapping[str, int], columns: Sequence[str] | None, sighted: _Sighted) -> pa.Table:
+def _read(table: Table, places: Mapping[str, int], columns: Sequence[str] | None, known_rows: KnownRows) -> pa.Table:
     """The rows at these places; what is known of them is not read."""
     schema = table.schema
     names = schema.names if columns is None else list(columns)
     wanted = set(names)
     if wanted <= {ID}:
         known = {ID: list(places)}
-    elif wanted <= {*_EDGE} and all(each in sighted.edges for each in places):
-        edges = [sighted.edges[each] for each in places]
+    elif wanted <= {*_EDGE} and all(each in known_rows.edges for each in places):
+        edges = [known_rows.edges[each] for each in places]
         known = {ID: list(places), SRC: [edge.src for edge in edges], DST: [edge.dst for edge in edges]}
     elif places:
         return table.rows_at(list(places.values()), columns=names)

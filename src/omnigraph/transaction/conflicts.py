@@ -55,7 +55,7 @@ def judge(ours: Footprint, base: Record, newer: Sequence[Record], *, intent: str
         for entry in newer:
             theirs = entry.footprint.of(type_key)
             # A layout follows writes of rows; on another layout, or another content, it has to be planned anew.
-            layouts_meet = part.lays_out and (theirs.lays_out or theirs.writes_whole)
+            layouts_meet = part.changes_layout_only and (theirs.changes_layout_only or theirs.writes_whole)
             if layouts_meet or clashes(part, theirs):
                 found.append(ReadSetChanged(type_key, _version(base, type_key), _version(head, type_key)))
                 break
@@ -78,7 +78,7 @@ def mismatches(expected: Mapping[str, int], head: Record) -> tuple[ExpectedVersi
     return tuple(wrong)
 
 
-def told(conflict: Conflict) -> str:
+def message_for(conflict: Conflict) -> str:
     """A conflict in a sentence: what was expected, what is there, what to do."""
     match conflict:
         case ExpectedVersionMismatch(table_key, expected, actual):

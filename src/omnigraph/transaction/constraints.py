@@ -32,7 +32,7 @@ from omnigraph.transaction.constraint_rules.rules import Rules, TypeRules
 from omnigraph.transaction.constraint_rules.uniqueness import unique_breaches
 from omnigraph.transaction.constraint_rules.values import value_breaches
 from omnigraph.transaction.finding import FoundEdge
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -63,11 +63,11 @@ class Breach:
     error: ConstraintError
 
 
-def check(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = frozenset()) -> None:
+def check(write_set: WriteSet, rules: Rules, *, cascaded: frozenset[str] = frozenset()) -> None:
     """Refuse a write that breaks a rule.
 
     Args:
-        staging: the write, all its statements done.
+        write_set: the write, all its statements done.
         rules: those of the schema it was made under.
         cascaded: node types whose deleted nodes' edges the write has looked for and deleted itself.
 
@@ -75,12 +75,12 @@ def check(staging: Staging, rules: Rules, *, cascaded: frozenset[str] = frozense
         ConstraintError: the first rule it breaks.
         InvalidRequestError: a rule cannot be applied.
     """
-    for breach in breaches(staging, rules, cascaded=cascaded):
+    for breach in breaches(write_set, rules, cascaded=cascaded):
         raise breach.error
 
 
 def breaches(
-    staging: Staging,
+    write_set: WriteSet,
     rules: Rules,
     *,
     cascaded: frozenset[str] = frozenset(),
@@ -89,7 +89,7 @@ def breaches(
     """Every rule that a write breaks, in order. What the verdict rests on has been noted once all were asked for.
 
     Args:
-        staging: the write, all its statements done.
+        write_set: the write, all its statements done.
         rules: those of the schema it was made under.
         cascaded: node types whose deleted nodes' edges the write has looked for and deleted itself.
         sources: by edge type, nodes whose edges are to be counted though the write has none of them pending.
@@ -100,36 +100,36 @@ def breaches(
     Raises:
         InvalidRequestError: a rule cannot be applied.
     """
-    touched = [each for key, each in rules.types.items() if key in staging.pending]
+    touched = [each for key, each in rules.types.items() if key in write_set.pending]
     for each in touched:
-        pending = staging.pending[each.type_key]
+        pending = write_set.pending[each.type_key]
         if pending.has_rows:
             for rule in each.values:
                 yield from _told(RuleKind.VALUE, each.type_key, value_breaches(rule, pending.rows))
-    known = {each.type_key: _known_edges(staging, each) for each in touched}
-    replaced = {each.type_key: _replaced(staging, each) for each in touched if known[each.type_key] is None}
+    known = {each.type_key: _known_edges(write_set, each) for each in touched}
+    replaced = {each.type_key: _replaced(write_set, each) for each in touched if known[each.type_key] is None}
     for each in touched:
         for distinct in each.distinct:
-            shared = unique_breaches(staging, each.type_key, distinct, replaced[each.type_key])
+            shared = unique_breaches(write_set, each.type_key, distinct, replaced[each.type_key])
             yield from _told(RuleKind.UNIQUE, each.type_key, shared)
     for each in touched:
-        pending, edges = staging.pending[each.type_key], known[each.type_key]
+        pending, edges = write_set.pending[each.type_key], known[each.type_key]
         # Whoever replaces everything is noted as that.
         for end in each.ends if not pending.replaces else ():
             if pending.has_rows:
-                note_ends(staging, end, pending.rows)
+                note_ends(write_set, end, pending.rows)
             if edges is None:
-                note_ends(staging, end, replaced[each.type_key])
+                note_ends(write_set, end, replaced[each.type_key])
             else:
-                note_ends_of(staging, end, edges)
-    for error in end_breaches(staging, (end for each in touched for end in each.ends)):
+                note_ends_of(write_set, end, edges)
+    for error in end_breaches(write_set, (end for each in touched for end in each.ends)):
         yield Breach(RuleKind.END, error.details["type_key"], error)
-    removed = dict(_removed(staging, touched, rules, cascaded))
-    for error in retained_breaches(staging, removed, (end for key in removed for end in rules.arrivals[key])):
+    removed = dict(_removed(write_set, touched, rules, cascaded))
+    for error in retained_breaches(write_set, removed, (end for key in removed for end in rules.arrivals[key])):
         yield Breach(RuleKind.END, error.details["type_key"], error)
     for key, each in rules.types.items():
-        if each.degree is not None and (key in staging.pending or sources.get(key)):
-            wrong = degree_breaches(staging, each.degree, replaced.get(key), sources.get(key, ()))
+        if each.degree is not None and (key in write_set.pending or sources.get(key)):
+            wrong = degree_breaches(write_set, each.degree, replaced.get(key), sources.get(key, ()))
             yield from _told(RuleKind.DEGREE, key, wrong)
 
 
@@ -137,26 +137,26 @@ def _told(kind: RuleKind, type_key: str, errors: Iterator[ConstraintError]) -> I
     return (Breach(kind, type_key, error) for error in errors)
 
 
-def _known_edges(staging: Staging, rules: TypeRules) -> Sequence[FoundEdge] | None:
+def _known_edges(write_set: WriteSet, rules: TypeRules) -> Sequence[FoundEdge] | None:
     """The replaced edges of a type of which nothing but the ends is needed, if nobody has to look for them."""
-    return staging.replaced_edges(rules.type_key) if rules.ends and rules.needs_only_ends else None
+    return write_set.replaced_edges(rules.type_key) if rules.ends and rules.needs_only_ends else None
 
 
-def _replaced(staging: Staging, rules: TypeRules) -> pa.Table:
+def _replaced(write_set: WriteSet, rules: TypeRules) -> pa.Table:
     columns = rules.needs_replaced
-    return staging.replaced(rules.type_key, columns=columns) if columns else _NOTHING
+    return write_set.replaced(rules.type_key, columns=columns) if columns else _NOTHING
 
 
 def _removed(
-    staging: Staging, touched: list[TypeRules], rules: Rules, cascaded: frozenset[str]
+    write_set: WriteSet, touched: list[TypeRules], rules: Rules, cascaded: frozenset[str]
 ) -> Iterator[tuple[str, "pa.Array[Any]"]]:
     """The nodes that go, of types that edges can end at, unless their edges go with them by the writer's own doing."""
     for each in touched:
-        pending = staging.pending[each.type_key]
+        pending = write_set.pending[each.type_key]
         if not rules.arrivals.get(each.type_key):
             continue
         if pending.replaces:
-            before = staging.replaced(each.type_key, columns=[ID]).column(ID)
+            before = write_set.replaced(each.type_key, columns=[ID]).column(ID)
             gone = before.filter(pc.invert(pc.is_in(before, value_set=pending.rows.column(ID).combine_chunks())))
             yield each.type_key, gone.combine_chunks()
         elif pending.deleted and each.type_key not in cascaded:

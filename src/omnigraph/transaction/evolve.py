@@ -24,8 +24,8 @@ from omnigraph.transaction.defaults import default_value, repeated
 from omnigraph.transaction.evolve_checks import refuse_what_breaks
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import create_table
-from omnigraph.transaction.staging import Rework, Staging
 from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write_set import TableChange, WriteSet
 
 # What a column is called while the one in whose place it comes is still there.
 _PASSING = "__becoming "
@@ -60,7 +60,7 @@ class ColumnChange:
         """Whether the table stays as it is."""
         return not (self.dropped or self.renamed or self.relaxed or self.tightened or self.added or self.computed)
 
-    def rework(self, tables: Tables, *, erases: bool = False) -> Rework:
+    def rework(self, tables: Tables, *, erases: bool = False) -> TableChange:
         """What makes a version with the new columns; with `erases`, no file of it holds values of dropped ones."""
         return partial(
             tables.stage_columns,
@@ -91,28 +91,28 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
     changes = list(_changes(before.schema, plan))
     created: dict[str, Pin] = {}  # a second run uses the tables of the first
 
-    def run(staging: Staging) -> None:
-        refuse_other_schema(before, staging)
-        refuse_what_breaks(staging, before.schema, plan)
-        staging.accept_schema(digest)
-        staging.notes["steps"] = [step_document(step) for step in plan.steps]
+    def run(write_set: WriteSet) -> None:
+        refuse_other_schema(before, write_set)
+        refuse_what_breaks(write_set, before.schema, plan)
+        write_set.accept_schema(digest)
+        write_set.notes["steps"] = [step_document(step) for step in plan.steps]
         # Old names are given up before new ones are taken, so that the order of types does not matter.
         moved = [change for change in changes if change.was.type_key != change.now.type_key]
-        pins = {change.now.type_key: staging.base_pin(change.was.type_key) for change in moved}
+        pins = {change.now.type_key: write_set.base_pin(change.was.type_key) for change in moved}
         for gone in [each for number, each in was.items() if number not in now]:
-            staging.remove_table(gone.type_key)
+            write_set.remove_table(gone.type_key)
         for change in moved:
-            staging.remove_table(change.was.type_key)
+            write_set.remove_table(change.was.type_key)
         for key, pin in pins.items():
-            staging.add_table(key, pin)
+            write_set.add_table(key, pin)
         for fresh in [each for number, each in now.items() if number not in was]:
             if fresh.type_key not in created:
                 created[fresh.type_key] = create_table(parts, fresh.type_key, table_schema(fresh))
-            staging.add_table(fresh.type_key, created[fresh.type_key])
+            write_set.add_table(fresh.type_key, created[fresh.type_key])
         for change in changes:
             if not change.is_empty:
                 change_columns = change.rework(parts.tables, erases=plan.drops_hard)
-                staging.rework(change.now.type_key, change_columns, keeps_content=False)
+                write_set.change_table(change.now.type_key, change_columns, keeps_content=False)
 
     touched = {each.type_key for each in (*before.schema.entities, *plan.schema.entities)}
     return Operation(CommitKind.SCHEMA, frozenset(touched), run, redoable=True)

@@ -17,7 +17,7 @@ from omnigraph.storage.layout import arrow_type
 from omnigraph.transaction.constraint_rules.rules import OneOf, value_rule
 from omnigraph.transaction.constraint_rules.values import broken_rows
 from omnigraph.transaction.defaults import default_value, repeated
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -41,11 +41,11 @@ class Breach:
     ids: tuple[str, ...] = ()
 
 
-def refuse_what_breaks(staging: Staging, before: Schema, plan: SchemaPlan) -> None:
+def refuse_what_breaks(write_set: WriteSet, before: Schema, plan: SchemaPlan) -> None:
     """Stop a change of schema that the data does not allow.
 
     Args:
-        staging: the write, before it has changed anything.
+        write_set: the write, before it has changed anything.
         before: the schema the data keeps to.
         plan: the changes.
 
@@ -59,7 +59,7 @@ def refuse_what_breaks(staging: Staging, before: Schema, plan: SchemaPlan) -> No
             continue
         for step in plan.steps:
             if getattr(step, "type_name", None) == now.name and getattr(step, "type_kind", None) == now.kind:
-                found = breach_of(step, now, _Before(staging, before, known, now))
+                found = breach_of(step, now, _Before(write_set, before, known, now))
                 if found.count:
                     raise _refusal(step, now, found)
 
@@ -137,7 +137,7 @@ def _judged(rows: Iterable[pa.Table], wrong: Callable[[pa.Table], Mask]) -> Brea
 class _Before:
     """The rows of a type before a change, as it will leave them: a new property has its default or nothing."""
 
-    staging: Staging
+    write_set: WriteSet
     schema: Schema
     was: EntityType
     now: EntityType
@@ -148,8 +148,8 @@ class _Before:
         declared = {name: self.now.property_named(name) for name in names}
         there = {name: name if each is None else old.get(each.property_id) for name, each in declared.items()}
         wanted = [ID, *dict.fromkeys(column for column in there.values() if column is not None)]
-        self.staging.read_whole(self.was.type_key)
-        for batch in self.staging.snapshot.table(self.was.type_key).batches(columns=wanted):
+        self.write_set.read_whole(self.was.type_key)
+        for batch in self.write_set.snapshot.table(self.was.type_key).batches(columns=wanted):
             rows = pa.Table.from_batches([batch])
             columns: dict[str, Any] = {ID: rows.column(ID)}
             for name, each in declared.items():
@@ -164,7 +164,7 @@ class _Before:
         assert isinstance(self.was, EdgeType)
         leaves = self.was.from_type.type_id
         source = next(each for each in self.schema.nodes if each.type_id == leaves)
-        return self.staging.scan(source.type_key, columns=[ID]).column(ID)
+        return self.write_set.scan(source.type_key, columns=[ID]).column(ID)
 
 
 def _fresh(each: Property, rows: int) -> "pa.Array[Any]":

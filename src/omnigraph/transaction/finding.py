@@ -29,7 +29,7 @@ class FoundEdge:
     address: int
 
 
-class Finder(Protocol):
+class RowIndex(Protocol):
     """Knows where rows are. Safe to use from several threads."""
 
     def places(self, pin: Pin, ids: Sequence[str]) -> Mapping[str, int] | None:

@@ -7,7 +7,7 @@ to know whether an entry was cut away reads it; what a writer must know before i
 from omnigraph.clock import Clock
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore
-from omnigraph.transaction.settle import settled
+from omnigraph.transaction.conditional_put import put_or_read
 
 
 class Floors:
@@ -30,4 +30,4 @@ class Floors:
 
     def raise_to(self, branch: str, number: int) -> None:
         """Let entries below a number count for nothing; durable when this returns."""
-        settled(self._store, paths.floor(branch, number), b"{}", clock=self._clock)
+        put_or_read(self._store, paths.floor(branch, number), b"{}", clock=self._clock)

@@ -16,8 +16,8 @@ from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, OutcomeUnknown, StoreError
+from omnigraph.transaction.conditional_put import put_or_read
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.settle import settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | N
     """
     path = _path(branch, key)
     try:
-        note = _read(settled(parts.store, path, _note(base.number), clock=parts.clock))
+        note = _read(put_or_read(parts.store, path, _note(base.number), clock=parts.clock))
     except OutcomeUnknown as fault:
         raise UnavailableError(f"the idempotency key could not be noted, so nothing was done: {fault}") from fault
     # What was done in an earlier life of the branch is not done in this one.

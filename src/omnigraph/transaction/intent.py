@@ -22,9 +22,9 @@ from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, ObjectNotFound, ObjectStore, OutcomeUnknown, StoreError
 from omnigraph.storage.records.read import completed_bytes, intent_bytes, read_completed, read_intent
-from omnigraph.transaction.conflicts import told
+from omnigraph.transaction.conditional_put import put_or_read
+from omnigraph.transaction.conflicts import message_for
 from omnigraph.transaction.liveness import Heartbeat, has_ended, this_writer
-from omnigraph.transaction.settle import settled
 
 _MAIN_SUFFIX = ".json"
 _NOW_SUFFIX = ".now"
@@ -84,7 +84,7 @@ class NotedWrite:
         """
         conflict = DeclaredDead(self._intent_id, "")
         if not _stands(self._store, self._intent_id):
-            raise ConflictError(told(conflict), conflicts=(conflict,))
+            raise ConflictError(message_for(conflict), conflicts=(conflict,))
 
     def put_at_us(self) -> int:
         """When it was put, by the store's clock; 0 where it is gone. One request."""
@@ -159,7 +159,7 @@ class Intents:
 
     def _put(self, intent: Intent) -> None:
         try:
-            settled(self._store, paths.intent(intent.id), intent_bytes(intent), clock=self._clock)
+            put_or_read(self._store, paths.intent(intent.id), intent_bytes(intent), clock=self._clock)
         except StoreError as fault:
             # It may be there all the same. If it stays, whoever finds it undoes a write that did nothing.
             with contextlib.suppress(StoreError):

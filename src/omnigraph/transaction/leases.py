@@ -19,7 +19,7 @@ from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError
 from omnigraph.transaction.liveness import Heartbeat
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_kept
-from omnigraph.transaction.said import seconds as seconds_of
+from omnigraph.transaction.validation import require_seconds as seconds_of
 
 _FORMAT = 1
 _RENEWALS = 3  # in the time a lease was given

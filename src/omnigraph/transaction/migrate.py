@@ -15,8 +15,8 @@ from omnigraph.ids import IdSource
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.records.read import FORMAT, Stamp, stamp_bytes
+from omnigraph.transaction.conditional_put import put_or_read
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.settle import settled
 
 # From the format it starts with: makes the new stamp. The choice it needs is settled on the store.
 _Step = Callable[[ObjectStore, Stamp, IdSource, Clock], Stamp]
@@ -41,7 +41,7 @@ def migrate(parts: Parts, stamp: Stamp) -> Stamp:
 def _name_the_graph(store: ObjectStore, stamp: Stamp, ids: IdSource, clock: Clock) -> Stamp:
     """0 to 1: a graph gets an id of its own, which change cursors and caches are bound to."""
     path = f"{paths.MIGRATIONS}1.json"
-    choice = settled(store, path, json.dumps({"graph": ids.new()}).encode(), clock=clock)
+    choice = put_or_read(store, path, json.dumps({"graph": ids.new()}).encode(), clock=clock)
     try:
         graph = json.loads(choice)["graph"]
     except (ValueError, KeyError, TypeError) as fault:

@@ -26,11 +26,11 @@ from omnigraph.storage.tables.upkeep import (
     pending_indexes,
     upkeep_is_due,
 )
+from omnigraph.transaction import checksums
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.sealing import NewestDigests, seal
-from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write import IntentPolicy, Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 SchemaOf = Callable[[str], Schema]
 """The schema that entries name by a digest."""
@@ -114,12 +114,12 @@ def optimize(
     work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys), rewriter, purge=purge)
     receipt = write(parts, name, work.operation(parts.log.live_head(name)), options)
     after = receipt.entry if receipt.entry is not None else receipt.head
-    recorded = NewestDigests(parts, after)
+    recorded = checksums.NewestDigests(parts, after)
     for key in work.planned:
         if key in after.tables:
             # What was published stands, also where others have pruned and swept it by now.
             with contextlib.suppress(GraphError):
-                seal(parts, after.tables[key].table, parts.tables.files(after.tables[key]), recorded)
+                checksums.record(parts, after.tables[key].table, parts.tables.files(after.tables[key]), recorded)
     return Optimized(
         entry=receipt.entry,
         head=after,
@@ -180,7 +180,7 @@ class _Work:
             run=self._run,
             redoable=True,
             queued=False,
-            light=self._tail_only,
+            intent=IntentPolicy.NEVER if self._tail_only else IntentPolicy.BY_SIZE,
         )
 
     def report(self, type_key: str, now: Pin) -> OptimizedTable:
@@ -209,19 +209,19 @@ class _Work:
             pending=pending_indexes(table, self.planned[type_key]),
         )
 
-    def _run(self, staging: Staging) -> None:
-        record = staging.snapshot.record
+    def _run(self, write_set: WriteSet) -> None:
+        record = write_set.snapshot.record
         schema = self._schema_of(record.schema)
         self.planned, self._staged = {}, {}
         for type_key in self._chosen(record):
             entity = schema.entity(type_key)
             if entity is None:
                 continue
-            table = staging.snapshot.table(type_key)
+            table = write_set.snapshot.table(type_key)
             specs = self._indexes(entity, table)
             self.planned[type_key] = specs
             if upkeep_is_due(table, specs, tail_only=self._tail_only, purge=self._purge):
-                staging.rework(type_key, partial(self._rework, type_key), keeps_content=True)
+                write_set.change_table(type_key, partial(self._rework, type_key), keeps_content=True)
 
     def _chosen(self, record: Record) -> list[str]:
         if self._type_keys is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TypedDict
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.transaction.said import check_expected_versions, flag, text_or_nothing
+from omnigraph.transaction.validation import require_flag, require_optional_text, require_table_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class WriteOptions:
 
     def __post_init__(self) -> None:
         # Here, and not when it is published: hours of a load may lie between.
-        text_or_nothing(self.actor, "the actor")
-        text_or_nothing(self.message, "the message")
+        require_optional_text(self.actor, "the actor")
+        require_optional_text(self.message, "the message")
         if self.idempotency_key is not None and not isinstance(self.idempotency_key, str):
             raise InvalidRequestError(f"an idempotency key must be a text, got {type(self.idempotency_key).__name__}")
-        check_expected_versions(self.expected_table_versions)
-        flag(self.prune_previous, "prune_previous")
+        require_table_versions(self.expected_table_versions)
+        require_flag(self.prune_previous, "prune_previous")
 
 
 class WriteKeywords(TypedDict, total=False):

@@ -11,7 +11,7 @@ from omnigraph.model.commit import Record
 from omnigraph.storage.external_blobs import NO_EXTERNAL_BLOBS, ExternalBlobPolicy
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.transaction.finding import Finder
+from omnigraph.transaction.finding import RowIndex
 from omnigraph.transaction.intent import Intents
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.snapshot import Snapshot
@@ -83,7 +83,7 @@ class Parts:
     read_only: bool
     graph: str = ""
     published: Callable[[Record], None] | None = None
-    finder: Finder | None = None
+    finder: RowIndex | None = None
     ends_announced: bool = False
 
     @property

@@ -19,7 +19,7 @@ class Pending:
         self._schema = schema
         self._put: pa.Table | None = None
         self._deleted: set[str] = set()
-        # Ids among the rows that are certain not to be in the base: staging them needs no lookup.
+        # Ids among the rows that are certain not to be in the base: write_set them needs no lookup.
         self._known_new: set[str] = set()
         self._replaces = False
 

@@ -25,10 +25,14 @@ from omnigraph.model.retention import Pruned
 from omnigraph.storage import paths
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.prune_floor import bases_of_writes, first_not_older, floor_below, thinned
 from omnigraph.transaction.publish import Draft, entry_after
-from omnigraph.transaction.said import seconds_or_nothing, text_or_nothing, whole_number_or_nothing
-from omnigraph.transaction.stage import nothing_staged
-from omnigraph.transaction.superseding import bases_of_writes, first_not_older, floor_below, thinned
+from omnigraph.transaction.stage_versions import nothing_staged
+from omnigraph.transaction.validation import (
+    require_optional_seconds,
+    require_optional_text,
+    require_optional_whole_number,
+)
 
 _SECOND_US = 1_000_000
 _READ_AHEAD = 8
@@ -91,10 +95,10 @@ def check(policy: Policy) -> None:
     """
     if policy.keep is None and policy.older_than_s is None and not policy.numbers and not policy.now:
         raise InvalidRequestError("cleanup requires at least one of --keep or --older-than", code="no_policy")
-    keep = whole_number_or_nothing(policy.keep, "the number of commits to keep")
+    keep = require_optional_whole_number(policy.keep, "the number of commits to keep")
     if keep is not None and keep < 0:
         raise InvalidRequestError(f"the number of commits to keep cannot be {policy.keep}")
-    seconds_or_nothing(policy.older_than_s, "an age")
+    require_optional_seconds(policy.older_than_s, "an age")
     if policy.numbers and (policy.keep is not None or policy.older_than_s is not None):
         raise InvalidRequestError("name commits, or say how many or how old; not both")
 
@@ -123,7 +127,7 @@ def prune(
     name = paths.branch_name(branch)
     if not dry_run:
         parts.refuse_read_only()
-    text_or_nothing(actor, "the actor")
+    require_optional_text(actor, "the actor")
     for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
         head = parts.log.live_head(name)
         after = marked(parts, head, policy)

@@ -21,12 +21,12 @@ from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction import queues
-from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, mismatches, told
+from omnigraph.transaction.checksums import added_digests
+from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, message_for, mismatches
 from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.sealing import added_digests
-from omnigraph.transaction.stage import Staged, at_hand, staged_anew
-from omnigraph.transaction.superseding import superseding
+from omnigraph.transaction.prune_floor import superseding
+from omnigraph.transaction.stage_versions import StagedCommit, at_hand, staged_anew
 
 # Entries read at once on the way back from the head.
 _READ_AHEAD = 4
@@ -118,16 +118,16 @@ class CarriedOutError(Exception):
 
 def publish(
     parts: Parts,
-    staged: Staged,
+    staged: StagedCommit,
     draft: Draft,
     base: Record,
     *,
-    overtaken: Callable[[frozenset[str]], None] | None = None,
+    on_starvation: Callable[[frozenset[str]], None] | None = None,
 ) -> Record:
     """Make staged table versions visible as one commit, or leave nothing visible.
 
-    A writer of another process that is a little quicker wins again and again. With `overtaken`, which is called with
-    the types of the write once it has lost often, the others are asked to wait.
+    A writer of another process that is a little quicker wins again and again: `on_starvation` is called with the types
+    of the write once it has lost often.
 
     Returns:
         The entry that carries this write: ours, or the one by which another process finished it for us.
@@ -156,8 +156,8 @@ def publish(
                 # Whoever did not queue, like upkeep, would lose for as long as writers here never pause. Everybody else
                 # is in line already, and asks again for what is held.
                 line.enter_context(queues.held(parts.store.uri, draft.branch, frozenset(staged.tables)))
-                if overtaken is not None:
-                    overtaken(frozenset(staged.tables))
+                if on_starvation is not None:
+                    on_starvation(frozenset(staged.tables))
             elif attempt > limits.PUBLISH_ATTEMPTS_EAGER + 1:
                 parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
             newer = parts.log.since(draft.branch, head.number)
@@ -178,7 +178,7 @@ def publish(
                 case Clashing(conflicts):
                     raise LostRaceError(conflicts)
                 case Broken(conflicts):
-                    raise ConflictError(told(conflicts[0]), conflicts=conflicts)
+                    raise ConflictError(message_for(conflicts[0]), conflicts=conflicts)
             head = newer[-1]
     raise ConflictError(
         f"branch '{draft.branch}' is too busy: {limits.PUBLISH_ATTEMPTS_MAX} tries to publish lost the race; try again",
@@ -186,7 +186,7 @@ def publish(
     )
 
 
-def entry_after(parts: Parts, head: Record, staged: Staged, draft: Draft) -> Record:
+def entry_after(parts: Parts, head: Record, staged: StagedCommit, draft: Draft) -> Record:
     """The entry that follows `head` and names what was staged."""
     tables = staged.pins_on(head)
     return Record(
@@ -224,7 +224,7 @@ def _drops_hard(notes: Mapping[str, object]) -> bool:
     return isinstance(steps, Sequence) and any(step.get("mode") == "hard" for step in steps)
 
 
-def _outcome(audit: Recovery, staged: Staged, tables: Mapping[str, Pin]) -> Recovery:
+def _outcome(audit: Recovery, staged: StagedCommit, tables: Mapping[str, Pin]) -> Recovery:
     """The audit with the versions that are published: rebasing gives them other numbers than were staged."""
     ended = tuple(
         replace(each, to_version=tables[each.type_key].version)
@@ -294,10 +294,10 @@ def check_preconditions(parts: Parts, draft: Draft, head: Record) -> None:
             if not _was_laid_out_anew(parts, head, mismatch.table_key, mismatch.expected)
         )
         if wrong:
-            raise ConflictError(told(wrong[0]), conflicts=wrong)
+            raise ConflictError(message_for(wrong[0]), conflicts=wrong)
 
 
-def rebased(parts: Parts, staged: Staged, head: Record) -> Staged:
+def rebased(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit:
     """What was staged, on top of `head`: tables only we touched as they are, the others moved row by row.
 
     Raises:
@@ -324,7 +324,7 @@ def rebased(parts: Parts, staged: Staged, head: Record) -> Staged:
     return replace(staged, tables={**staged.tables, **moved})
 
 
-def _on_top_of(parts: Parts, staged: Staged, draft: Draft, newer: Sequence[Record]) -> Staged:
+def _on_top_of(parts: Parts, staged: StagedCommit, draft: Draft, newer: Sequence[Record]) -> StagedCommit:
     """Move what was staged on top of newer entries; behind a barrier stage it again, before anything reads its files.
 
     An intent that still stands has stood since before the first file, so every sweep has seen it and spared them. Not
@@ -350,7 +350,7 @@ def check_above_the_floor(base: Record, head: Record) -> None:
         raise LostRaceError((BasePruned(head.branch, base.number, head.pruned.floor),))
 
 
-def _staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged:
+def _staged_anew(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit:
     fresh = None if staged.added else staged_anew(parts, staged, head)
     if fresh is None:
         raise StageAgainError
@@ -423,7 +423,7 @@ def _find_finished(parts: Parts, draft: Draft, head: Record) -> Record:
             return entry
         if draft.intent in entry.aborted:
             conflict = DeclaredDead(draft.intent, entry.commit)
-            raise ConflictError(told(conflict), conflicts=(conflict,))
+            raise ConflictError(message_for(conflict), conflicts=(conflict,))
     if stands:
         raise base_gone(parts, head)
     raise _outcome_unknown(draft, draft.intent)

@@ -22,7 +22,7 @@ from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import CarriedOutError, Draft, LostRaceError, entry_after, publish, rebased
-from omnigraph.transaction.stage import Staged, at_hand, nothing_staged
+from omnigraph.transaction.stage_versions import StagedCommit, at_hand, nothing_staged
 from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, verdict
 
 # Held by the thread of this process that ends interrupted writes of any graph: two would get in each other's way.
@@ -36,12 +36,12 @@ class Healed:
     Attributes:
         ended: intents that were finished, undone or cleared.
         warnings: intents left for later, and why.
-        asking: those of living writers that ask others to make way.
+        starved: those of living writers that ask others to pause.
     """
 
     ended: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    asking: tuple[Intent, ...] = ()
+    starved: tuple[Intent, ...] = ()
 
 
 def heal(parts: Parts) -> Healed:
@@ -51,7 +51,7 @@ def heal(parts: Parts) -> Healed:
         NotFoundError: another graph has taken the place of this one, or none.
         UnavailableError: the intents cannot be listed.
     """
-    ended, warnings, asking, dead = [], [], list[Intent](), []
+    ended, warnings, starved, dead = [], [], list[Intent](), []
     for intent_id in parts.intents.listed():
         try:
             living = parts.intents.living(intent_id)
@@ -62,7 +62,7 @@ def heal(parts: Parts) -> Healed:
             dead.append(intent_id)
         else:
             warnings.append(_left(intent_id, "its writer may still be at work"))
-            asking += [living] if living.asks_s else []
+            starved += [living] if living.pause_s else []
     if dead and _healing.acquire(blocking=False):
         try:
             parts.log.confirm_root()
@@ -76,7 +76,7 @@ def heal(parts: Parts) -> Healed:
             warnings += [_left(intent_id, str(fault)) for intent_id in dead]
         finally:
             _healing.release()
-    return Healed(tuple(ended), tuple(warnings), tuple(asking))
+    return Healed(tuple(ended), tuple(warnings), tuple(starved))
 
 
 def _try_to_end(parts: Parts, intent_id: str) -> str | None:
@@ -208,7 +208,7 @@ def _finished(parts: Parts, completed: Completed, facts: Facts) -> bool:
     assert facts.base is not None
     intent = facts.intent
     head = facts.newer[-1] if facts.newer else facts.base
-    staged = Staged(
+    staged = StagedCommit(
         tables={
             key: StagedTable(intent.tables[key], pin, (), (), (), ())
             for key, pin in completed.tables.items()

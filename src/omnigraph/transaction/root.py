@@ -25,12 +25,12 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.open import open_store, table_options
 from omnigraph.storage.records.read import FORMAT, Stamp, read_stamp, stamp_bytes
 from omnigraph.storage.tables.tables import Tables
+from omnigraph.transaction.conditional_put import put_or_read
 from omnigraph.transaction.intent import Intents
 from omnigraph.transaction.log import Done, Log
 from omnigraph.transaction.migrate import migrate
 from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import Healed, heal
-from omnigraph.transaction.settle import settled
 
 _memory_folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
 _memory_lock = threading.Lock()
@@ -227,7 +227,7 @@ def _claimed(parts: Parts) -> Stamp:
         durability=parts.settings.durability,
         log_cut_s=parts.log_cut_s,
     )
-    body = settled(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
+    body = put_or_read(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
     return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))
 
 

@@ -14,6 +14,7 @@ An operation that lost a race is run again on a fresh snapshot where that means 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from omnigraph import limits
 from omnigraph.clock import backoff_s
@@ -25,7 +26,7 @@ from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, StoreError
 from omnigraph.transaction import idempotency, queues
-from omnigraph.transaction.conflicts import has_barrier, told
+from omnigraph.transaction.conflicts import has_barrier, message_for
 from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
 from omnigraph.transaction.options import WriteOptions
@@ -44,12 +45,20 @@ from omnigraph.transaction.publish import (
 )
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.retention import check_made
-from omnigraph.transaction.stage import Staged, stage
-from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.way import Overtaken, make_way
+from omnigraph.transaction.stage_versions import StagedCommit, stage
+from omnigraph.transaction.starvation import StarvationGuard, pause_for
+from omnigraph.transaction.write_set import WriteSet
 
 # What reading says where a sweep has deleted a table's file, or cut an entry away.
 _CODES_OF_WHAT_IS_GONE = frozenset({"version_reclaimed", "entry_missing"})
+
+
+class IntentPolicy(Enum):
+    """When a write leaves an intent, by which others can finish it or find its files."""
+
+    ALWAYS = "always"
+    NEVER = "never"  # it is soon done again
+    BY_SIZE = "by size"  # when it has many rows, or can only be staged again by running again
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +68,30 @@ class Operation:
     Attributes:
         kind: the kind of commit it makes.
         type_keys: the types whose tables it may change, known before it runs.
-        run: does it, on a staging; may run several times, each on a fresh one; raises to refuse.
+        run: does it, on a write_set; may run several times, each on a fresh one; raises to refuse.
         redoable: running it again on a newer head means the same thing (inserts, keyed upserts, appends, merges of
             rows, index and compaction work); otherwise a lost race is the caller's to decide.
-        publishes_nothing_too: make a commit even when nothing changed (a load always makes one).
-        noted: leave an intent whatever the size.
+        always_commits: make a commit even when nothing changed (a load always makes one).
+        intent: whether the write leaves an intent.
         queued: wait for writers of the same tables in this process; what may rather lose a race and be planned anew
             makes nobody wait, and waits for nobody.
-        light: leave no intent even though it changes no rows: it is soon done again.
         merged_parent: the other side of a merge.
         adopts: commits of other lines whose versions it names.
-        confirm: once the intent is on the store, makes sure that those commits are kept still, and the files that were
-            staged before it; raises.
+        recheck_after_intent: called once the intent is on the store; raises unless those commits, and files staged
+            before the intent, are still kept.
         since_us: since when it has staged files, by the store's clock; 0 where it begins with the intent.
     """
 
     kind: CommitKind
     type_keys: frozenset[str]
-    run: Callable[[Staging], None]
+    run: Callable[[WriteSet], None]
     redoable: bool
-    publishes_nothing_too: bool = False
-    noted: bool = False
+    always_commits: bool = False
+    intent: IntentPolicy = IntentPolicy.BY_SIZE
     queued: bool = True
-    light: bool = False
     merged_parent: str | None = None
     adopts: tuple[str, ...] = ()
-    confirm: Callable[[], None] | None = None
+    recheck_after_intent: Callable[[], None] | None = None
     since_us: int = 0
 
 
@@ -122,8 +129,8 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
     _check_key(options.idempotency_key)
     healed = heal(parts)
     reached(Failpoint.WRITE_HEALED)
-    if healed.asking and operation.queued:
-        make_way(parts, name, operation.type_keys, healed.asking)
+    if healed.starved and operation.queued:
+        pause_for(parts, name, operation.type_keys, healed.starved)
     draft = Draft(
         branch=name,
         kind=operation.kind,
@@ -136,8 +143,8 @@ def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions
         prune_previous=options.prune_previous,
     )
     types = operation.type_keys if operation.queued else frozenset[str]()
-    with queues.held(parts.store.uri, name, types) as held, Overtaken(parts, draft) as overtaken:
-        receipt = _carried_out_at_last(parts, operation, draft, _Turn(held, overtaken))
+    with queues.held(parts.store.uri, name, types) as held, StarvationGuard(parts, draft) as starvation:
+        receipt = _retry(parts, operation, draft, _Turn(held, starvation))
     # Whoever is next in line need not wait for this: it is best effort, and two writes to the disk.
     if draft.idempotency_key is not None and receipt.entry is not None and not receipt.replayed:
         idempotency.note_use(parts, name, draft.idempotency_key, receipt.entry)
@@ -149,10 +156,10 @@ class _Turn:
     """What a write has while it runs: its queues in this process, and what it asks of other processes."""
 
     held: queues.Held
-    overtaken: Overtaken
+    starvation: StarvationGuard
 
 
-def _carried_out_at_last(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
+def _retry(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
     """Attempt after attempt, until one is published or none can be."""
     for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
         begun = parts.clock.monotonic()
@@ -165,7 +172,7 @@ def _carried_out_at_last(parts: Parts, operation: Operation, draft: Draft, turn:
             if lost.withdrawn is not None:
                 draft = replace(draft, withdrawn=(*draft.withdrawn, lost.withdrawn))
             if operation.queued:
-                turn.overtaken.again(parts.clock.monotonic() - begun, lost.rested_on)
+                turn.starvation.lost_race(parts.clock.monotonic() - begun, lost.rested_on)
             parts.clock.sleep(backoff_s(attempt))
         else:
             if parts.published is not None and receipt.entry is not None and not receipt.replayed:
@@ -173,7 +180,7 @@ def _carried_out_at_last(parts: Parts, operation: Operation, draft: Draft, turn:
             return replace(receipt, attempts=attempt)
     raise ConflictError(
         f"branch '{draft.branch}' is too busy: the write ran {limits.REDO_ATTEMPTS_MAX} times and each time lost the "
-        f"race ({told(last.conflicts[0])})",
+        f"race ({message_for(last.conflicts[0])})",
         conflicts=last.conflicts,
         code="too_busy",
     )
@@ -181,7 +188,7 @@ def _carried_out_at_last(parts: Parts, operation: Operation, draft: Draft, turn:
 
 def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
     """The error of a write whose read set changed and that may not simply be run again."""
-    return ConflictError(told(conflicts[0]), conflicts=conflicts, code="read_set_conflict")
+    return ConflictError(message_for(conflicts[0]), conflicts=conflicts, code="read_set_conflict")
 
 
 def _attempt(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
@@ -192,7 +199,7 @@ def _attempt(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> R
     except CarriedOutError as finished:
         return Receipt(finished.entry, finished.entry)
     with _swept_meanwhile(parts, base):
-        receipt = _attempt_on(parts, operation, draft, turn, base)
+        receipt = _attempt_from(parts, operation, draft, turn, base)
     if receipt.entry is None and not parts.log.is_there(base):
         raise base_gone(parts, base)
     return receipt
@@ -219,38 +226,43 @@ def _swept_meanwhile(parts: Parts, base: Record) -> Iterator[None]:
         raise
 
 
-def _attempt_on(parts: Parts, operation: Operation, draft: Draft, turn: _Turn, base: Record) -> Receipt:
+def _attempt_from(parts: Parts, operation: Operation, draft: Draft, turn: _Turn, base: Record) -> Receipt:
     key = draft.idempotency_key
     if key is not None:
         earlier = idempotency.earlier_use(parts, draft.branch, key, base)
         if earlier is not None:
             return Receipt(earlier, base, replayed=True)
     check_preconditions(parts, draft, base)
-    staging = Staging(parts.snapshot(base), parts.finder)
+    write_set = WriteSet(parts.snapshot(base), parts.finder)
     try:
-        return _carried_out(parts, operation, draft, base, staging, turn=turn)
+        return _run_and_publish(parts, operation, draft, base, write_set, turn=turn)
     except LostRaceError as lost:
-        lost.rested_on = staging.noted_types | staging.touched
+        lost.rested_on = write_set.noted_types | write_set.touched
         raise
 
 
-def _carried_out(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, turn: _Turn
+def _run_and_publish(
+    parts: Parts, operation: Operation, draft: Draft, base: Record, write_set: WriteSet, *, turn: _Turn
 ) -> Receipt:
-    operation.run(staging)
+    operation.run(write_set)
     if operation.queued:
-        turn.held.covers(staging.touched)
+        turn.held.covers(write_set.touched)
     reached(Failpoint.WRITE_PREPARED)
-    rows, size = staging.size
-    large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
-    # What is no change of rows can only be staged again by running again, so it must be able to wait.
-    if operation.noted or large or (staging.reworks and not operation.light):
-        return _staged_under_an_intent(parts, operation, draft, base, staging, turn=turn)
-    return _published(parts, operation, draft, base, _staged(parts, staging), turn=turn)
+    if _needs_intent(parts, operation, write_set):
+        return _staged_under_an_intent(parts, operation, draft, base, write_set, turn=turn)
+    return _published(parts, operation, draft, base, _staged(parts, write_set), turn=turn)
+
+
+def _needs_intent(parts: Parts, operation: Operation, write_set: WriteSet) -> bool:
+    if operation.intent is not IntentPolicy.BY_SIZE:
+        return operation.intent is IntentPolicy.ALWAYS
+    rows, size = write_set.size
+    is_large = rows >= parts.settings.intent_rows_min or size >= parts.settings.intent_bytes_min
+    return is_large or bool(write_set.table_changes)
 
 
 def _staged_under_an_intent(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staging: Staging, *, turn: _Turn
+    parts: Parts, operation: Operation, draft: Draft, base: Record, write_set: WriteSet, *, turn: _Turn
 ) -> Receipt:
     intent = Intent(
         id=parts.ids.new(),
@@ -260,7 +272,7 @@ def _staged_under_an_intent(
         base_commit=base.commit,
         actor=draft.actor,
         writer=this_writer(),
-        tables={key: staging.base_pin(key) for key in sorted(staging.touched)},
+        tables={key: write_set.base_pin(key) for key in sorted(write_set.touched)},
         created_at_us=parts.clock.now_us(),
         adopts=operation.adopts,
         since_us=operation.since_us,
@@ -268,9 +280,9 @@ def _staged_under_an_intent(
     draft = replace(draft, intent=intent.id)
     with parts.intents.noted(intent) as noted, _withdrawn_on_failure(noted, intent):
         reached(Failpoint.WRITE_INTENT_PUT)
-        if operation.confirm is not None:
-            operation.confirm()
-        staged = _staged(parts, staging)
+        if operation.recheck_after_intent is not None:
+            operation.recheck_after_intent()
+        staged = _staged(parts, write_set)
         # Otherwise nobody shall do it for us. Nor where versions of another line are taken over: whether they are kept
         # still is this writer's to know, and running again costs little.
         if _has_to_be_published(operation, base, staged) and not staged.adopted:
@@ -325,26 +337,28 @@ def _withdrawn_on_failure(noted: NotedWrite, intent: Intent) -> Iterator[None]:
         raise
 
 
-def _staged(parts: Parts, staging: Staging) -> Staged:
-    staged = stage(parts, staging)
+def _staged(parts: Parts, write_set: WriteSet) -> StagedCommit:
+    staged = stage(parts, write_set)
     reached(Failpoint.WRITE_TABLES_STAGED)
     parts.store.make_durable(staged.files)
     reached(Failpoint.WRITE_MADE_DURABLE)
     return staged
 
 
-def _has_to_be_published(operation: Operation, base: Record, staged: Staged) -> bool:
+def _has_to_be_published(operation: Operation, base: Record, staged: StagedCommit) -> bool:
     changed = staged.tables or staged.added or staged.removed or staged.schema != base.schema
-    return bool(changed) or operation.publishes_nothing_too
+    return bool(changed) or operation.always_commits
 
 
 def _published(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staged: Staged, *, turn: _Turn
+    parts: Parts, operation: Operation, draft: Draft, base: Record, staged: StagedCommit, *, turn: _Turn
 ) -> Receipt:
     if not _has_to_be_published(operation, base, staged):
         return Receipt(None, base)
     try:
-        entry = publish(parts, staged, draft, base, overtaken=turn.overtaken.ask if operation.queued else None)
+        entry = publish(
+            parts, staged, draft, base, on_starvation=turn.starvation.request_pause if operation.queued else None
+        )
     except CarriedOutError as twin:
         return Receipt(twin.entry, twin.entry, replayed=True)
     return Receipt(entry, entry)

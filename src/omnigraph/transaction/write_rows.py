@@ -15,8 +15,8 @@ from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.incoming import Frame, Incoming, incoming_edges, incoming_nodes
 from omnigraph.transaction.mode import Mode, mode_named
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -72,11 +72,11 @@ def rows_to_write(
         for each in found:
             _refuse_repeated_ids(each)
 
-    def run(staging: Staging) -> None:
-        refuse_other_schema(accepted, staging)
+    def run(write_set: WriteSet) -> None:
+        refuse_other_schema(accepted, write_set)
         for each in found:
-            _stage(staging, each, mode)
-        constraints.check(staging, accepted.rules)
+            _stage(write_set, each, mode)
+        constraints.check(write_set, accepted.rules)
 
     operation = Operation(
         kind=CommitKind.LOAD,
@@ -84,7 +84,7 @@ def rows_to_write(
         run=run,
         # Content that was replaced whole was replaced on sight of what was there: the caller decides again.
         redoable=mode is not Mode.OVERWRITE,
-        publishes_nothing_too=True,
+        always_commits=True,
     )
     return RowsToWrite(
         operation,
@@ -129,14 +129,14 @@ def _refuse_repeated_ids(given: Incoming) -> None:
     )
 
 
-def _stage(staging: Staging, given: Incoming, mode: Mode) -> None:
+def _stage(write_set: WriteSet, given: Incoming, mode: Mode) -> None:
     key = given.entity.type_key
     match mode:
         case Mode.OVERWRITE:
-            staging.overwrite(key, given.rows)
+            write_set.overwrite(key, given.rows)
         case _ if given.ids_are_fresh:
-            staging.insert(key, given.rows, fresh_ids=True)
+            write_set.insert(key, given.rows, fresh_ids=True)
         case Mode.APPEND:
-            staging.insert(key, given.rows)
+            write_set.insert(key, given.rows)
         case Mode.MERGE:
-            staging.upsert(key, given.rows)
+            write_set.upsert(key, given.rows)

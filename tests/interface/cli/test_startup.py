@@ -48,7 +48,7 @@ FOR_OTHERS = (
     "omnigraph.pipeline",
     "omnigraph.transaction.evolve",
     "omnigraph.transaction.optimize",
-    "omnigraph.transaction.verify",
+    "omnigraph.verification",
     "omnigraph.transaction.write",
 )
 OURS_MOST = 290

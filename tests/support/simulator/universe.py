@@ -37,8 +37,8 @@ from omnigraph.transaction import intent, liveness, recovery
 from omnigraph.transaction import write as write_module
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.verify.verify import verify
 from omnigraph.transaction.write import write
+from omnigraph.verification.verify import verify
 
 SCHEMA = "node Person { v: I64? }"
 

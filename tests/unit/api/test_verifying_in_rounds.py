@@ -19,8 +19,8 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.sweeping import AT_ONCE
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.verify import rounds
-from omnigraph.transaction.verify.tables import TableCheck
+from omnigraph.verification import rounds
+from omnigraph.verification.tables import TableCheck
 
 SCHEMA = "node Person { name: String @key }\nnode Place { name: String @key }"
 

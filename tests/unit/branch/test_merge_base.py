@@ -14,8 +14,8 @@ from omnigraph.storage import paths
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import PERSON
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 
 def walked(text: str, source: str, target: str) -> list[str]:
@@ -68,7 +68,7 @@ def merged(parts: Parts, source: str, target: str) -> None:
     """A commit with two parents, as far as ancestry goes."""
     entry = parts.log.live_head(source)
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         staging.notes[MERGE_NOTE] = {SOURCE_BRANCH: entry.branch, SOURCE_NUMBER: entry.number}
 
     operation = Operation(
@@ -76,7 +76,7 @@ def merged(parts: Parts, source: str, target: str) -> None:
         frozenset(),
         run,
         redoable=True,
-        publishes_nothing_too=True,
+        always_commits=True,
         merged_parent=entry.head_commit,
     )
     write(parts, target, operation)

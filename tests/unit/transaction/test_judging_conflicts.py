@@ -7,7 +7,7 @@ import pytest
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.model.conflict import Conflict, DeclaredDead, ExpectedVersionMismatch, KeyConflict, ReadSetChanged
 from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint, clashes, tokens
-from omnigraph.transaction.conflicts import Broken, Clashing, Clear, Judgement, judge, mismatches, told
+from omnigraph.transaction.conflicts import Broken, Clashing, Clear, Judgement, judge, message_for, mismatches
 
 PERSON, COMPANY = "node:Person", "node:Company"
 
@@ -37,7 +37,7 @@ def writes(*ids: str) -> TypeFootprint:
 
 READS_ALL = TypeFootprint(reads_whole=True)
 WRITES_ALL = TypeFootprint(writes_whole=True)
-LAYS_OUT = TypeFootprint(lays_out=True)
+LAYS_OUT = TypeFootprint(changes_layout_only=True)
 BASE = entry(5)
 
 
@@ -137,6 +137,6 @@ def test_expected_versions_are_all_compared_and_an_unknown_type_is_at_zero() -> 
     ],
 )
 def test_a_conflict_in_words_names_what_was_expected_and_what_is_there(conflict: Conflict, words: list[str]) -> None:
-    sentence = told(conflict)
+    sentence = message_for(conflict)
     for word in words:
         assert word in sentence

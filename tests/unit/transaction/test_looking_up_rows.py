@@ -14,8 +14,8 @@ from omnigraph.storage.tables.tables import RowsToStage, Table, Tables
 from omnigraph.testing.operations import PERSON, new_graph, table_of
 from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.parts import Parts, Settings
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 COLUMNS: "list[tuple[str, pa.DataType, list[Any]]]" = [
     ("camelCase", pa.string(), ["it's", "`x`"]),
@@ -69,16 +69,16 @@ def parts() -> Parts:
 
 
 @pytest.fixture
-def staging(parts: Parts) -> Staging:
-    return Staging(parts.snapshot(parts.log.live_head(MAIN)))
+def staging(parts: Parts) -> WriteSet:
+    return WriteSet(parts.snapshot(parts.log.live_head(MAIN)))
 
 
-def found(staging: Staging, *values: int) -> dict[str, int]:
+def found(staging: WriteSet, *values: int) -> dict[str, int]:
     rows = staging.rows_where(PERSON, "v", pa.array(values, pa.int64()))
     return {str(row["id"]): int(row["v"]) for row in rows.to_pylist()}
 
 
-def test_pending_rows_hide_and_join_the_committed(staging: Staging) -> None:
+def test_pending_rows_hide_and_join_the_committed(staging: WriteSet) -> None:
     assert found(staging, 2) == {"b": 2, "c": 2}
     staging.upsert(PERSON, table_of({"b": 3, "d": 2}))
     assert found(staging, 2) == {"c": 2, "d": 2}
@@ -88,18 +88,18 @@ def test_pending_rows_hide_and_join_the_committed(staging: Staging) -> None:
     assert found(staging, 1, 2, 3) == {"x": 2}
 
 
-def test_looking_rows_up_notes_nothing(staging: Staging) -> None:
+def test_looking_rows_up_notes_nothing(staging: WriteSet) -> None:
     found(staging, 1)
     assert not staging.footprint_of(PERSON).reads
     assert not staging.footprint_of(PERSON).reads_whole
 
 
-def test_many_values_are_found_in_one_pass(staging: Staging) -> None:
+def test_many_values_are_found_in_one_pass(staging: WriteSet) -> None:
     many = range(2, limits.ID_FILTER_IDS_MAX + 10)
     assert found(staging, *many) == {"b": 2, "c": 2}
 
 
-def test_the_rows_a_write_replaces_are_those_the_base_has(staging: Staging) -> None:
+def test_the_rows_a_write_replaces_are_those_the_base_has(staging: WriteSet) -> None:
     assert staging.replaced(PERSON, columns=["v"]).num_rows == 0
     staging.upsert(PERSON, table_of({"a": 9, "new": 1}))
     staging.delete(PERSON, ["b", "nobody"])
@@ -109,7 +109,7 @@ def test_the_rows_a_write_replaces_are_those_the_base_has(staging: Staging) -> N
     assert staging.replaced(PERSON, columns=["v"]).num_rows == 3
 
 
-def test_rows_that_were_looked_for_in_vain_are_staged_without_another_look(parts: Parts, staging: Staging) -> None:
+def test_rows_that_were_looked_for_in_vain_are_staged_without_another_look(parts: Parts, staging: WriteSet) -> None:
     staging.upsert(PERSON, table_of({"a": 9, "new": 1}))
     staging.replaced(PERSON, columns=["v"])
     effect = staging.pending[PERSON].effect()
@@ -118,7 +118,7 @@ def test_rows_that_were_looked_for_in_vain_are_staged_without_another_look(parts
     assert (effect.appends["id"].to_pylist(), effect.upserts["id"].to_pylist()) == (["new"], ["a"])
 
 
-def test_a_row_deleted_and_put_again_is_looked_for(staging: Staging) -> None:
+def test_a_row_deleted_and_put_again_is_looked_for(staging: WriteSet) -> None:
     staging.delete(PERSON, ["a"])
     staging.upsert(PERSON, table_of({"a": 9}))
     staging.replaced(PERSON, columns=["v"])
@@ -128,7 +128,7 @@ def test_a_row_deleted_and_put_again_is_looked_for(staging: Staging) -> None:
     assert effect.appends is None
 
 
-def test_a_claim_is_read_and_written(staging: Staging) -> None:
+def test_a_claim_is_read_and_written(staging: WriteSet) -> None:
     staging.claim_tokens(PERSON, TokenKind.UNIQUE, ["x"])
     noted = staging.footprint_of(PERSON)
     assert noted.reads == noted.writes == tokens(TokenKind.UNIQUE, ["x"])

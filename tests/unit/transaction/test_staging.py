@@ -13,8 +13,8 @@ from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COLUMNS, COMPANY, KNOWS, PERSON, rows_of, table_of
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import create_table, init
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import write
+from omnigraph.transaction.write_set import WriteSet
 
 REPOSITORY = "node:Repository"
 REPOSITORY_COLUMNS = (
@@ -24,8 +24,8 @@ REPOSITORY_COLUMNS = (
 )
 
 
-def staging_on(parts: Parts) -> Staging:
-    return Staging(parts.snapshot(parts.log.live_head(MAIN)))
+def staging_on(parts: Parts) -> WriteSet:
+    return WriteSet(parts.snapshot(parts.log.live_head(MAIN)))
 
 
 def as_rows(table: pa.Table) -> dict[str, int | None]:
@@ -39,7 +39,7 @@ def ids_of(table: pa.Table) -> list[str]:
 
 
 @pytest.fixture
-def staging(parts: Parts) -> Staging:
+def staging(parts: Parts) -> WriteSet:
     write(parts, MAIN, op.insert(PERSON, {"a": 30, "b": 20, "c": None}))
     return staging_on(parts)
 
@@ -47,34 +47,34 @@ def staging(parts: Parts) -> Staging:
 # -- what a later statement sees ---------------------------------------------------------------------------------------
 
 
-def test_a_row_inserted_before_is_seen(staging: Staging) -> None:
+def test_a_row_inserted_before_is_seen(staging: WriteSet) -> None:
     staging.insert(PERSON, table_of({"x": 10}))
     assert as_rows(staging.scan(PERSON, filter="v = 10")) == {"x": 10}
     assert as_rows(staging.rows(PERSON, ["x", "a"])) == {"x": 10, "a": 30}
     assert staging.missing(PERSON, ["x", "a", "y"]) == ["y"]
 
 
-def test_a_row_replaced_before_no_longer_matches_by_its_old_value(staging: Staging) -> None:
+def test_a_row_replaced_before_no_longer_matches_by_its_old_value(staging: WriteSet) -> None:
     staging.upsert(PERSON, table_of({"a": 99}))
     assert as_rows(staging.scan(PERSON, filter="v = 30")) == {}
     assert as_rows(staging.scan(PERSON, filter="v > 50")) == {"a": 99}
     assert as_rows(staging.scan(PERSON)) == {"a": 99, "b": 20, "c": None}
 
 
-def test_a_row_deleted_before_is_not_seen(staging: Staging) -> None:
+def test_a_row_deleted_before_is_not_seen(staging: WriteSet) -> None:
     staging.delete(PERSON, ["a"])
     assert as_rows(staging.scan(PERSON)) == {"b": 20, "c": None}
     assert as_rows(staging.rows(PERSON, ["a", "b"])) == {"b": 20}
     assert staging.missing(PERSON, ["a"]) == ["a"]
 
 
-def test_a_row_deleted_and_inserted_again_is_seen_once(staging: Staging) -> None:
+def test_a_row_deleted_and_inserted_again_is_seen_once(staging: WriteSet) -> None:
     staging.delete(PERSON, ["a"])
     staging.insert(PERSON, table_of({"a": 1}))
     assert as_rows(staging.scan(PERSON)) == {"a": 1, "b": 20, "c": None}
 
 
-def test_nothing_committed_is_seen_after_an_overwrite(staging: Staging) -> None:
+def test_nothing_committed_is_seen_after_an_overwrite(staging: WriteSet) -> None:
     staging.overwrite(PERSON, table_of({"z": 26}))
     assert as_rows(staging.scan(PERSON)) == {"z": 26}
     assert as_rows(staging.rows(PERSON, ["a", "z"])) == {"z": 26}
@@ -92,7 +92,7 @@ def test_rows_of_a_type_added_in_the_same_write_are_seen(parts: Parts) -> None:
     assert staging.missing("node:City", ["p", "q"]) == ["q"]
 
 
-def test_nobody_else_sees_what_is_pending(parts: Parts, staging: Staging) -> None:
+def test_nobody_else_sees_what_is_pending(parts: Parts, staging: WriteSet) -> None:
     staging.upsert(PERSON, table_of({"a": 99}))
     assert rows_of(parts, PERSON) == {"a": 30, "b": 20, "c": None}
     assert as_rows(staging_on(parts).scan(PERSON)) == {"a": 30, "b": 20, "c": None}
@@ -144,7 +144,7 @@ def repositories(rows: dict[str, tuple[str | None, int | None]]) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def committed() -> Staging:
+def committed() -> WriteSet:
     parts = init(MemoryStore("tricky-committed"), {REPOSITORY: REPOSITORY_COLUMNS}, clock=ManualClock())
     inserting = op.insert(REPOSITORY, {})
     write(
@@ -166,7 +166,7 @@ def empty() -> Parts:
 
 
 @pytest.mark.parametrize("filter", FILTERS)
-def test_a_filter_says_the_same_of_a_row_committed_and_pending(committed: Staging, empty: Parts, filter: str) -> None:
+def test_a_filter_says_the_same_of_a_row_committed_and_pending(committed: WriteSet, empty: Parts, filter: str) -> None:
     pending = staging_on(empty)
     pending.insert(REPOSITORY, repositories(TRICKY))
     found = pending.scan(REPOSITORY, filter=filter)
@@ -176,15 +176,15 @@ def test_a_filter_says_the_same_of_a_row_committed_and_pending(committed: Stagin
     assert narrow.num_rows == found.num_rows
 
 
-def test_a_filter_sees_half_committed_and_half_pending_rows_as_one_table(committed: Staging) -> None:
-    staging = Staging(committed.snapshot)
+def test_a_filter_sees_half_committed_and_half_pending_rows_as_one_table(committed: WriteSet) -> None:
+    staging = WriteSet(committed.snapshot)
     staging.upsert(REPOSITORY, repositories({"plain": ("renamed", 5), "null": ("omnigraph", None), "new": (None, 5)}))
     staging.delete(REPOSITORY, ["percent"])
     found = staging.scan(REPOSITORY, filter="`starCount` = 5 OR `repoName` = 'omnigraph' OR `starCount` = 0")
     assert ids_of(found) == ["new", "null", "plain"]
 
 
-def test_a_filter_that_makes_no_sense_is_refused_on_either_side(committed: Staging, empty: Parts) -> None:
+def test_a_filter_that_makes_no_sense_is_refused_on_either_side(committed: WriteSet, empty: Parts) -> None:
     pending = staging_on(empty)
     pending.insert(REPOSITORY, repositories(TRICKY))
     for staging in (committed, pending):
@@ -193,8 +193,8 @@ def test_a_filter_that_makes_no_sense_is_refused_on_either_side(committed: Stagi
                 staging.scan(REPOSITORY, filter=filter)
 
 
-def test_pending_rows_have_the_columns_of_committed_ones_in_type_and_order(committed: Staging) -> None:
-    staging = Staging(committed.snapshot)
+def test_pending_rows_have_the_columns_of_committed_ones_in_type_and_order(committed: WriteSet) -> None:
+    staging = WriteSet(committed.snapshot)
     staging.upsert(REPOSITORY, repositories({"plain": ("renamed", 5)}))
     for columns in (None, ["id"], ["starCount", "id"]):
         found = staging.scan(REPOSITORY, columns=columns, filter="`starCount` > -10")
@@ -204,20 +204,20 @@ def test_pending_rows_have_the_columns_of_committed_ones_in_type_and_order(commi
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def test_a_scan_over_pending_rows_that_leaves_out_the_id_is_refused(staging: Staging) -> None:
+def test_a_scan_over_pending_rows_that_leaves_out_the_id_is_refused(staging: WriteSet) -> None:
     assert staging.scan(PERSON, columns=["v"]).column_names == ["v"]
     staging.upsert(PERSON, table_of({"a": 99}))
     with pytest.raises(InvalidRequestError, match="'id'"):
         staging.scan(PERSON, columns=["v"])
 
 
-def test_rows_by_id_may_leave_the_id_out(staging: Staging) -> None:
+def test_rows_by_id_may_leave_the_id_out(staging: WriteSet) -> None:
     staging.upsert(PERSON, table_of({"a": 99}))
     assert staging.rows(PERSON, ["a"], columns=["v"]).to_pylist() == [{"v": 99}]
 
 
 @pytest.mark.parametrize("rows", [{"a": 1}, {"n": 1, "b": 2}], ids=["one", "among_others"])
-def test_an_insert_of_an_id_that_exists_names_it(staging: Staging, rows: dict[str, int | None]) -> None:
+def test_an_insert_of_an_id_that_exists_names_it(staging: WriteSet, rows: dict[str, int | None]) -> None:
     with pytest.raises(ConflictError) as refused:
         staging.insert(PERSON, table_of(rows))
     assert refused.value.code == "key_conflict"
@@ -225,7 +225,7 @@ def test_an_insert_of_an_id_that_exists_names_it(staging: Staging, rows: dict[st
     assert staging.touched == frozenset()
 
 
-def test_an_insert_of_an_id_inserted_before_in_the_same_write_is_refused(staging: Staging) -> None:
+def test_an_insert_of_an_id_inserted_before_in_the_same_write_is_refused(staging: WriteSet) -> None:
     staging.insert(PERSON, table_of({"n": 1}))
     with pytest.raises(ConflictError):
         staging.insert(PERSON, table_of({"n": 2}))
@@ -233,7 +233,7 @@ def test_an_insert_of_an_id_inserted_before_in_the_same_write_is_refused(staging
         staging.insert(PERSON, pa.table({"id": ["o", "o"], "v": [1, 2]}, schema=COLUMNS))
 
 
-def test_a_type_that_is_not_there_is_refused_by_name(staging: Staging) -> None:
+def test_a_type_that_is_not_there_is_refused_by_name(staging: WriteSet) -> None:
     for attempt in (
         lambda: staging.scan("node:Ghost"),
         lambda: staging.insert("node:Ghost", table_of({"a": 1})),
@@ -244,7 +244,7 @@ def test_a_type_that_is_not_there_is_refused_by_name(staging: Staging) -> None:
             attempt()
 
 
-def test_a_type_that_is_there_cannot_be_added_again(parts: Parts, staging: Staging) -> None:
+def test_a_type_that_is_there_cannot_be_added_again(parts: Parts, staging: WriteSet) -> None:
     pin = create_table(parts, PERSON, COLUMNS)
     with pytest.raises(InvalidRequestError, match=PERSON):
         staging.add_table(PERSON, pin)
@@ -256,7 +256,7 @@ def test_a_type_that_is_there_cannot_be_added_again(parts: Parts, staging: Stagi
 # -- the footprint -----------------------------------------------------------------------------------------------------
 
 
-def test_a_scan_rests_on_the_whole_type_and_a_lookup_only_on_its_ids(staging: Staging) -> None:
+def test_a_scan_rests_on_the_whole_type_and_a_lookup_only_on_its_ids(staging: WriteSet) -> None:
     staging.scan(PERSON)
     staging.rows(COMPANY, ["x"])
     staging.missing(KNOWS, ["k"])
@@ -265,14 +265,14 @@ def test_a_scan_rests_on_the_whole_type_and_a_lookup_only_on_its_ids(staging: St
     assert staging.footprint_of(KNOWS) == TypeFootprint(reads=tokens(TokenKind.EXISTS, ["k"]))
 
 
-def test_an_insert_rests_on_its_ids_being_free_unless_they_were_just_made(staging: Staging) -> None:
+def test_an_insert_rests_on_its_ids_being_free_unless_they_were_just_made(staging: WriteSet) -> None:
     staging.insert(PERSON, table_of({"n": 1}))
     staging.insert(COMPANY, table_of({"n": 1}), fresh_ids=True)
     assert staging.footprint_of(PERSON) == TypeFootprint(reads=tokens(TokenKind.EXISTS, ["n"]))
     assert staging.footprint_of(COMPANY) == TypeFootprint()
 
 
-def test_chained_statements_make_one_version_with_the_last_values(parts: Parts, staging: Staging) -> None:
+def test_chained_statements_make_one_version_with_the_last_values(parts: Parts, staging: WriteSet) -> None:
     first = op.update(PERSON, ["a"], 99)
     then = op.update_where(PERSON, "v > 50", 10)
     receipt = write(parts, MAIN, op.both(op.insert(PERSON, {"n": 51}), op.both(first, then)))
@@ -283,7 +283,7 @@ def test_chained_statements_make_one_version_with_the_last_values(parts: Parts, 
     assert receipt.entry.number == staging.snapshot.record.number + 1
 
 
-def test_a_row_inserted_and_deleted_in_one_write_is_no_change(parts: Parts, staging: Staging) -> None:
+def test_a_row_inserted_and_deleted_in_one_write_is_no_change(parts: Parts, staging: WriteSet) -> None:
     receipt = write(parts, MAIN, op.both(op.insert(PERSON, {"n": 1}), op.delete(PERSON, ["n"])))
     assert receipt.entry is None
     assert receipt.head == staging.snapshot.record
@@ -292,7 +292,7 @@ def test_a_row_inserted_and_deleted_in_one_write_is_no_change(parts: Parts, stag
 # -- several changes of one table in one write -------------------------------------------------------------------------
 
 
-def test_two_changes_of_the_columns_of_one_type_are_both_made(parts: Parts, staging: Staging) -> None:
+def test_two_changes_of_the_columns_of_one_type_are_both_made(parts: Parts, staging: WriteSet) -> None:
     del staging
     both = op.both(op.add_column(parts, PERSON, "w"), op.rename_column(parts, PERSON, "v", "value"))
     write(parts, MAIN, both)
@@ -301,7 +301,7 @@ def test_two_changes_of_the_columns_of_one_type_are_both_made(parts: Parts, stag
     assert len(found) == 3
 
 
-def test_rows_written_and_columns_added_in_one_write_are_both_there(parts: Parts, staging: Staging) -> None:
+def test_rows_written_and_columns_added_in_one_write_are_both_there(parts: Parts, staging: WriteSet) -> None:
     del staging
     write(parts, MAIN, op.both(op.upsert(PERSON, {"a": 31, "n": 1}), op.add_column(parts, PERSON, "w")))
     found = parts.snapshot(parts.log.live_head(MAIN)).scan(PERSON).sort_by("id").to_pylist()
@@ -314,7 +314,7 @@ def test_rows_written_and_columns_added_in_one_write_are_both_there(parts: Parts
 
 
 @pytest.mark.parametrize("noted", [False, True], ids=["small", "noted"])
-def test_a_type_written_and_then_removed_in_one_write_is_gone(parts: Parts, staging: Staging, noted: bool) -> None:
+def test_a_type_written_and_then_removed_in_one_write_is_gone(parts: Parts, staging: WriteSet, noted: bool) -> None:
     del staging
     both = op.both(op.both(op.insert(PERSON, {"n": 1}), op.insert(COMPANY, {"x": 1})), op.remove_table(PERSON))
     receipt = write(parts, MAIN, op.noted(both) if noted else both)
@@ -324,7 +324,7 @@ def test_a_type_written_and_then_removed_in_one_write_is_gone(parts: Parts, stag
     assert receipt.entry.changes.types.keys() == {COMPANY}
 
 
-def test_a_type_that_was_removed_cannot_be_written_or_read_any_more(staging: Staging) -> None:
+def test_a_type_that_was_removed_cannot_be_written_or_read_any_more(staging: WriteSet) -> None:
     staging.remove_table(PERSON)
     for attempt in (
         lambda: staging.insert(PERSON, table_of({"n": 1})),
@@ -340,7 +340,7 @@ def test_a_type_that_was_removed_cannot_be_written_or_read_any_more(staging: Sta
 
 @pytest.mark.parametrize("noted", [False, True], ids=["small", "noted"])
 def test_a_type_removed_and_added_again_in_one_write_starts_empty_in_a_table_of_its_own(
-    parts: Parts, staging: Staging, noted: bool
+    parts: Parts, staging: WriteSet, noted: bool
 ) -> None:
     before = staging.snapshot.record.tables[PERSON]
     both = op.both(op.remove_table(PERSON), op.add_table(parts, PERSON, {"n": 1}))

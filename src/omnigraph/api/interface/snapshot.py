@@ -11,7 +11,7 @@ from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EntityType, Schema
-from omnigraph.transaction.said import text
+from omnigraph.transaction.validation import require_text
 
 
 class SnapshotInterface(Protocol):
@@ -148,7 +148,7 @@ class SnapshotInterface(Protocol):
         Raises:
             NotFoundError: there is no such type.
         """
-        schema, name = self.schema, text(type_name, "the name of a type")
+        schema, name = self.schema, require_text(type_name, "the name of a type")
         found = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
         if found is None:
             raise no_type(type_name)

@@ -13,7 +13,7 @@ from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import ID, EdgeType, EntityType, NodeType, Schema, Unique
 from omnigraph.model.schema_change import AddConstraint, ChangeCardinality, ChangePropertyType, Step
 from omnigraph.transaction.evolve_checks import Breach, breach_of
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -23,7 +23,7 @@ pc: Any = pyarrow.compute
 class _Result:
     """The rows of a type in the result of a merge; without those that are judged as pending rows."""
 
-    staging: Staging
+    staging: WriteSet
     type_key: str
     now: EntityType
     is_whole: bool = False
@@ -41,7 +41,7 @@ class _Result:
         return self.staging.scan(f"node:{self.now.from_type.type_name}", columns=[ID]).column(ID)
 
 
-def broken_new_rules(staging: Staging, sides: Sides) -> Iterator[MergeConflict]:
+def broken_new_rules(staging: WriteSet, sides: Sides) -> Iterator[MergeConflict]:
     """Judge the ground's rows by the rules that its own schema does not have."""
     for lineage in sides.types:
         was, now = sides.entity_on(lineage, lineage.side), sides.entity(lineage)
@@ -70,7 +70,7 @@ def _alone(entity: EntityType) -> Schema:
     return Schema("", 0, edges=(entity,))
 
 
-def _without_values(staging: Staging, sides: Sides, lineage: Lineage) -> Iterator[MergeConflict]:
+def _without_values(staging: WriteSet, sides: Sides, lineage: Lineage) -> Iterator[MergeConflict]:
     """Rows without a value for a property that the result requires and the ground does not, or does not have."""
     shape, was = sides.reshape(lineage, lineage.side), sides.entity_on(lineage, lineage.side)
     required = {part.name for part in was.properties if not part.type.nullable}

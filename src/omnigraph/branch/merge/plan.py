@@ -36,7 +36,7 @@ from omnigraph.model.schema_cost import CostedStep
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -76,7 +76,7 @@ class Planned:
 
 
 def plan_merge(
-    parts: Parts, schema_of: SchemaOf, staging: Staging, source: Record, *, choices: Choices, differ: Differ
+    parts: Parts, schema_of: SchemaOf, staging: WriteSet, source: Record, *, choices: Choices, differ: Differ
 ) -> Planned:
     """Work out a merge on a staging of the target's head.
 
@@ -148,7 +148,7 @@ class _Work:
     """One merge while it is worked out."""
 
     parts: Parts
-    staging: Staging
+    staging: WriteSet
     sides: Sides
     changed: Changed
     accepted: Accepted
@@ -241,7 +241,7 @@ class _Work:
         if not change.is_empty:
             rework = change.rework(self.parts.tables)
             reshape = self.sides.reshape(lineage, side)
-            self.staging.rework(lineage.key, rework, keeps_content=False, reshape=reshape)
+            self.staging.change_table(lineage.key, rework, keeps_content=False, reshape=reshape)
 
     def _adopt(self, type_key: str, pin: Pin, changed: ChangedIds) -> None:
         self.staging.adopt(type_key, pin, changed)
@@ -318,7 +318,7 @@ class _Work:
         if self._judges_ground(lineage):
             self._lay(lineage.key, ground)
         absent = set(ids_of(delta.inserted)).difference(str(each) for each in ground.ids.to_pylist())
-        self.staging.sight(lineage.key, self.changed.places_on_ground(lineage), absent)
+        self.staging.remember_addresses(lineage.key, self.changed.places_on_ground(lineage), absent)
         for rows in (*writes.upserts, *writes.undecided):
             self._put(lineage.key, rows)
         if writes.deletes:

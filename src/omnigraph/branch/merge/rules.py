@@ -20,7 +20,7 @@ from omnigraph.transaction.constraint_rules.rules import Degree
 from omnigraph.transaction.constraints import Breach, RuleKind
 from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -48,7 +48,7 @@ class RuleCheck:
     """
 
     parts: Parts
-    staging: Staging
+    staging: WriteSet
     sides: Sides
     changed: Changed
     accepted: Accepted

@@ -24,8 +24,8 @@ from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import check_head
 from omnigraph.transaction.schema_files import read_text, store_schema
-from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation, Receipt, write
+from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
+from omnigraph.transaction.write_set import WriteSet
 
 _TOLD_AT_MOST = 3
 
@@ -66,7 +66,7 @@ def preview(parts: Parts, schema_of: SchemaOf, source: str, target: str, *, choi
 
     def attempt() -> Merged:
         entry, head = _heads(parts, source, target)
-        planned = plan_merge(parts, schema_of, Staging(parts.snapshot(head)), entry, choices=choices, differ=differ)
+        planned = plan_merge(parts, schema_of, WriteSet(parts.snapshot(head)), entry, choices=choices, differ=differ)
         return Merged(planned, entry, head)
 
     return _retry_past_sweeps(attempt)
@@ -133,7 +133,7 @@ def _merge(
 ) -> Merged:
     worked_out: list[Planned] = []
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         planned = plan_merge(parts, schema_of, staging, entry, choices=choices, differ=differ)
         worked_out.append(planned)
         if planned.conflicts:
@@ -151,11 +151,11 @@ def _merge(
         run=run,
         redoable=True,
         # That the source was merged is news by itself: without a commit it would be brought in again.
-        publishes_nothing_too=True,
-        noted=True,
+        always_commits=True,
+        intent=IntentPolicy.ALWAYS,
         merged_parent=entry.head_commit,
         adopts=(entry.head_commit,),
-        confirm=adoption.kept_still(parts, entry),
+        recheck_after_intent=adoption.kept_still(parts, entry),
     )
     try:
         receipt = write(parts, head.branch, operation, options)

@@ -70,7 +70,7 @@ def _whole(entry: Record) -> Footprint:
         return Footprint({key: TypeFootprint(writes_whole=True) for key in entry.tables})
     return Footprint(
         {
-            key: TypeFootprint(writes_whole=part.changes_content, lays_out=part.lays_out)
+            key: TypeFootprint(writes_whole=part.changes_content, changes_layout_only=part.changes_layout_only)
             for key, part in entry.footprint.types.items()
         }
     )

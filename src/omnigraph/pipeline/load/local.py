@@ -24,8 +24,8 @@ from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.constraint_rules.rules import Distinct
 from omnigraph.transaction.constraints import Breach, RuleKind
 from omnigraph.transaction.mode import Mode
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -99,11 +99,11 @@ class LocalLoad:
         """The write."""
         return operation(self._request, frozenset((*self._found, *self._request.named_types)), self.run)
 
-    def run(self, staging: Staging) -> None:
+    def run(self, staging: WriteSet) -> None:
         """Put the rows into a write, as far as they break no rule.
 
         Args:
-            staging (Staging): the write.
+            staging (WriteSet): the write.
 
         Raises:
             GraphError: a record breaks a rule, and nothing may be put aside.
@@ -111,7 +111,7 @@ class LocalLoad:
         refuse_other_schema(self._accepted, staging)
         found, problems = dict(self._found), list(self._problems)
         while True:
-            trial = Staging(staging.snapshot)
+            trial = WriteSet(staging.snapshot)
             final = self._final(found)
             more = self._stage(trial, final)
             if not more:
@@ -135,7 +135,7 @@ class LocalLoad:
             return found
         return {key: each.without_superseded() for key, each in found.items()}
 
-    def _stage(self, staging: Staging, found: dict[str, _Gathered]) -> list[Problem]:
+    def _stage(self, staging: WriteSet, found: dict[str, _Gathered]) -> list[Problem]:
         refused: list[Problem] = []
         named = self._request.columns
         if named is not None and named.entity.type_key not in found and self._request.mode is Mode.OVERWRITE:

@@ -13,8 +13,8 @@ from omnigraph.pipeline.load.problems import Located, Problem, located
 from omnigraph.pipeline.load.sources import OPTION, Source
 from omnigraph.pipeline.load.tabular import Columns
 from omnigraph.transaction.mode import Mode
-from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write import IntentPolicy, Operation
+from omnigraph.transaction.write_set import WriteSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def tables_of(schema: Schema, type_keys: tuple[str, ...]) -> tuple[Columns, ...]
 
 
 def operation(
-    request: LoadRequest, type_keys: frozenset[str], run: Callable[[Staging], None], *, noted: bool = False
+    request: LoadRequest, type_keys: frozenset[str], run: Callable[[WriteSet], None], *, noted: bool = False
 ) -> Operation:
     """The write that a load is; with `noted`, one that leaves an intent whatever its size."""
     return Operation(
@@ -172,8 +172,8 @@ def operation(
         run=run,
         # Content that was replaced whole was replaced on sight of what was there: the caller decides again.
         redoable=request.mode is not Mode.OVERWRITE,
-        publishes_nothing_too=True,
-        noted=noted,
+        always_commits=True,
+        intent=IntentPolicy.ALWAYS if noted else IntentPolicy.BY_SIZE,
     )
 
 

@@ -53,8 +53,8 @@ from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation
+from omnigraph.transaction.write_set import WriteSet
 
 _NO_PLACES: Places = np.empty(0, np.uint64)
 
@@ -217,15 +217,15 @@ class SparkLoad:
         if self._noted is None:
             return made
         # The intent of the write is put after the files: it protects them from then on, if that of this load stands.
-        return replace(made, confirm=self._noted.check_stands, since_us=self._noted.put_at_us())
+        return replace(made, recheck_after_intent=self._noted.check_stands, since_us=self._noted.put_at_us())
 
     # -- judging ------------------------------------------------------------------------------------------------------
 
-    def run(self, staging: Staging) -> None:
+    def run(self, staging: WriteSet) -> None:
         """Judge the rows against a snapshot, and put them into a write; may run again on a newer one.
 
         Args:
-            staging (Staging): the write.
+            staging (WriteSet): the write.
 
         Raises:
             GraphError: a record breaks a rule, and nothing may be put aside.
@@ -242,7 +242,7 @@ class SparkLoad:
             superseded = np.concatenate([_NO_PLACES, *verdict.superseded.get(key, [])])
             files = self._files(key, np.concatenate([dropped.get(key, _NO_PLACES), superseded]), verdict, replaced)
             staging.read_whole(key)
-            staging.rework(key, partial(self._staged, files=files), keeps_content=False)
+            staging.change_table(key, partial(self._staged, files=files), keeps_content=False)
             for end in self._accepted.rules.types[key].ends:
                 staging.read_whole(end.node_key)
         for key in replaced:

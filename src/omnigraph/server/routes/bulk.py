@@ -25,7 +25,7 @@ from omnigraph.server.routing import (
     graph_router,
     parse_json,
 )
-from omnigraph.transaction.said import check_expected_versions
+from omnigraph.transaction.validation import require_table_versions
 
 NDJSON = "application/x-ndjson"
 json_router = graph_router("mutations", route_class=LoadRoute)
@@ -151,7 +151,7 @@ def _parse_versions(text: str | None) -> dict[str, int] | None:
     if text is None:
         return None
     versions = parse_json(text.encode(errors="replace"), prefix="invalid expected_table_versions")
-    check_expected_versions(versions)
+    require_table_versions(versions)
     return None if versions is None else dict(versions)
 
 

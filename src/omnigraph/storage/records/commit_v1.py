@@ -159,9 +159,12 @@ def footprint_document(footprint: Footprint) -> dict[str, Any]:
             one["reads"] = _packed(part.reads)
         if part.writes:
             one["writes"] = _packed(part.writes)
-        for name in ("reads_whole", "writes_whole", "lays_out"):
-            if getattr(part, name):
-                one[name] = True
+        flags = {
+            "reads_whole": part.reads_whole,
+            "writes_whole": part.writes_whole,
+            "lays_out": part.changes_layout_only,
+        }
+        one |= {name: True for name, is_set in flags.items() if is_set}
         if one:
             written[key] = one
     return written
@@ -178,7 +181,7 @@ def read_footprint(found: dict[str, Any]) -> Footprint:
                 writes=_unpacked(part.get("writes", "")),
                 reads_whole=part.get("reads_whole", False),
                 writes_whole=part.get("writes_whole", False),
-                lays_out=part.get("lays_out", False),
+                changes_layout_only=part.get("lays_out", False),
             )
             for key, part in found.items()
         }

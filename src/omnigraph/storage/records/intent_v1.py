@@ -24,7 +24,7 @@ def intent_document(intent: Intent) -> dict[str, Any]:
         "tables": commit_v1.pins_document(intent.tables),
         "created_at": intent.created_at_us,
         "adopts": list(intent.adopts),
-        "asks_s": intent.asks_s,
+        "asks_s": intent.pause_s,
         "since": intent.since_us,
     }
 
@@ -48,7 +48,7 @@ def read_intent(found: dict[str, Any]) -> Intent:
         tables=commit_v1.read_pins(found["tables"]),
         created_at_us=int(found["created_at"]),
         adopts=tuple(found.get("adopts", ())),
-        asks_s=float(found.get("asks_s", 0.0)),
+        pause_s=float(found.get("asks_s", 0.0)),
         since_us=int(found.get("since", 0)),
     )
 

@@ -10,21 +10,21 @@ from omnigraph.errors import ConstraintError
 from omnigraph.model.footprint import TokenKind
 from omnigraph.model.schema import SRC
 from omnigraph.transaction.constraint_rules.rules import Degree
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
 
 
 def degree_breaches(
-    staging: Staging, rule: Degree, replaced: pa.Table | None, more: Iterable[str] = ()
+    write_set: WriteSet, rule: Degree, replaced: pa.Table | None, more: Iterable[str] = ()
 ) -> Iterator[ConstraintError]:
     """Nodes with too many or too few edges, judged on what the write leaves.
 
     A node that is gone owes nothing, and one that the write gives and takes no edge is not looked at.
 
     Args:
-        staging: the write.
+        write_set: the write.
         rule: the bounds.
         replaced: the committed edges that the write replaces or deletes; None if it has no edge of the type.
         more: other nodes whose edges are to be counted.
@@ -34,10 +34,10 @@ def degree_breaches(
     """
     chunks: list[pa.Array[Any]] = [pa.array(more, pa.string())]
     if replaced is not None:
-        chunks += [*staging.pending[rule.type_key].rows.column(SRC).chunks, *replaced.column(SRC).chunks]
+        chunks += [*write_set.pending[rule.type_key].rows.column(SRC).chunks, *replaced.column(SRC).chunks]
     touched = pc.unique(pa.chunked_array(chunks, pa.string()))
-    staging.read_tokens(rule.type_key, TokenKind.FROM, (str(each) for each in touched.to_pylist()))
-    edges = staging.rows_where(rule.type_key, SRC, touched, columns=[SRC])
+    write_set.read_tokens(rule.type_key, TokenKind.FROM, (str(each) for each in touched.to_pylist()))
+    edges = write_set.rows_where(rule.type_key, SRC, touched, columns=[SRC])
     counted = pc.value_counts(edges.column(SRC))
     counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
     wrong = {
@@ -47,7 +47,7 @@ def degree_breaches(
     }
     if not wrong:
         return
-    gone = set(staging.missing(rule.node_key, list(wrong)))
+    gone = set(write_set.missing(rule.node_key, list(wrong)))
     for node, count in wrong.items():
         if node not in gone:
             yield ConstraintError(rule.breach(node, count), type_key=rule.type_key, id=node, count=count)

@@ -12,17 +12,19 @@ from omnigraph.model.footprint import TokenKind
 from omnigraph.model.schema import ID
 from omnigraph.storage.json_values import to_json
 from omnigraph.transaction.constraint_rules.rules import Distinct
-from omnigraph.transaction.staging import Staging
+from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
 
 
-def unique_breaches(staging: Staging, type_key: str, rule: Distinct, replaced: pa.Table) -> Iterator[ConstraintError]:
+def unique_breaches(
+    write_set: WriteSet, type_key: str, rule: Distinct, replaced: pa.Table
+) -> Iterator[ConstraintError]:
     """Two entities with one tuple, judged on what the write leaves; the values it takes and frees are noted.
 
     Args:
-        staging: the write.
+        write_set: the write.
         type_key: the type.
         rule: the tuple.
         replaced: the committed rows that the write replaces or deletes.
@@ -30,21 +32,21 @@ def unique_breaches(staging: Staging, type_key: str, rule: Distinct, replaced: p
     Yields:
         What to say of two entities that would share it.
     """
-    pending = staging.pending[type_key].rows
-    if staging.pending[type_key].replaces:
+    pending = write_set.pending[type_key].rows
+    if write_set.pending[type_key].replaces:
         yield from _shared_within(rule, pending)
         return  # there is nothing else, and the footprint says that everything was written
     # What an entity had and keeps, nobody else could take meanwhile without breaking the rule themselves.
     pending, replaced = _changed(rule, pending, replaced)
     yield from _shared_within(rule, pending)
     taken = _by_name(rule, whole(rule, pending))
-    staging.claim_tokens(type_key, TokenKind.UNIQUE, taken)
-    staging.write_tokens(type_key, TokenKind.UNIQUE, _names(rule, whole(rule, replaced)))
+    write_set.claim_tokens(type_key, TokenKind.UNIQUE, taken)
+    write_set.write_tokens(type_key, TokenKind.UNIQUE, _names(rule, whole(rule, replaced)))
     if not taken:
         return
     first = rule.columns[0]
     # Rows with the same first component are few enough to compare here; those of this very write are among them.
-    found = whole(rule, staging.rows_where(type_key, first, _flat(whole(rule, pending), first), columns=rule.columns))
+    found = whole(rule, write_set.rows_where(type_key, first, _flat(whole(rule, pending), first), columns=rule.columns))
     for name, holder in zip(_names(rule, found), found.column(ID).to_pylist(), strict=True):
         other = taken.get(name)
         if other is not None and other != holder:

@@ -29,10 +29,10 @@ from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import restore_schema
-from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.verify.findings import Finding, FindingKind, Loss, Verified
-from omnigraph.transaction.verify.records import LOSSES, CheckedLog, noted_losses, read_log
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
+from omnigraph.verification.findings import Finding, FindingKind, Loss, Verified
+from omnigraph.verification.records import LOSSES, CheckedLog, noted_losses, read_log
 
 _PARTS = {FindingKind.DATA: Part.DATA, FindingKind.DELETIONS: Part.DELETIONS, FindingKind.INDEX: Part.INDEX}
 _NEEDLESS = frozenset(
@@ -231,7 +231,7 @@ def _last_readable(parts: Parts, head: Record, key: str, examiner: Examiner, ver
 
 
 def _adopting(mended: Mapping[str, Pin], told: Mapping[str, str]) -> Operation:
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         for key, pin in mended.items():
             staging.adopt(key, pin, _NOTHING)
         staging.notes["quarantined"] = dict(told)

@@ -12,15 +12,15 @@ from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import paths
 from omnigraph.storage.tables.examine import Examiner
+from omnigraph.transaction.checksums import recorded_digests
 from omnigraph.transaction.constraint_rules.rules import rules_of
 from omnigraph.transaction.constraints import breaches
 from omnigraph.transaction.optimize import SchemaOf
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.sealing import recorded_digests
-from omnigraph.transaction.staging import Staging
-from omnigraph.transaction.verify.confirm import confirmed
-from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss, Verified
-from omnigraph.transaction.verify.records import (
+from omnigraph.transaction.write_set import WriteSet
+from omnigraph.verification.confirm import confirmed
+from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss, Verified
+from omnigraph.verification.records import (
     CheckedLog,
     clock_notes,
     entry_findings,
@@ -32,7 +32,7 @@ from omnigraph.transaction.verify.records import (
     read_log,
     stamp_findings,
 )
-from omnigraph.transaction.verify.tables import TableCheck, named_by
+from omnigraph.verification.tables import TableCheck, named_by
 
 
 def verify(
@@ -119,7 +119,7 @@ def _row_findings(
         return
     try:
         rules = rules_of(schema_of(head.schema))
-        staging = Staging(parts.snapshot(head))
+        staging = WriteSet(parts.snapshot(head))
         for key in sorted(head.tables):
             # As if everything there is were written now: whatever a write may not leave, is told.
             staging.overwrite(key, parts.snapshot(head).scan(key))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from omnigraph.errors import InvalidRequestError
 
 
-def text_or_nothing(value: str | None, what: str) -> str | None:
+def require_optional_text(value: str | None, what: str) -> str | None:
     """The value itself, where a record can hold it and every reader can be told it.
 
     Args:
@@ -19,11 +19,11 @@ def text_or_nothing(value: str | None, what: str) -> str | None:
     Raises:
         InvalidRequestError: it is no text, or holds half of a surrogate pair, which no answer could be written with.
     """
-    return None if value is None else text(value, what)
+    return None if value is None else require_text(value, what)
 
 
-def text(value: str, what: str) -> str:
-    """The value itself; see `text_or_nothing`.
+def require_text(value: str, what: str) -> str:
+    """The value itself; see `require_optional_text`.
 
     Raises:
         InvalidRequestError: it is no text, or none that can be written.
@@ -37,7 +37,7 @@ def text(value: str, what: str) -> str:
     return value
 
 
-def schema_text(value: object) -> None:
+def require_schema_text(value: object) -> None:
     """Refuse a schema that is no text: what is stored of it is the text as it was given.
 
     Raises:
@@ -47,18 +47,18 @@ def schema_text(value: object) -> None:
         raise InvalidRequestError(f"schema.pg must be a text, got {type(value).__name__}")
 
 
-def schema_request(value: object, *, allow_data_loss: object, validated: object) -> None:
+def require_schema_request(value: object, *, allow_data_loss: object, validated: object) -> None:
     """Refuse to plan or apply what is of the wrong kind.
 
     Raises:
         InvalidRequestError: the schema is no text, or what is allowed neither true nor false.
     """
-    schema_text(value)
-    flag(allow_data_loss, "allow_data_loss")
-    flag(validated, "validated")
+    require_schema_text(value)
+    require_flag(allow_data_loss, "allow_data_loss")
+    require_flag(validated, "validated")
 
 
-def flag(value: object, what: str) -> None:
+def require_flag(value: object, what: str) -> None:
     """Refuse what is neither true nor false: a text that says "false" would be taken for true.
 
     Raises:
@@ -68,8 +68,8 @@ def flag(value: object, what: str) -> None:
         raise InvalidRequestError(f"{what} must be true or false, got {value!r}")
 
 
-def whole_number(value: int, what: str) -> int:
-    """The value itself; see `whole_number_or_nothing`.
+def require_whole_number(value: int, what: str) -> int:
+    """The value itself; see `require_optional_whole_number`.
 
     Raises:
         InvalidRequestError: it is no whole number.
@@ -79,16 +79,16 @@ def whole_number(value: int, what: str) -> int:
     return value
 
 
-def whole_number_or_nothing(value: int | None, what: str) -> int | None:
+def require_optional_whole_number(value: int | None, what: str) -> int | None:
     """The value itself, where it is one to count with: NaN is below and above nothing, and would pass every check.
 
     Raises:
         InvalidRequestError: it is no whole number.
     """
-    return None if value is None else whole_number(value, what)
+    return None if value is None else require_whole_number(value, what)
 
 
-def texts(values: Sequence[str], what: str) -> list[str]:
+def require_texts(values: Sequence[str], what: str) -> list[str]:
     """The values themselves; one text is not several of one letter each.
 
     Raises:
@@ -96,21 +96,21 @@ def texts(values: Sequence[str], what: str) -> list[str]:
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidRequestError(f"{what} must be a list of texts, got {values!r}")
-    return [text(value, f"one of {what}") for value in values]
+    return [require_text(value, f"one of {what}") for value in values]
 
 
-def seconds(value: float, what: str) -> float:
-    """The value itself; see `seconds_or_nothing`.
+def require_seconds(value: float, what: str) -> float:
+    """The value itself; see `require_optional_seconds`.
 
     Raises:
         InvalidRequestError: it is no number, below zero, or has no end.
     """
-    if seconds_or_nothing(value, what) is None:
+    if require_optional_seconds(value, what) is None:
         raise InvalidRequestError(f"{what} must be a number of seconds, got None")
     return value
 
 
-def seconds_or_nothing(value: float | None, what: str) -> float | None:
+def require_optional_seconds(value: float | None, what: str) -> float | None:
     """The value itself, where it is a number of seconds.
 
     Raises:
@@ -125,7 +125,7 @@ def seconds_or_nothing(value: float | None, what: str) -> float | None:
     return value
 
 
-def check_expected_versions(expected: object) -> None:
+def require_table_versions(expected: object) -> None:
     """Make sure that versions of tables are expected as they are told.
 
     Raises:

@@ -12,7 +12,7 @@ from omnigraph.storage.object_store import (
 )
 
 
-def settled(store: ObjectStore, path: str, body: bytes, *, clock: Clock) -> bytes:
+def put_or_read(store: ObjectStore, path: str, body: bytes, *, clock: Clock) -> bytes:
     """What lies at `path` after trying to create it: `body`, or what was there first.
 
     An answer that got lost is not guessed at: what is there tells, and where nothing is, it is put again.

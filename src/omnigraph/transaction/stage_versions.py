@@ -19,12 +19,12 @@ from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.staging import Adopted, Staging, chained
 from omnigraph.transaction.tokens import tokens
+from omnigraph.transaction.write_set import Adopted, WriteSet, chained
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedCommit:
     """Everything a publish needs; where the in-process and the bulk write paths join.
 
     Attributes:
@@ -62,37 +62,42 @@ class Staged:
         return created + tuple(path for table in self.tables.values() for path in table.files)
 
 
-def nothing_staged(head: Record) -> Staged:
+def nothing_staged(head: Record) -> StagedCommit:
     """For an entry that says something and changes no table."""
-    return Staged({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {})
+    return StagedCommit({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {})
 
 
-def stage(parts: Parts, staging: Staging) -> Staged:
+def stage(parts: Parts, write_set: WriteSet) -> StagedCommit:
     """Stage every touched table. Nothing is visible afterwards; what fails leaves unreferenced files at most."""
     restage: dict[str, Callable[[Pin], StagedTable]] = {
-        key: partial(parts.tables.stage_rows, rows=staging.effect(key)) for key in staging.pending
+        key: partial(parts.tables.stage_rows, rows=write_set.effect(key)) for key in write_set.pending
     }
-    for key, rework in staging.reworks.items():
+    for key, change in write_set.table_changes.items():
         # First the columns, then the rows that use them.
-        restage[key] = chained(rework, restage[key]) if key in restage else rework
+        restage[key] = chained(change, restage[key]) if key in restage else change
     tables = parts.tables.stage_many(
-        {key: partial(_one, each, staging.start_pin(key)) for key, each in restage.items()},
-        is_little=not staging.reworks and sum(map(len, staging.pending.values())) <= limits.STAGE_IN_TURN_ROWS_MAX,
+        {key: partial(_one, each, write_set.start_pin(key)) for key, each in restage.items()},
+        is_little=not write_set.table_changes
+        and sum(map(len, write_set.pending.values())) <= limits.STAGE_IN_TURN_ROWS_MAX,
     )
     if parts.finder is not None:
         for table in tables.values():
             parts.finder.learn(table)
-    # Rows that can be staged again elsewhere without running anything; a rework has to be planned anew.
-    again = {key: each for key, each in restage.items() if key not in staging.reworks and key not in staging.adopted}
-    for key, each in staging.adopted.items():
-        tables[key] = _taken_over(staging.base_pin(key), each, tables.get(key))
-    footprint = _footprint(staging, tables)
-    brought = staging.added.keys() | staging.adopted.keys()
-    return Staged(
+    # Rows that can be staged again elsewhere without running anything; another change has to be planned again.
+    again = {
+        key: each
+        for key, each in restage.items()
+        if key not in write_set.table_changes and key not in write_set.adopted
+    }
+    for key, each in write_set.adopted.items():
+        tables[key] = _taken_over(write_set.base_pin(key), each, tables.get(key))
+    footprint = _footprint(write_set, tables)
+    brought = write_set.added.keys() | write_set.adopted.keys()
+    return StagedCommit(
         tables={key: table for key, table in tables.items() if table.pin != table.base or key in brought},
-        added=staging.added,
-        removed=staging.removed,
-        schema=staging.schema,
+        added=write_set.added,
+        removed=write_set.removed,
+        schema=write_set.schema,
         footprint=_outside_if_large(parts, footprint),
         # A table that was only laid out anew has no changes, whatever was done to its files.
         changes=_changes(
@@ -100,16 +105,16 @@ def stage(parts: Parts, staging: Staging) -> Staged:
             {
                 key: table
                 for key, table in tables.items()
-                if key in staging.pending or not staging.footprint_of(key).lays_out
+                if key in write_set.pending or not write_set.footprint_of(key).changes_layout_only
             },
         ),
-        notes=dict(staging.notes),
+        notes=dict(write_set.notes),
         restage=again,
-        adopted=frozenset(staging.adopted),
+        adopted=frozenset(write_set.adopted),
     )
 
 
-def staged_anew(parts: Parts, staged: Staged, head: Record) -> Staged | None:
+def staged_anew(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit | None:
     """The same effect, with every file written again, on top of `head`; None where only running again would do."""
     if not staged.tables.keys() <= staged.restage.keys():
         return None
@@ -138,10 +143,10 @@ def _one(each: Callable[[Pin], StagedTable], base: Pin) -> StagedTable:
     return table
 
 
-def _footprint(staging: Staging, tables: Mapping[str, StagedTable]) -> Footprint:
+def _footprint(write_set: WriteSet, tables: Mapping[str, StagedTable]) -> Footprint:
     found = {}
-    for key in sorted(staging.noted_types | tables.keys()):
-        part = staging.footprint_of(key)
+    for key in sorted(write_set.noted_types | tables.keys()):
+        part = write_set.footprint_of(key)
         table = tables.get(key)
         if table is not None:
             part = replace(

@@ -19,17 +19,17 @@ from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.filtering import filter_rows
 from omnigraph.storage.tables.tables import RowsToStage, StagedTable, Table
 from omnigraph.transaction.committed import CommittedRows
-from omnigraph.transaction.finding import Finder, FoundEdge
+from omnigraph.transaction.finding import FoundEdge, RowIndex
 from omnigraph.transaction.pending import ID, Pending
 from omnigraph.transaction.reshaped import Reshape, ReshapedTable
 from omnigraph.transaction.snapshot import Snapshot
 from omnigraph.transaction.tokens import tokens
 
 # A change of a table that is not a change of rows: from the pinned version to a staged one.
-Rework = Callable[[Pin], StagedTable]
+TableChange = Callable[[Pin], StagedTable]
 
 
-def chained(first: Rework, then: Rework) -> Rework:
+def chained(first: TableChange, then: TableChange) -> TableChange:
     """Both, one after the other; only the last version is ever named."""
 
     def both(base: Pin) -> StagedTable:
@@ -59,23 +59,23 @@ class _Touched:
     writes: set[int] = field(default_factory=set)
     reads_whole: bool = False
     writes_whole: bool = False
-    lays_out: bool = False
+    changes_layout_only: bool = False
 
     def frozen(self) -> TypeFootprint:
         return TypeFootprint(
-            frozenset(self.reads), frozenset(self.writes), self.reads_whole, self.writes_whole, self.lays_out
+            frozenset(self.reads), frozenset(self.writes), self.reads_whole, self.writes_whole, self.changes_layout_only
         )
 
 
-class Staging:
+class WriteSet:
     """The changes of one attempt of one write."""
 
-    def __init__(self, snapshot: Snapshot, finder: Finder | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, finder: RowIndex | None = None) -> None:
         self.snapshot = snapshot
         self._committed = CommittedRows(finder)
         self.notes: dict[str, object] = {}
         self._pending: dict[str, Pending] = {}
-        self._reworks: dict[str, Rework] = {}
+        self._table_changes: dict[str, TableChange] = {}
         self._reshapes: dict[str, Reshape] = {}
         self._added: dict[str, Pin] = {}
         self._adopted: dict[str, Adopted] = {}
@@ -120,12 +120,12 @@ class Staging:
             )
         return committed if columns is None else committed.select(list(columns))
 
-    def there(self, type_key: str, ids: Sequence[str]) -> list[str]:
+    def existing_ids(self, type_key: str, ids: Sequence[str]) -> list[str]:
         """Those of few ids, each named once, that there are, committed or pending; as in `rows`, all are noted."""
         if type_key in self._pending or type_key in self._added:
             return [str(each) for each in self.rows(type_key, ids, columns=[ID])[ID].to_pylist()]
         self._touch(type_key).reads |= tokens(TokenKind.ID, ids)
-        return self._committed.there(self._table(type_key), ids)
+        return self._committed.existing_ids(self._table(type_key), ids)
 
     def missing(self, type_key: str, ids: Sequence[str]) -> list[str]:
         """Which of these ids are nowhere, committed or pending; that they exist or not enters the footprint."""
@@ -179,7 +179,7 @@ class Staging:
             return self._no_rows(type_key, wanted)
         found = self._committed.rows(self._table(type_key), ids, wanted)
         if len(found) < len(ids):
-            # Staging need not look for the others again.
+            # WriteSet need not look for the others again.
             texts = ids if isinstance(ids, list) else ids.to_pylist()
             pending.note_absent(set(map(str, texts)).difference(map(str, found[ID].to_pylist())))
         return found
@@ -190,11 +190,11 @@ class Staging:
         if pending is None or pending.replaces or type_key in self._added:
             return None
         ids = pending.maybe_in_base
-        return self._committed.edges_known(self._table(type_key).pin, ids) if isinstance(ids, list) else None
+        return self._committed.cached_edges(self._table(type_key).pin, ids) if isinstance(ids, list) else None
 
-    def sight(self, type_key: str, places: Mapping[str, int], absent: Iterable[str]) -> None:
+    def remember_addresses(self, type_key: str, places: Mapping[str, int], absent: Iterable[str]) -> None:
         """Be told where committed rows of a type lie, and which ids are not there, so that nobody looks for them."""
-        self._committed.sight(self._table(type_key).pin, places, absent)
+        self._committed.remember_addresses(self._table(type_key).pin, places, absent)
 
     def read_whole(self, type_key: str) -> None:
         """Note that the write's validity rests on every entity of a type being as it is."""
@@ -247,7 +247,7 @@ class Staging:
 
     def withdraw(self, type_key: str) -> None:
         """Forget what is pending, taken over or reworked of a type; what was read for its sake stays noted."""
-        for known in (self._pending, self._adopted, self._reworks, self._reshapes):
+        for known in (self._pending, self._adopted, self._table_changes, self._reshapes):
             known.pop(type_key, None)
 
     def overwrite(self, type_key: str, rows: pa.Table) -> None:
@@ -277,7 +277,7 @@ class Staging:
         self._added.pop(type_key, None)
         self._adopted.pop(type_key, None)
         self._pending.pop(type_key, None)
-        self._reworks.pop(type_key, None)
+        self._table_changes.pop(type_key, None)
         self._reshapes.pop(type_key, None)
         self._touch(type_key).writes_whole = True
 
@@ -292,7 +292,9 @@ class Staging:
         self._pending.pop(type_key, None)
         self._adopted[type_key] = Adopted(pin, changed)
 
-    def rework(self, type_key: str, rework: Rework, *, keeps_content: bool, reshape: Reshape | None = None) -> None:
+    def change_table(
+        self, type_key: str, change: TableChange, *, keeps_content: bool, reshape: Reshape | None = None
+    ) -> None:
         """Put a table through a change that is not one of rows: columns, an index, compaction; one after the other.
 
         With `reshape`, this write reads and writes the type in the columns that the change makes; nothing may be
@@ -303,11 +305,11 @@ class Staging:
             self._reshapes[type_key] = reshape
         touched = self._touch(type_key)
         if keeps_content:
-            touched.lays_out = True
+            touched.changes_layout_only = True
         else:
             touched.writes_whole = True
-        before = self._reworks.get(type_key)
-        self._reworks[type_key] = rework if before is None else chained(before, rework)
+        before = self._table_changes.get(type_key)
+        self._table_changes[type_key] = change if before is None else chained(before, change)
 
     # -- what came of it ----------------------------------------------------------------------------------------------
 
@@ -319,7 +321,7 @@ class Staging:
     @property
     def touched(self) -> frozenset[str]:
         """The types whose tables this write changes."""
-        changed = (self._pending, self._reworks, self._added, self._adopted, self._removed)
+        changed = (self._pending, self._table_changes, self._added, self._adopted, self._removed)
         return frozenset().union(*changed)
 
     @property
@@ -328,9 +330,9 @@ class Staging:
         return self._pending
 
     @property
-    def reworks(self) -> dict[str, Rework]:
+    def table_changes(self) -> dict[str, TableChange]:
         """Per touched type, the change that is not one of rows."""
-        return self._reworks
+        return self._table_changes
 
     @property
     def added(self) -> dict[str, Pin]:
@@ -363,7 +365,7 @@ class Staging:
         return frozenset(self._touched)
 
     def base_pin(self, type_key: str) -> Pin:
-        """The version a table's staging starts from; of a type that is removed, the one it had."""
+        """The version a table's write_set starts from; of a type that is removed, the one it had."""
         added = self._added.get(type_key)
         if added is not None:
             return added

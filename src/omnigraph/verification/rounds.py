@@ -16,9 +16,9 @@ from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import StoreError
 from omnigraph.storage.tables.examine import Examiner
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.verify.confirm import confirmed
-from omnigraph.transaction.verify.findings import Affected, Finding, Verified
-from omnigraph.transaction.verify.records import (
+from omnigraph.verification.confirm import confirmed
+from omnigraph.verification.findings import Affected, Finding, Verified
+from omnigraph.verification.records import (
     CheckedLog,
     checkpoint_findings,
     entry_findings,
@@ -30,8 +30,8 @@ from omnigraph.transaction.verify.records import (
     stamp_findings,
     unreadable_findings,
 )
-from omnigraph.transaction.verify.tables import TableCheck, named_by
-from omnigraph.transaction.verify.verify import summed_up
+from omnigraph.verification.tables import TableCheck, named_by
+from omnigraph.verification.verify import summed_up
 
 _STEP_ENTRIES = 64
 

@@ -24,8 +24,8 @@ from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.staging import Staging
 from omnigraph.transaction.write import Operation, write
+from omnigraph.transaction.write_set import WriteSet
 
 ASKED_S = 7.0
 ROW = op.insert(PERSON, {"n": 1})
@@ -63,7 +63,7 @@ def asks(parts: Parts, *types: str, branch: str = MAIN, seconds: float = ASKED_S
         writer=Writer("another-host", 1, "1"),
         tables={key: head.tables[key] for key in types},
         created_at_us=parts.clock.now_us(),
-        asks_s=seconds,
+        pause_s=seconds,
     )
     parts.store.put(paths.intent(intent.id), intent_bytes(intent))
     return intent.id
@@ -84,7 +84,7 @@ def overtaken(
     beside = opened(store_of(root))
     left = list(range(times))
 
-    def run(staging: Staging) -> None:
+    def run(staging: WriteSet) -> None:
         if seen is not None:
             seen.extend(each.intent for each in parts.intents.everything())
         staging.read_whole(COMPANY)
@@ -105,8 +105,8 @@ def test_a_write_waits_as_long_as_it_is_asked_to_and_then_goes_on(root: Path, pa
 
 
 def test_nobody_waits_longer_than_the_limit(root: Path, parts: Parts) -> None:
-    asks(parts, PERSON, seconds=3 * limits.WAY_S_MAX)
-    assert waited_s(root, ROW, ManualClock()) <= limits.WAY_S_MAX + 1
+    asks(parts, PERSON, seconds=3 * limits.STARVED_PAUSE_S_MAX)
+    assert waited_s(root, ROW, ManualClock()) <= limits.STARVED_PAUSE_S_MAX + 1
 
 
 def test_who_has_waited_for_a_request_does_not_wait_for_it_again(root: Path, parts: Parts) -> None:
@@ -165,10 +165,10 @@ def test_an_intent_that_asks_for_nothing_is_not_waited_for(root: Path, parts: Pa
 def test_a_write_asks_after_its_third_loss_and_takes_the_request_back(root: Path) -> None:
     seen: list[Intent] = []
     parts = opened(store_of(root))
-    receipt = write(parts, MAIN, overtaken(parts, root, limits.WAY_ASKED_AFTER, seen=seen))
-    assert receipt.attempts == limits.WAY_ASKED_AFTER + 1
+    receipt = write(parts, MAIN, overtaken(parts, root, limits.STARVED_AFTER_LOSSES, seen=seen))
+    assert receipt.attempts == limits.STARVED_AFTER_LOSSES + 1
     (asked,) = seen
-    assert (asked.branch, asked.asks_s) == (MAIN, limits.WAY_S_MIN)
+    assert (asked.branch, asked.pause_s) == (MAIN, limits.STARVED_PAUSE_S_MIN)
     assert asked.tables.keys() == {PERSON, COMPANY}
     assert noted_intents(parts) == []
 
@@ -176,17 +176,17 @@ def test_a_write_asks_after_its_third_loss_and_takes_the_request_back(root: Path
 def test_what_takes_long_asks_for_long_and_again_once_that_time_is_over(root: Path) -> None:
     seen: list[Intent] = []
     parts = open_root(store_of(root), settings=SETTINGS, clock=ManualClock())
-    attempts = limits.WAY_ASKED_AFTER + limits.WAY_ATTEMPTS_WORTH + 1
+    attempts = limits.STARVED_AFTER_LOSSES + limits.STARVED_PAUSE_ATTEMPTS + 1
     write(parts, MAIN, overtaken(parts, root, attempts - 1, took_s=10.0, seen=seen))
     assert len({each.id for each in seen}) == 2  # one at a time, and never more
-    assert len(seen) == attempts - limits.WAY_ASKED_AFTER
-    assert {round(each.asks_s) for each in seen} == {10 * limits.WAY_ATTEMPTS_WORTH}
+    assert len(seen) == attempts - limits.STARVED_AFTER_LOSSES
+    assert {round(each.pause_s) for each in seen} == {10 * limits.STARVED_PAUSE_ATTEMPTS}
     assert noted_intents(parts) == []
 
 
 def test_a_request_whose_writer_died_is_ended_and_not_waited_for(root: Path, parts: Parts) -> None:
-    asking = overtaken(parts, root, limits.WAY_ASKED_AFTER)
-    asked = die_in(parts, lambda: write(parts, MAIN, asking), at=Failpoint.WAY_ASKED)
+    asking = overtaken(parts, root, limits.STARVED_AFTER_LOSSES)
+    asked = die_in(parts, lambda: write(parts, MAIN, asking), at=Failpoint.PAUSE_REQUESTED)
     assert waited_s(root, op.insert(PERSON, {"m": 1}), ManualClock()) == 0
     assert noted_intents(parts) == []
     (audit,) = recovered(parts)
@@ -209,7 +209,7 @@ def test_a_write_that_cannot_ask_or_take_it_back_goes_on_without(root: Path, fau
     store = FaultyStore(store_of(root))
     parts = opened(store)
     trouble = store.arm(fault, kind=kind, path_part=paths.RECOVERY, times=limits.PUBLISH_ATTEMPTS_MAX)
-    receipt = write(parts, MAIN, overtaken(parts, root, limits.WAY_ASKED_AFTER))
+    receipt = write(parts, MAIN, overtaken(parts, root, limits.STARVED_AFTER_LOSSES))
     assert receipt.entry is not None
     assert trouble.hit.is_set()
     store.disarm()

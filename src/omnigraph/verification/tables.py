@@ -9,10 +9,10 @@ from omnigraph.model.commit import UNKNOWN, Pin
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, StoreError
 from omnigraph.storage.tables.examine import Examined, Examiner, ExpectedFile, Part
+from omnigraph.transaction.checksums import has_digests, is_digest_of, read_digests
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.sealing import has_digests, is_digest_of, read_digests
-from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
-from omnigraph.transaction.verify.records import CheckedLog
+from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss
+from omnigraph.verification.records import CheckedLog
 
 _KINDS = {Part.DATA: FindingKind.DATA, Part.DELETIONS: FindingKind.DELETIONS, Part.INDEX: FindingKind.INDEX}
 

@@ -16,7 +16,7 @@ from omnigraph.storage.records.change_file import read_change_file
 from omnigraph.storage.tables.addresses import vector_bytes
 from omnigraph.storage.tables.examine import Examiner
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.verify.findings import Finding, FindingKind
+from omnigraph.verification.findings import Finding, FindingKind
 
 
 def rebuild_deletion_vectors(parts: Parts, findings: Iterable[Finding]) -> frozenset[str]:

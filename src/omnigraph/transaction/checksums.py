@@ -134,7 +134,7 @@ def has_digests(parts: Parts, table: str) -> bool:
     return True
 
 
-def seal(parts: Parts, table: str, files: Iterable[str], recorded: NewestDigests) -> int:
+def record(parts: Parts, table: str, files: Iterable[str], recorded: NewestDigests) -> int:
     """Note the checksums of files that have none yet, and forget those of files that are gone.
 
     Args:

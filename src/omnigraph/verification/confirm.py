@@ -6,7 +6,7 @@ from dataclasses import replace
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import Record
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind
+from omnigraph.verification.findings import Affected, Finding, FindingKind
 
 
 def confirmed(parts: Parts, found: Iterable[Finding], held: Mapping[str, Container[int]]) -> tuple[Finding, ...]:

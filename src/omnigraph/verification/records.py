@@ -15,7 +15,7 @@ from omnigraph.transaction.leases import read_lease
 from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import is_readable, read_resolved, read_text, resolved_path, text_path
 from omnigraph.transaction.store_clock import AHEAD_US_MAX
-from omnigraph.transaction.verify.findings import Affected, Finding, FindingKind, Loss
+from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss
 
 LOSSES = "losses.json"
 """In the folder of a quarantine: what it did without."""
