@@ -71,7 +71,7 @@ def test_parameters_have_fields_and_the_right_query_is_chosen(look: Look, server
         "query longer($least: I32, $like: String) { match { $b: Book  $b.pages > $least  $b.title contains $like } "
         "return { $b.title } }"
     )
-    page.get_by_label("Which query").select_option("longer")
+    page.get_by_label("Name of the query").select_option("longer")
     page.get_by_placeholder("I32").fill("250")
     page.get_by_placeholder("String").fill("in")
     page.get_by_placeholder("String").press("Enter")
@@ -148,7 +148,7 @@ def test_a_mutation_is_carried_out_only_when_it_is_meant(look: Look, server: Run
     page.locator("textarea").fill(change)
     expect(page.get_by_role("button", name="Write to idea")).to_be_visible()
     page.locator("textarea").press("Control+Enter")
-    page.get_by_role("dialog").get_by_role("button", name="Leave it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     assert pages_of(server, "0-3", "idea") == 204
     page.get_by_role("button", name="Write to idea").click()
     page.get_by_role("dialog").get_by_role("button", name="Write").click()
@@ -186,9 +186,9 @@ def test_a_neighbourhood_is_walked_with_the_keyboard_alone(look: Look, server: R
     expect(page.locator(".facts h2")).to_have_text("Lem")
     page.keyboard.press("Enter")
     looked.wait("omnigraph.state().nodes === 6")
-    expect(page.locator("#status")).to_contain_text("2 more around Lem")
+    expect(page.locator("#status")).to_contain_text("2 more neighbours of Lem")
     page.go_back()
-    expect(page.get_by_text("Choose a node to begin with.")).to_be_visible()
+    expect(page.get_by_text("Choose a node to start.")).to_be_visible()
 
 
 def test_a_node_is_found_by_its_name_or_by_its_id(look: Look, server: RunningServer) -> None:
@@ -234,10 +234,10 @@ def test_a_branch_is_compared_with_another(look: Look, server: RunningServer) ->
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.filter(has_text="Jemisin")).to_contain_text("insert")
-    expect(rows.filter(has_text="0-1")).to_contain_text("341 → 400")  # since they parted; main has 399 by now
+    expect(rows.filter(has_text="0-1")).to_contain_text("341 → 400")  # since the merge base; main has 399 by now
     page.get_by_label("Show", exact=True).select_option(label="between the heads")
     expect(rows.filter(has_text="0-1")).to_contain_text("399 → 400")
-    page.get_by_label("Show", exact=True).select_option(label="since they parted")
+    page.get_by_label("Show", exact=True).select_option(label="since the merge base")
     expect(rows.filter(has_text="0-1")).to_contain_text("341 → 400")
     page.get_by_role("tab", name="Picture").click()
     page.wait_for_selector("canvas")
@@ -264,7 +264,7 @@ def test_a_merge_is_reviewed_conflict_by_conflict_and_carried_out(look: Look, se
     page.get_by_label("Message").fill("looked at")
     merge.click()
     expect(page.locator("#status")).to_contain_text("merged review into merged-into")
-    expect(page.get_by_text("has everything already")).to_be_visible()
+    expect(page.get_by_text("is already up to date")).to_be_visible()
     assert (pages_of(server, "0-1", "merged-into"), pages_of(server, "0-1")) == (400, 399)
 
 
@@ -282,7 +282,7 @@ def test_what_somebody_faster_did_is_reviewed_too(look: Look, server: RunningSer
         assert client.post("mutate", json={"query": change, "branch": "fast"}).status_code == 200
     merge = page.get_by_role("button", name="Merge into fast")
     merge.click()
-    expect(page.get_by_role("alert")).to_contain_text("moved on since you looked")
+    expect(page.get_by_role("alert")).to_contain_text("changed since the preview")
     expect(page.locator("fieldset.conflict")).to_have_count(2)
     expect(page.get_by_text("1 undecided")).to_be_visible()
     page.locator("fieldset.conflict").filter(has_text="0-4").get_by_role("radio", name="fast").check()
@@ -297,7 +297,7 @@ def test_a_branch_is_made_from_the_one_that_is_shown(look: Look, server: Running
     page.get_by_role("dialog").get_by_label("Name").fill("a/new one")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="a/new one", exact=True)).to_have_attribute("aria-current", "true")
-    expect(page.get_by_text("Nothing differs.")).to_be_visible()
+    expect(page.get_by_text("No differences.")).to_be_visible()
 
 
 def test_history_shows_every_branch_and_what_a_commit_did(look: Look, server: RunningServer) -> None:
@@ -421,15 +421,15 @@ def test_a_merge_is_decided_property_by_property_and_shows_what_it_does_to_the_s
 
 def give(page: Page, token: str) -> None:
     page.get_by_role("dialog").get_by_label("Bearer token").fill(token)
-    page.get_by_role("button", name="Come in").click()
+    page.get_by_role("button", name="Sign in").click()
 
 
 def test_a_token_is_asked_for_and_kept_in_this_tab_only(look: Look, guarded: RunningServer) -> None:
     page = look(guarded).page
     page.goto(guarded.url)
-    expect(page.get_by_role("dialog")).to_contain_text("This server asks who you are.")
+    expect(page.get_by_role("dialog")).to_contain_text("This server needs a token.")
     give(page, "wrong")
-    expect(page.get_by_role("dialog")).to_contain_text("This token is nobody's.")
+    expect(page.get_by_role("dialog")).to_contain_text("This token is not valid.")
     give(page, "token-of-ann")
     expect(page.locator("#actor")).to_have_text("ann")
     expect(page.locator("textarea")).to_be_visible()
@@ -440,7 +440,7 @@ def test_a_token_is_asked_for_and_kept_in_this_tab_only(look: Look, guarded: Run
     assert not any("token-of-ann" in each for each in kept[1:])
     assert "token-of-ann" not in guarded.logs
     page.get_by_role("button", name="Forget token").click()
-    expect(page.get_by_role("dialog")).to_contain_text("This server asks who you are.")
+    expect(page.get_by_role("dialog")).to_contain_text("This server needs a token.")
     assert "token-of-ann" not in page.evaluate("JSON.stringify(sessionStorage)")
 
 

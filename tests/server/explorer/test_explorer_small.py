@@ -93,7 +93,7 @@ def test_every_view_fits_a_phone(look: Look, wordy: RunningServer, view: str) ->
 def test_a_merge_is_reviewed_on_a_phone(look: Look, wordy: RunningServer) -> None:
     page = on_phone(look, wordy).open("branches", branch="review", words="?source=review&target=main&show=merge")
     expect(page.get_by_text("One conflict")).to_be_visible()
-    expect(page.get_by_text("Nothing differs.")).to_have_count(0)
+    expect(page.get_by_text("No differences.")).to_have_count(0)
     assert too_wide(page) == []
     page.locator("input[type=radio][value=source]").check()
     expect(page.get_by_text("all decided")).to_be_visible()
@@ -151,7 +151,7 @@ def test_a_graph_without_entities_says_so_and_does_not_fail(look: Look, many_typ
     page.keyboard.press("Control+Enter")
     expect(page.get_by_text("No rows.")).to_be_visible()
     looked.open("explore")
-    expect(page.get_by_text("Choose a node to begin with.")).to_be_visible()
+    expect(page.get_by_text("Choose a node to start.")).to_be_visible()
     looked.open("branches")
     expect(page.get_by_text("There is only main.")).to_be_visible()
     looked.open("history")

@@ -1,9 +1,9 @@
-// Questions to the server. A token is kept for this tab only, and goes nowhere but here.
+// Requests to the server. The token is kept for this tab only, and is sent only to this server.
 const KEPT = "omnigraph.token";
 
 export class Refused extends Error {
   constructor(status, body) {
-    super(body.error || `the server answered ${status}`);
+    super(body.error || `the server responded with status ${status}`);
     this.status = status;
     this.body = body;
   }
@@ -27,13 +27,13 @@ export async function ask(path, { method = "GET", body, query = {} } = {}) {
     if (body !== undefined) headers["Content-Type"] = "application/json";
     const answer = await fetch(address, { method, headers, cache: "no-store", body: body === undefined ? undefined : JSON.stringify(body) });
     if (answer.ok) return answer.json();
-    const told = await answer.json().catch(() => ({}));
-    if (answer.status !== 401 || !askForToken) throw new Refused(answer.status, told);
-    sessionStorage.setItem(KEPT, await askForToken(token === null ? "This server asks who you are." : "This token is nobody's."));
+    const failure = await answer.json().catch(() => ({}));
+    if (answer.status !== 401 || !askForToken) throw new Refused(answer.status, failure);
+    sessionStorage.setItem(KEPT, await askForToken(token === null ? "This server needs a token." : "This token is not valid."));
   }
 }
 
-// Everything that is asked of one graph.
+// Requests to one graph.
 export function graphOf(id) {
   const base = `graphs/${encodeURIComponent(id)}`;
   const get = (path, query) => ask(`${base}/${path}`, { query });
@@ -58,14 +58,14 @@ export function graphOf(id) {
   };
 }
 
-// The graphs there are, as far as this server tells.
+// The graphs that this server lists.
 export async function graphIds() {
   try {
     return (await ask("graphs")).graphs.map((each) => each.graph_id);
   } catch (refused) {
     if (!(refused instanceof Refused)) throw refused;
   }
-  // A server that is not ready tells its graphs all the same.
+  // A server that is not ready lists its graphs, too.
   const ready = await ask("readyz").catch((refused) => refused.body);
   return Object.keys(ready?.graphs || {});
 }

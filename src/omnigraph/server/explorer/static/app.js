@@ -6,11 +6,11 @@ import * as history_ from "./history.js";
 import * as query from "./query.js";
 import * as schema from "./schema.js";
 
-// The page: which graph, which branch, which view, all in its address; and the keys that work everywhere.
+// The page: graph, branch and view are in its URL; and the shortcuts that work everywhere.
 const VIEWS = { query, explore, schema, branches, history: history_ };
 const KEYS = [
-  ["1 … 5", "query, explore, schema, branches, history"], ["Ctrl ↵", "run the query"], ["Ctrl Space", "offer words where you type"], ["/", "find a node in the drawing"],
-  ["arrows", "walk from node to node; with Shift, move the drawing"], ["↵", "on a node: follow its edges"], ["+ − f", "nearer, farther, fit"], ["Esc", "leave what is open, or the field"], ["?", "this list"],
+  ["1 … 5", "query, explore, schema, branches, history"], ["Ctrl ↵", "run the query"], ["Ctrl Space", "complete the word"], ["/", "find a node in the drawing"],
+  ["arrows", "move between nodes; with Shift, pan the drawing"], ["↵", "on a node: follow its edges"], ["+ − f", "zoom in, zoom out, fit"], ["Esc", "close the dialog, or leave the field"], ["?", "this list"],
 ];
 const main = document.getElementById("main"), status = document.getElementById("status");
 const picks = { graph: document.getElementById("graph"), branch: document.getElementById("branch") };
@@ -26,10 +26,10 @@ whenUnauthorized((why) => dialog("Token", (done) => {
   const field = el("input", { type: "password", "aria-label": "Bearer token", placeholder: "bearer token", autocomplete: "off", autofocus: true });
   const give = (e) => { e.preventDefault(); if (field.value.trim()) done(field.value.trim()); };
   return [el("p", {}, `${why} A token is kept until this tab is closed, and nowhere else.`),
-    el("form", { class: "stack", onsubmit: give }, field, el("div", { class: "bar" }, el("button", { class: "main" }, "Come in")))];
-}).then((token) => token ?? Promise.reject(new Error("Without a token this server tells nothing. Load the page again to give one."))));
+    el("form", { class: "stack", onsubmit: give }, field, el("div", { class: "bar" }, el("button", { class: "main" }, "Sign in")))];
+}).then((token) => token ?? Promise.reject(new Error("This server needs a token. Reload the page to enter one."))));
 
-// -- where we are -----------------------------------------------------------------------------------------------------
+// -- location ---------------------------------------------------------------------------------------------------------
 
 const address = ({ graph, branch, view, params = {} }) => {
   const words = new URLSearchParams(params);
@@ -48,7 +48,7 @@ function option(select, names, chosen) {
   select.replaceChildren(...names.map((each) => el("option", { value: each, selected: each === chosen }, each)));
 }
 
-// What stands around every view: which graphs, branches and views there are to choose from.
+// The frame of every view: the lists of graphs, branches and views.
 function frame({ graph, branch, view }, ids, names) {
   option(picks.graph, ids.includes(graph) ? ids : [graph, ...ids], graph);
   option(picks.branch, names.includes(branch) ? names : [branch, ...names], branch);
@@ -60,7 +60,7 @@ function frame({ graph, branch, view }, ids, names) {
 
 async function show({ again = false } = {}) {
   const mine = ++latest, wanted = read();
-  // A view that can follow its own words need not be made again.
+  // A view that can update itself is not mounted again.
   if (!again && mounted.update && here && ["graph", "branch", "view"].every((each) => here[each] === wanted[each])) {
     here = wanted;
     await mounted.update(wanted.params).catch(fail);
@@ -73,7 +73,7 @@ async function show({ again = false } = {}) {
     if (!wanted.graph) { await name(); return; }
     here = wanted;
     const graph = graphOf(wanted.graph), { branch, view, params } = wanted;
-    // Who may read a branch need not be told which others there are.
+    // A user who may read a branch may not be allowed to list the others.
     const names = await graph.branches().catch((error) => { if (error.status === 403) return [branch]; throw error; });
     if (mine !== latest) return;
     frame(wanted, ids, names);
@@ -87,7 +87,7 @@ async function show({ again = false } = {}) {
     if (mine !== latest) return;
     document.getElementById("actor").textContent = allowed.actor_id ?? "";
     main.className = VIEWS[view].full ? "full" : "";
-    // A place of its own: whoever is overtaken by another view goes on where nobody sees it.
+    // A new element for each view: one that is replaced while it loads continues unseen.
     const place = el("div", { class: "view" });
     main.replaceChildren(place);
     const made = await VIEWS[view].mount(place, {
@@ -105,14 +105,14 @@ async function show({ again = false } = {}) {
 }
 
 async function name() {
-  const id = await dialog("Which graph?", (done) => {
-    const field = el("input", { "aria-label": "Graph", placeholder: "id of a graph", autofocus: true, onkeydown: (e) => { if (e.key === "Enter" && field.value.trim()) done(field.value.trim()); } });
-    return [el("p", {}, "This server does not tell which graphs it has."), field];
+  const id = await dialog("Choose a graph", (done) => {
+    const field = el("input", { "aria-label": "Graph", placeholder: "graph id", autofocus: true, onkeydown: (e) => { if (e.key === "Enter" && field.value.trim()) done(field.value.trim()); } });
+    return [el("p", {}, "This server does not list its graphs."), field];
   });
   if (id) location.hash = address({ graph: id, branch: "main", view: "query" });
 }
 
-// -- what works everywhere --------------------------------------------------------------------------------------------
+// -- shortcuts everywhere ---------------------------------------------------------------------------------------------
 
 const help = () => dialog("Keyboard", (done) => [
   el("dl", {}, KEYS.flatMap(([key, what]) => [el("dt", {}, key.split(" ").map((each) => (each === "…" ? "… " : el("kbd", {}, each)))), el("dd", {}, what)])),

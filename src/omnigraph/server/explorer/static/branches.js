@@ -15,17 +15,17 @@ export async function mount(root, { graph, branch, types, params, say, fail, go,
   const right = el("div", { class: "stack" });
   root.append(el("div", { class: "two" }, el("section", { class: "stack", "aria-label": "Branches" }, el("h2", {}, "Branches"), list, create), right));
   if (!source || !names.includes(source)) {
-    right.append(el("p", { class: "notice" }, names.length > 1 ? "Choose a branch to see what it changed." : "There is only main. Work on a branch, and come back to review it."));
+    right.append(el("p", { class: "notice" }, names.length > 1 ? "Choose a branch to see what it changed." : "There is only main. Create a branch to review its changes here."));
     return {};
   }
   const into = el("select", { "aria-label": "Compare with", onchange: () => go({ params: { source, target: into.value } }) },
     names.filter((each) => each !== source).map((each) => el("option", { value: each, selected: each === target }, each)));
   const place = el("div", { class: "stack" });
   const views = { changes, picture, merge };
-  // Against the merge base, what the branch did; between the heads, also what the other did meanwhile, as if undone.
+  // Against the merge base: the branch's own changes. Between the heads: also the other branch's, reversed.
   const heads = params.get("compare") === "heads";
   const compared = el("select", { "aria-label": "Show", onchange: () => go({ params: { source, target: into.value, compare: compared.value, show: params.get("show") } }) },
-    [["base", "since they parted"], ["heads", "between the heads"]].map(([value, label]) => el("option", { value, selected: heads === (value === "heads") }, label)));
+    [["base", "since the merge base"], ["heads", "between the heads"]].map(([value, label]) => el("option", { value, selected: heads === (value === "heads") }, label)));
   const shown = views[params.get("show")] ? params.get("show") : "changes";
   right.append(el("div", { class: "bar" }, el("h2", {}, `${source} compared with`), into, compared,
     tabs("Branch", { changes: "Changes", picture: "Picture", merge: "Merge" }, shown, (name) => open(name))), place);
@@ -59,12 +59,12 @@ export async function mount(root, { graph, branch, types, params, say, fail, go,
   async function make() {
     const name = await dialog("New branch", (done) => {
       const field = el("input", { "aria-label": "Name", placeholder: "name", autofocus: true, onkeydown: (e) => { if (e.key === "Enter" && field.value.trim()) done(field.value.trim()); } });
-      return [el("p", { class: "faint" }, `It begins where ${branch} is now.`), field,
-        el("div", { class: "bar" }, el("button", { type: "button", class: "main", onclick: () => { if (field.value.trim()) done(field.value.trim()); } }, "Make it"), el("button", { type: "button", onclick: () => done(null) }, "Leave it"))];
+      return [el("p", { class: "faint" }, `It starts at the head of ${branch}.`), field,
+        el("div", { class: "bar" }, el("button", { type: "button", class: "main", onclick: () => { if (field.value.trim()) done(field.value.trim()); } }, "Create"), el("button", { type: "button", onclick: () => done(null) }, "Cancel"))];
     });
     if (!name) return;
     await graph.createBranch(name, branch);
-    say(`made ${name} from ${branch}`);
+    say(`created ${name} from ${branch}`);
     refresh({ params: { source: name, target: branch } });
   }
 

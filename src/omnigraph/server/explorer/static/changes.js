@@ -1,9 +1,9 @@
 import { el, number, shown, text } from "./dom.js";
 
-// Changes of entities, as rows: what happened to what, and which properties differ.
+// Changes of entities as table rows: operation, entity and changed properties.
 export function changeRows(changes) {
   return el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": "Changes" }, el("table", {},
-    el("thead", {}, el("tr", {}, ["", "Type", "Entity", "What differs"].map((each) => el("th", { scope: "col", class: each ? "" : "op-column" }, each)))),
+    el("thead", {}, el("tr", {}, ["", "Type", "Entity", "Changes"].map((each) => el("th", { scope: "col", class: each ? "" : "op-column" }, each)))),
     el("tbody", {}, changes.map((each) => el("tr", {},
       el("td", {}, el("span", { class: `op ${each.op}` }, each.op)),
       el("td", {}, each.type.name),
@@ -18,15 +18,15 @@ export function values(image) {
 function differing({ before, after }) {
   const was = values(before), is = values(after);
   const names = [...new Set([...Object.keys(is), ...Object.keys(was)])];
-  const told = names.filter((name) => (before && after ? text(was[name]) !== text(is[name]) : text((after ? is : was)[name]) !== "—"));
-  return told.map((name) => el("div", {}, el("span", { class: "faint" }, `${name}  `),
+  const counted = names.filter((name) => (before && after ? text(was[name]) !== text(is[name]) : text((after ? is : was)[name]) !== "—"));
+  return counted.map((name) => el("div", {}, el("span", { class: "faint" }, `${name}  `),
     before && name in was ? el("del", {}, shown(was[name])) : null, before && after ? " → " : null, after && name in is ? el("ins", {}, shown(is[name])) : null));
 }
 
-// How much of which type.
+// Change counts by type.
 export function counts(stats) {
-  const told = Object.entries(stats);
-  if (!told.length) return el("p", { class: "notice" }, "Nothing differs.");
-  return el("div", { class: "bar" }, told.map(([key, each]) => el("span", { class: "card bar" }, el("b", {}, key.replace(/^\w+:/, "")),
+  const counted = Object.entries(stats);
+  if (!counted.length) return el("p", { class: "notice" }, "No differences.");
+  return el("div", { class: "bar" }, counted.map(([key, each]) => el("span", { class: "card bar" }, el("b", {}, key.replace(/^\w+:/, "")),
     ["inserted", "updated", "deleted"].filter((what) => each[what]).map((what) => el("span", { class: `op ${what}` }, `${number(each[what])} ${what}`)))));
 }

@@ -1,4 +1,4 @@
-// Elements, made in one line each. Texts are texts: nothing of a graph is ever read as HTML.
+// Create elements in one line. Text is escaped: data of a graph is never parsed as HTML.
 export function el(tag, options = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(options)) {
@@ -14,7 +14,7 @@ export function el(tag, options = {}, ...children) {
 
 export const text = (value) => (value === null || value === undefined ? "—" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
-// A value to be looked at: of a long one the beginning, and the rest for whoever opens it.
+// Show a value: the beginning of a long one, the rest on demand.
 const LONG = 400;
 export function shown(value) {
   const all = text(value);
@@ -22,12 +22,12 @@ export function shown(value) {
   return el("details", { class: "long" }, el("summary", {}, `${all.slice(0, LONG / 2)}… `, el("small", {}, `${number(all.length)} characters`)), all);
 }
 
-// What went wrong. Of several lines, one may point into another: they are never folded.
+// An error. Lines are not wrapped: one may point into another.
 export const problem = (message) => el("pre", { class: message.includes("\n") ? "error lines" : "error", role: "alert" }, message);
 
 export const number = (value) => value.toLocaleString("en");
 
-// Buttons of which one is pressed; arrows move between them, as between tabs.
+// A group of toggle buttons; arrow keys move between them, as between tabs.
 export function tabs(label, names, chosen, choose) {
   const list = el("div", { class: "tabs", role: "tablist", "aria-label": label });
   const mark = (name) => {
@@ -52,7 +52,7 @@ export function tabs(label, names, chosen, choose) {
   return list;
 }
 
-// A dialog over everything; resolves with what `done` was called with, or null where it was left.
+// A modal dialog; resolves with the argument of `done`, or null if it is closed.
 export function dialog(title, build) {
   return new Promise((resolve) => {
     const box = el("dialog", { "aria-label": title });

@@ -1,6 +1,6 @@
 import { el } from "./dom.js";
 
-// A text with colours, and words that could come next. Tab leaves it, unless words are offered.
+// An editor with syntax highlighting and completion. Tab leaves it, unless completions are shown.
 const WORDS = new Set(("query match return order limit offset distinct where set optional not exists or and in is null as asc desc insert update " +
   "delete shortest count sum avg min max collect nearest search fuzzy match_text bm25 rrf contains starts_with now true false").split(" "));
 const TOKEN = /(\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|("(?:\\.|[^"\\\n])*"?)|(\$\w*)|([A-Za-z_]\w*)|([\s\S])/g;
@@ -26,10 +26,10 @@ export function editor({ value, complete, run, changed }) {
   const behind = el("pre", { "aria-hidden": "true" });
   const words = el("ul", { class: "words", id: "words", role: "listbox", "aria-label": "Words", hidden: true });
   const root = el("div", { class: "editor" }, behind, area);
-  let offered = [], from = 0, at = 0, asked = 0, timer = 0;
+  let offered = [], from = 0, at = 0, lastRequest = 0, timer = 0;
 
   const paint = () => { behind.replaceChildren(...coloured(area.value), "\n"); behind.scrollTop = area.scrollTop; behind.scrollLeft = area.scrollLeft; };
-  const close = () => { clearTimeout(timer); asked++; offered = []; words.hidden = true; area.setAttribute("aria-expanded", "false"); area.removeAttribute("aria-activedescendant"); };
+  const close = () => { clearTimeout(timer); lastRequest++; offered = []; words.hidden = true; area.setAttribute("aria-expanded", "false"); area.removeAttribute("aria-activedescendant"); };
 
   function offer() {
     words.replaceChildren(...offered.map((each, i) => el("li", { id: `word-${i}`, role: "option", "aria-selected": String(i === at),
@@ -52,16 +52,16 @@ export function editor({ value, complete, run, changed }) {
   }
 
   async function suggest() {
-    const mine = ++asked, before = area.value.slice(0, area.selectionStart);
+    const mine = ++lastRequest, before = area.value.slice(0, area.selectionStart);
     const found = await complete(before).catch(() => null);
-    if (mine !== asked || !found || document.activeElement !== area) return;
+    if (mine !== lastRequest || !found || document.activeElement !== area) return;
     from = before.length - found.partial.length;
     offered = found.suggestions;
     at = 0;
     narrow();
   }
 
-  // More of the word may have been typed since: only what goes on like that is offered.
+  // The user may have typed more meanwhile: keep only the completions that still match.
   function narrow() {
     const begun = area.value.slice(from, area.selectionStart), chosen = offered[at];
     if (area.selectionStart < from || !/^[$\w]*$/.test(begun)) { close(); return; }

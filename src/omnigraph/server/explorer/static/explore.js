@@ -9,26 +9,26 @@ const NAMING = ["name", "title", "label", "subject", "slug"];
 export async function mount(root, { graph, branch, types, params, say, fail, go }) {
   const nodes = types.filter((each) => each.kind === "node");
   if (!nodes.length) {
-    root.append(el("p", { class: "notice" }, "There are no node types yet."));
+    root.append(el("p", { class: "notice" }, "The schema has no node types."));
     return {};
   }
   const type = el("select", { "aria-label": "Type" }, nodes.map((each) => el("option", { value: each.name, selected: each.name === params.get("type") }, `${each.name} (${each.count.toLocaleString("en")})`)));
-  const word = el("input", { type: "search", placeholder: "begin to type a name or an id", "aria-label": "Node", autocomplete: "off", role: "combobox", "aria-controls": "found", "aria-expanded": "false" });
+  const word = el("input", { type: "search", placeholder: "name or id", "aria-label": "Node", autocomplete: "off", role: "combobox", "aria-controls": "found", "aria-expanded": "false" });
   const found = el("ul", { class: "words", id: "found", role: "listbox", "aria-label": "Nodes", hidden: true });
   const depth = el("select", { "aria-label": "Steps" }, [1, 2, 3].map((each) => el("option", { value: String(each) }, each === 1 ? "1 step" : `${each} steps`)));
-  const start = el("div", { class: "notice" }, "Choose a node to begin with. Enter, or a double click, follows the edges of any node.");
+  const start = el("div", { class: "notice" }, "Choose a node to start. Press Enter or double-click a node to follow its edges.");
   const around = (node) => expand(pane, graph, node, { branch, say }).catch(fail);
   const pane = graphPane({
     label: "Neighbourhood", groups: nodes.map((each) => each.name), open: around, hint: " · ↵ to expand",
     acts: (node) => [el("button", { type: "button", onclick: () => around(node) }, "Expand"),
-      el("button", { type: "button", onclick: () => go({ params: { type: node.group, id: node.id } }) }, "Begin here")],
+      el("button", { type: "button", onclick: () => go({ params: { type: node.group, id: node.id } }) }, "Start here")],
   });
   pane.root.hidden = true;
   root.append(el("div", { class: "bar" }, type, el("span", { class: "grow" }, word), depth), start, pane.root, found);
   word.style.width = "100%";
-  let offered = [], at = -1, asked = 0;
+  let offered = [], at = -1, lastRequest = 0;
 
-  const close = () => { asked++; found.hidden = true; offered = []; at = -1; word.setAttribute("aria-expanded", "false"); };
+  const close = () => { lastRequest++; found.hidden = true; offered = []; at = -1; word.setAttribute("aria-expanded", "false"); };
   const choose = (id) => { close(); go({ params: { type: type.value, id } }); };
 
   function offer() {
@@ -43,16 +43,16 @@ export async function mount(root, { graph, branch, types, params, say, fail, go 
     found.style.minWidth = `${Math.min(box.width, 420)}px`;
   }
 
-  // Nodes whose name, or whatever people call them by, has what was typed.
+  // Nodes whose label contains the text.
   async function look() {
-    const mine = ++asked, node = nodes.find((each) => each.name === type.value);
+    const mine = ++lastRequest, node = nodes.find((each) => each.name === type.value);
     const texts = Object.entries(node.properties).filter(([, kind]) => /^String\??$/.test(kind)).map(([name]) => name);
     const called = NAMING.find((each) => texts.includes(each)) ?? node.key.find((each) => texts.includes(each)) ?? texts[0];
     const condition = called && word.value.trim() ? `lower($n.${called}) contains $q` : "";
     const label = called ? `, $n.${called} as label` : "";
     const query = `query find(${condition ? "$q: String" : ""}) { match { $n: ${node.name} ${condition} } return { $n as id${label} } ${called ? "order { label } " : ""}limit 12 }`;
     const answer = await graph.query({ query, branch, params: condition ? { q: word.value.trim().toLowerCase() } : {} });
-    if (mine !== asked || document.activeElement !== word) return;
+    if (mine !== lastRequest || document.activeElement !== word) return;
     offered = answer.rows.map((row) => ({ id: row.id, label: row.label ?? row.id }));
     at = -1;
     offer();
@@ -64,7 +64,7 @@ export async function mount(root, { graph, branch, types, params, say, fail, go 
   word.onkeydown = (e) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (step && offered.length) { at = (at + step + offered.length) % offered.length; offer(); e.preventDefault(); }
-    // What was typed may be an id itself.
+    // The text may be an id.
     if (e.key === "Enter" && (at >= 0 || word.value.trim())) choose(at >= 0 ? offered[at].id : meant());
     if (e.key === "Escape" && !found.hidden) { close(); e.stopPropagation(); }
   };

@@ -7,11 +7,11 @@ export const full = true;
 const COMMITS_MAX = 300;
 
 export async function mount(root, { graph, branch, params, go }) {
-  const pane = graphPane({ label: "History of all branches", open: (node) => choose(node.id), hint: " · ↵ to see what a commit did",
-    acts: (node) => [el("button", { type: "button", onclick: () => choose(node.id) }, "What it did")] });
+  const pane = graphPane({ label: "History of all branches", open: (node) => choose(node.id), hint: " · ↵ to see the changes of a commit",
+    acts: (node) => [el("button", { type: "button", onclick: () => choose(node.id) }, "Show changes")] });
   pane.root.style.flex = "0 0 42%";
-  const list = el("ul", { class: "list" }), told = el("div", { class: "stack", "aria-live": "polite" });
-  const below = el("div", { class: "two" }, el("section", { class: "stack", "aria-label": "Commits" }, el("h2", {}, `Commits of ${branch}`), list), told);
+  const list = el("ul", { class: "list" }), details = el("div", { class: "stack", "aria-live": "polite" });
+  const below = el("div", { class: "two" }, el("section", { class: "stack", "aria-label": "Commits" }, el("h2", {}, `Commits of ${branch}`), list), details);
   below.style.overflow = "auto";
   root.append(pane.root, below);
   const choose = (id) => go({ params: { commit: id } });
@@ -26,7 +26,7 @@ export async function mount(root, { graph, branch, params, go }) {
   async function update(words) {
     const id = words.get("commit");
     for (const each of list.querySelectorAll("button")) each.toggleAttribute("aria-current", each.dataset.commit === id);
-    if (!id) { told.replaceChildren(el("p", { class: "notice" }, "Choose a commit to see what it did.")); return; }
+    if (!id) { details.replaceChildren(el("p", { class: "notice" }, "Choose a commit to see its changes.")); return; }
     const place = pane.view.nodes.findIndex((node) => node.id === id);
     if (place >= 0 && place !== pane.view.selected) pane.view.select(place);
     await show(id);
@@ -36,11 +36,11 @@ export async function mount(root, { graph, branch, params, go }) {
     try {
       const found = await graph.commitChanges(id, { limit: 200 });
       const { cause } = found;
-      told.replaceChildren(el("h2", {}, `Commit ${id}`), el("p", { class: "faint" }, [time(cause.authored_at), cause.authored_branch, cause.actor_id].filter(Boolean).join(" · ")),
-        found.changes.length ? changeRows(found.changes) : el("p", { class: "notice" }, "It changed no entity."));
-      if (found.next_page_token) told.append(el("p", { class: "faint" }, "The first 200 changes."));
+      details.replaceChildren(el("h2", {}, `Commit ${id}`), el("p", { class: "faint" }, [time(cause.authored_at), cause.authored_branch, cause.actor_id].filter(Boolean).join(" · ")),
+        found.changes.length ? changeRows(found.changes) : el("p", { class: "notice" }, "No entity changed."));
+      if (found.next_page_token) details.append(el("p", { class: "faint" }, "The first 200 changes."));
     } catch (error) {
-      told.replaceChildren(el("h2", {}, `Commit ${id}`), el("p", { class: "notice" }, error.message));
+      details.replaceChildren(el("h2", {}, `Commit ${id}`), el("p", { class: "notice" }, error.message));
     }
   }
   return { find: () => pane.find(), update };

@@ -1,11 +1,11 @@
 import { counts } from "./changes.js";
 import { el, problem, shown, text } from "./dom.js";
 
-// A merge before it happens: what would change, every conflict with its sides, and a choice for each.
+// Preview of a merge: the changes, and every conflict with its sides and a choice.
 const OUTCOMES = {
-  already_up_to_date: "has everything already: there is nothing to merge.",
-  fast_forward: "did not move since: it takes everything over.",
-  merged: "moved as well: both sides are put together.",
+  already_up_to_date: "is already up to date: there is nothing to merge.",
+  fast_forward: "has no commits of its own: it is fast-forwarded.",
+  merged: "has commits of its own: both sides are merged.",
 };
 
 const SHOWN_MAX = 200;
@@ -14,13 +14,13 @@ export async function review(place, { graph, source, target, may, say, merged })
   const choices = new Map(), decided = new Map();
   const by = el("input", { type: "checkbox", onchange: () => load() });
   const remove = el("input", { type: "checkbox" });
-  const message = el("input", { placeholder: "why (kept with the commit)", "aria-label": "Message", class: "grow" });
+  const message = el("input", { placeholder: "commit message", "aria-label": "Message", class: "grow" });
   const go = el("button", { type: "button", class: "main", onclick: () => carryOut() }, `Merge into ${target}`);
   const body = el("div", { class: "stack" }), undecided = el("span", { class: "faint", "aria-live": "polite" });
   place.replaceChildren(body);
   let previewed = null;
 
-  const asked = () => ({ source, target, by: by.checked ? "property" : "row", resolve: resolutions() });
+  const request = () => ({ source, target, by: by.checked ? "property" : "row", resolve: resolutions() });
   function resolutions() {
     const found = {};
     for (const [key, side] of choices) {
@@ -33,9 +33,9 @@ export async function review(place, { graph, source, target, may, say, merged })
   }
 
   async function load() {
-    previewed = await graph.merge({ ...asked(), resolve: {}, preview: true });
+    previewed = await graph.merge({ ...request(), resolve: {}, preview: true });
     choices.clear();
-    // What was decided stays, unless it is about other rows by now.
+    // Keep earlier decisions, unless the rows changed.
     for (const [each, property] of questions()) {
       const before = decided.get(keyOf(each, property));
       if (before && before.about === aboutOf(each)) choices.set(keyOf(each, property), before.side);
@@ -68,13 +68,13 @@ export async function review(place, { graph, source, target, may, say, merged })
   const keyOf = (each, property) => JSON.stringify([`${each.entity_kind}:${each.type_name}`, each.entity_id, property]);
   const aboutOf = (each) => JSON.stringify([each.source, each.target]);
   const decide = (each, property, side) => { choices.set(keyOf(each, property), side); decided.set(keyOf(each, property), { side, about: aboutOf(each) }); };
-  // One for every conflict, or property by property one for each that is disputed; null stands for the whole row.
+  // One question per conflict or, by property, per disputed property; null stands for the whole row.
   const disputed = (each) => (by.checked && each.properties.length ? each.properties : [null]);
   const questions = () => previewed.conflicts.flatMap((each) => disputed(each).map((property) => [each, property]));
-  // What breaks a rule is not decided by taking a side of one entity.
+  // A violated rule is not resolved by taking one side of an entity.
   const decides = (each) => each.entity_id !== null && (each.source !== null || each.target !== null);
 
-  // A step of the schema, and what it takes away.
+  // A schema step, with the rows and values it drops.
   function step({ text: what, rows_lost: rows, values_lost: values }) {
     const lost = rows ? `loses ${rows} ${rows === 1 ? "row" : "rows"}` : values ? `loses ${values} ${values === 1 ? "value" : "values"}` : "";
     return el("li", {}, what, lost ? el("b", {}, `: ${lost}`) : "");
@@ -82,14 +82,14 @@ export async function review(place, { graph, source, target, may, say, merged })
 
   const radio = (each, property, side, group) => el("input", { type: "radio", name: group, value: side, checked: choices.get(keyOf(each, property)) === side, onchange: () => { decide(each, property, side); count(); } });
 
-  // One disputed property: its three values, of which two can be chosen.
+  // A disputed property: its three values, two of which can be chosen.
   function property(each, name, group) {
     const state = (side, called) => {
-      const facts = each[side] ? shown(each[side][name]) : el("span", { class: "faint" }, "not there");
+      const facts = each[side] ? shown(each[side][name]) : el("span", { class: "faint" }, "does not exist");
       if (side === "base") return el("div", { class: "state" }, el("span", { class: "faint" }, called), el("p", {}, facts));
       return el("label", { class: "state" }, radio(each, name, side, group), called, el("p", {}, facts));
     };
-    return el("fieldset", { class: "property" }, el("legend", {}, name), el("div", { class: "sides" }, state("source", source), state("base", "before both"), state("target", target)));
+    return el("fieldset", { class: "property" }, el("legend", {}, name), el("div", { class: "sides" }, state("source", source), state("base", "merge base"), state("target", target)));
   }
 
   function conflict(each, i) {
@@ -97,13 +97,13 @@ export async function review(place, { graph, source, target, may, say, merged })
     const differs = new Set([...Object.keys(each.source || {}), ...Object.keys(each.target || {})].filter((name) => text((each.source || {})[name]) !== text((each.target || {})[name])));
     const state = (side, name) => {
       const row = each[side];
-      const facts = row ? el("dl", {}, Object.entries(row).flatMap(([key, value]) => [el("dt", {}, key), el("dd", { class: differs.has(key) ? "differs" : "" }, shown(value))])) : el("p", { class: "faint" }, "not there");
+      const facts = row ? el("dl", {}, Object.entries(row).flatMap(([key, value]) => [el("dt", {}, key), el("dd", { class: differs.has(key) ? "differs" : "" }, shown(value))])) : el("p", { class: "faint" }, "does not exist");
       if (side === "base" || byProperty || !decides(each)) return el("div", { class: "state" }, el("span", { class: "faint" }, name), facts);
       return el("label", { class: "state" }, radio(each, null, side, `conflict-${i}`), name, facts);
     };
     return el("fieldset", { class: "conflict" }, el("legend", {}, `${each.type_name ?? ""} ${each.entity_id ?? ""}`), el("p", { class: "faint" }, each.message),
       byProperty ? each.properties.map((name, at) => property(each, name, `conflict-${i}-${at}`)) : "",
-      el("div", { class: "sides" }, state("source", source), state("base", "before both"), state("target", target)));
+      el("div", { class: "sides" }, state("source", source), state("base", "merge base"), state("target", target)));
   }
 
   function all(side) {
@@ -122,18 +122,18 @@ export async function review(place, { graph, source, target, may, say, merged })
     go.disabled = true;
     try {
       const done = await graph.merge({
-        ...asked(), message: message.value || undefined, delete_branch: remove.checked,
-        // What was looked at is what is merged.
+        ...request(), message: message.value || undefined, delete_branch: remove.checked,
+        // Merge exactly the commits of the preview.
         if_commit: previewed.head, if_source_commit: previewed.source_commit,
       });
-      say(done.branch_delete_error ? `merged; ${source} is still there: ${done.branch_delete_error}` : `merged ${source} into ${target}`);
+      say(done.branch_delete_error ? `merged; ${source} was not deleted: ${done.branch_delete_error}` : `merged ${source} into ${target}`);
       merged();
     } catch (error) {
       go.disabled = false;
-      // Somebody was faster, or a choice breaks a rule: what there is to decide now is shown, and why.
+      // A branch moved, or a choice violates a rule: load the preview again and show the error.
       if (error.status === 409 || error.status === 412) await load().catch(() => {});
       body.querySelector(".error")?.remove();
-      const why = error.status === 412 ? "One of the branches has moved on since you looked. This is what there is to decide now." : error.message;
+      const why = error.status === 412 ? "One of the branches changed since the preview, which was loaded again." : error.message;
       body.append(problem(why));
     }
   }

@@ -9,7 +9,7 @@ export const full = true;
 
 export async function mount(root, { graph, branch, types, say, fail, may }) {
   const kept = `omnigraph.query.${graph.id}`;
-  const params = el("div", { class: "bar params" }), which = el("select", { "aria-label": "Which query", hidden: true });
+  const params = el("div", { class: "bar params" }), which = el("select", { "aria-label": "Name of the query", hidden: true });
   const runs = el("button", { type: "button", class: "main", onclick: run }, "Run");
   const about = el("span", { class: "faint grow count" });
   const results = el("div", { class: "results" });
@@ -25,7 +25,7 @@ export async function mount(root, { graph, branch, types, say, fail, may }) {
   describe();
   typed.focus();
 
-  // The queries of the text, their parameters, and whether they write.
+  // The queries of the text, their parameters, and whether they are mutations.
   function describe() {
     const bare = typed.value.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g, " ");
     const queries = [...bare.matchAll(/\bquery\s+(\w+)\s*\(([^)]*(?:\([^)]*\)[^)]*)*)\)/g)].map((found, i, all) => ({
@@ -88,11 +88,11 @@ export async function mount(root, { graph, branch, types, say, fail, may }) {
   }
 
   async function write(body) {
-    if (!may("change")) throw new Error(`you may not write to ${branch}`);
+    if (!may("change")) throw new Error(`You may not write to ${branch}.`);
     const sure = await dialog(`Write to ${branch}?`, (done) => [
-      el("p", {}, "This mutation becomes one commit, for everybody who reads the branch."),
+      el("p", {}, "This mutation becomes one commit of the branch."),
       el("div", { class: "bar" }, el("button", { type: "button", class: "main", autofocus: true, onclick: () => done(true) }, "Write"),
-        el("button", { type: "button", onclick: () => done(null) }, "Leave it")),
+        el("button", { type: "button", onclick: () => done(null) }, "Cancel")),
     ]);
     about.textContent = "";
     if (!sure) return;
@@ -138,11 +138,11 @@ function first(types) {
   return `query first() {\n  match { $n: ${node.name} }\n  return { ${columns.join(", ") || "$n"} }\n  limit 100\n}\n`;
 }
 
-// Rows, some at a time: a browser does not like a hundred thousand at once.
+// Rows in pages: a browser is slow with a hundred thousand at once.
 export function sheet({ columns = [], rows }) {
   if (!rows.length) return el("p", { class: "notice" }, "No rows.");
   const body = el("tbody"), more = el("button", { type: "button", class: "more", onclick: () => next() });
-  // Numbers stand under each other by their last digits; a column of nothing is none of numbers.
+  // Right-align columns of numbers; a column of nulls is not one.
   const numeric = columns.map((name) => {
     const some = rows.slice(0, ROWS_AT_ONCE).map((row) => row[name]).filter((value) => value !== null);
     return some.length > 0 && some.every((value) => typeof value === "number");
