@@ -17,7 +17,7 @@ from omnigraph.branch.points import entry_at, of_commit
 from omnigraph.clock import SystemClock
 from omnigraph.errors import ClockError
 from omnigraph.model.commit import MAIN, Record
-from omnigraph.model.times import since, time_of
+from omnigraph.model.times import correct_time, keep_since
 from omnigraph.storage.instants import EPOCH
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.storage.object_stores.local import LocalStore
@@ -256,7 +256,7 @@ def test_verify_tells_of_a_log_that_no_write_goes_on_from(parts: Parts) -> None:
 def test_a_corrected_time_counts_up_to_the_next_and_a_zero_ends_the_run() -> None:
     times = ((3, 30), (5, 50), (7, 0), (9, 90), (10, 0))
 
-    assert [time_of(times, number, -1) for number in range(1, 12)] == [-1, -1, 30, 30, 50, 50, -1, -1, 90, -1, -1]
-    assert since(times, 5) == times
-    assert since(times, 8) == ((3, 30), (7, 0), (9, 90), (10, 0))
-    assert since((), 8) == ()
+    assert [correct_time(times, number, -1) for number in range(1, 12)] == [-1, -1, 30, 30, 50, 50, -1, -1, 90, -1, -1]
+    assert keep_since(times, 5) == times
+    assert keep_since(times, 8) == ((3, 30), (7, 0), (9, 90), (10, 0))
+    assert keep_since((), 8) == ()

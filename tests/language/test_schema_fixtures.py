@@ -22,10 +22,10 @@ import pytest
 
 from omnigraph.errors import GraphError, ParseError
 from omnigraph.language import schema as language
-from omnigraph.language.schema.resolve import initial
+from omnigraph.language.schema.resolve import assign_first_ids
 from omnigraph.model.schema import Annotation, EdgeType, InterfaceType, NodeType, Schema
-from omnigraph.model.schema_change import Diagnostic, SchemaPlan, constraint_text
-from omnigraph.model.schema_change_document import plan_document, steps_from_document
+from omnigraph.model.schema_change import Diagnostic, SchemaPlan, format_constraint
+from omnigraph.model.schema_change_document import dump_plan, load_steps
 from omnigraph.model.schema_document import from_bytes, shape_digest, to_bytes
 from omnigraph.testing.text_fixtures import expected_of, sections_of, sentences, unheard
 
@@ -63,8 +63,8 @@ def shown(name: str, sections: dict[str, str]) -> str:
         case "plan":
             return "\n".join(str(step) for step in planned(sections).steps) or "no schema changes"
         case "json":
-            document = plan_document(planned(sections).steps)
-            assert steps_from_document(json.loads(json.dumps(document))) == planned(sections).steps
+            document = dump_plan(planned(sections).steps)
+            assert load_steps(json.loads(json.dumps(document))) == planned(sections).steps
             return json.dumps(document, indent=2)
         case "diagnostics":
             return "\n".join(f"{each.entity} {each.code}: {each.message}" for each in diagnostics(sections))
@@ -103,7 +103,7 @@ def planned(sections: dict[str, str]) -> SchemaPlan:
 def diagnostics(sections: dict[str, str]) -> tuple[Diagnostic, ...]:
     if "next" in sections:
         return planned(sections).diagnostics
-    return initial(language.check(language.parse(sections["schema"])), FixedIds()).diagnostics
+    return assign_first_ids(language.check(language.parse(sections["schema"])), FixedIds()).diagnostics
 
 
 def error(text: str, following: str | None) -> str:
@@ -133,7 +133,7 @@ def facts(schema: Schema) -> str:
             notes += [annotation(found) for found in part.annotations]
             lines.append(" ".join(notes))
         if not isinstance(each, InterfaceType):
-            lines += [f"  {constraint_text(constraint)}" for constraint in each.constraints]
+            lines += [f"  {format_constraint(constraint)}" for constraint in each.constraints]
     return "\n".join([*lines, f"next #{schema.next_id}"])
 
 

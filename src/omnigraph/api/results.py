@@ -9,7 +9,7 @@ from omnigraph.model.change import TypeChange
 from omnigraph.model.commit import Record
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.model.schema_change import SchemaPlan
-from omnigraph.model.schema_change_document import plan_document
+from omnigraph.model.schema_change_document import dump_plan
 from omnigraph.model.schema_cost import CostedStep
 from omnigraph.pipeline.load.problems import Located
 
@@ -95,7 +95,7 @@ class SchemaApplied:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON document."""
-        steps = plan_document(self.plan.steps)
+        steps = dump_plan(self.plan.steps)
         return {
             "supported": steps["supported"],
             "applied": self.applied,

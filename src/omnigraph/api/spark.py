@@ -19,7 +19,7 @@ from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import Schema
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.load.sources import OPTION
 from omnigraph.storage.tables.place import place_of
@@ -392,5 +392,5 @@ def _type_key(schema: Schema, name: str) -> str:
     found = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
     if found is None:
         known = (each.name for each in schema.entities)
-        raise NotFoundError(unknown("there is no type", name, known), code="type_not_found", type=name)
+        raise NotFoundError(explain_unknown("there is no type", name, known), code="type_not_found", type=name)
     return found.type_key

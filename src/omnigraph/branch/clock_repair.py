@@ -12,7 +12,7 @@ from omnigraph.branch.marks import live_branches
 from omnigraph.clock import backoff_s
 from omnigraph.errors import ConflictError
 from omnigraph.model.commit import CommitKind, Record
-from omnigraph.model.times import Times, sampled, time_of
+from omnigraph.model.times import Times, correct_time, sampled
 from omnigraph.storage import paths
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
@@ -65,10 +65,10 @@ def _repaired(parts: Parts, branch: str, actor: str | None) -> CorrectedClock | 
         corrected = _corrected(entries, times, first=ahead[0].number, last=ahead[-1].number)
         kept = tuple(pair for pair in head.times if not corrected[0][0] <= pair[0] < corrected[-1][0])
         merged = tuple(sorted((*kept, *corrected)))
-        ages = tuple((number, time_of(merged, number, at_us)) for number, at_us in head.pruned.ages)
+        ages = tuple((number, correct_time(merged, number, at_us)) for number, at_us in head.pruned.ages)
         entry = replace(
             entry_after(parts, head, nothing_staged(head), Draft(branch=branch, kind=CommitKind.CLOCK, actor=actor)),
-            created_at_us=max(parts.clock.now_us(), time_of(merged, head.number, head.created_at_us)),
+            created_at_us=max(parts.clock.now_us(), correct_time(merged, head.number, head.created_at_us)),
             pruned=replace(head.pruned, ages=ages),
             times=merged,
         )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from omnigraph.language.schema import steps_between
+from omnigraph.language.schema import plan_steps
 from omnigraph.model.commit import UNKNOWN, Record
 from omnigraph.model.schema import EdgeType, NodeType, Schema, TypeKind
 from omnigraph.model.schema_change import DropProperty, DropType, RenameType, Step
@@ -32,7 +32,7 @@ def costed_steps(
     Returns:
         The steps in order. Only tables with a dropped property are read, and of these one column.
     """
-    steps = steps_between(_set_apart(renumbered(before, after), replaced), after, validated=True)
+    steps = plan_steps(_set_apart(renumbered(before, after), replaced), after, validated=True)
     was_called = {(step.type_kind, step.to_name): step.from_name for step in steps if isinstance(step, RenameType)}
     return tuple(_costed(tables, state, steps, was_called))
 

@@ -40,7 +40,7 @@ from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import MAIN
 from omnigraph.model.schema import Schema
 from omnigraph.model.schema_change import SchemaPlan
-from omnigraph.model.schema_change_document import steps_from_document
+from omnigraph.model.schema_change_document import load_steps
 from omnigraph.model.schema_document import from_document
 from omnigraph.pipeline.export.destination import file_or_stream
 from omnigraph.pipeline.export.formats import Destination, Exported, ExportFormat, as_format, chosen_entities
@@ -282,7 +282,7 @@ class RemoteGraph(GraphInterface):
         options = write_options(write, without=("expected_table_versions",))
         body = {"schema_source": text, "branch": branch, "allow_data_loss": allow_data_loss, "validated": validated}
         done = self._wire_for(options).write("schema/apply", body | write_fields(options), options.idempotency_key)
-        steps = SchemaPlan(steps_from_document(done), self._types(branch))
+        steps = SchemaPlan(load_steps(done), self._types(branch))
         return SchemaApplied(done["branch"], steps, done["graph_commit_id"], done["graph_manifest_version"])
 
     def merge(

@@ -22,7 +22,7 @@ from omnigraph.cluster.diagnostics import StoppedError
 from omnigraph.cluster.session import ClusterSession
 from omnigraph.cluster.state import State
 from omnigraph.errors import GraphError
-from omnigraph.model.schema_change_document import plan_document
+from omnigraph.model.schema_change_document import dump_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _preview(session: ClusterSession, desired: Desired, change: Change) -> Chang
     except GraphError as fault:
         session.diagnostics.warning("schema_preview_unavailable", address, f"the steps cannot be told: {fault}")
         return change
-    change = replace(change, migration=plan_document(steps.steps))
+    change = replace(change, migration=dump_plan(steps.steps))
     if steps.supported:
         return change
     reasons = "; ".join(str(step) for step in steps.steps if step.kind == "unsupported_change")

@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, Column, Expression
-from omnigraph.language.plan.pipeline import uses
+from omnigraph.language.plan.pipeline import find_uses
 from omnigraph.language.plan.steps import Step
-from omnigraph.language.plan.walk import variables
+from omnigraph.language.plan.walk import find_variables
 
 
 class Regard(StrEnum):
@@ -33,13 +33,13 @@ class Demand:
 
     def before(self, later: Sequence[Step]) -> frozenset[str]:
         """What is needed in front of these steps."""
-        return self.needed | {name for name, _ in uses(later)}
+        return self.needed | {name for name, _ in find_uses(later)}
 
 
 def demand_of(columns: Iterable[Column], *, is_aggregate: bool, distinct: bool) -> Demand:
     """What the columns of a result want of the rows they are computed from."""
     values = [column.value for column in columns]
-    needed = frozenset(name for value in values if not counts_rows(value) for name in variables(value))
+    needed = frozenset(name for value in values if not counts_rows(value) for name in find_variables(value))
     if is_aggregate:
         aggregates = [value for value in values if isinstance(value, Aggregation)]
         return Demand(needed, Regard.ONCE if all(map(_ignores_repeats, aggregates)) else Regard.COUNTED)

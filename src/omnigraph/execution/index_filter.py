@@ -15,7 +15,7 @@ from omnigraph.execution.arrays import Ordinals, once
 from omnigraph.execution.columns import Columns
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression, Value
-from omnigraph.language.plan.walk import conjuncts
+from omnigraph.language.plan.walk import split_conjuncts
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_BOUNDS, INTEGER_SCALARS, Scalar
 from omnigraph.storage.tables.addresses import as_addresses
 from omnigraph.storage.tables.table import ADDRESS, BuiltIndex, quoted
@@ -106,7 +106,7 @@ def proposed(filters: tuple[IndexFilter, ...], nodes: Columns, params: Mapping[s
 
 
 def _filters(variable: str, condition: Expression) -> Iterator[IndexFilter]:
-    for each in conjuncts(condition):
+    for each in split_conjuncts(condition):
         match each:
             case ex.Compare(op=op, left=ex.Property(variable=own) as of, right=other) if op in _SIGNS:
                 sign = _SIGNS[op]

@@ -6,8 +6,8 @@ from datetime import date, datetime
 
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression, SingleValue, Value
-from omnigraph.language.plan.walk import conjunction, conjuncts
-from omnigraph.model.keys import canonical_text, derived_id
+from omnigraph.language.plan.walk import join_conjuncts, split_conjuncts
+from omnigraph.model.keys import canonicalize, derive_id
 from omnigraph.model.schema import NodeType
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_SCALARS, PropertyType
 
@@ -46,7 +46,7 @@ def lookup_for(node: NodeType, variable: str, condition: Expression | None) -> K
     fixed: dict[str, Choices] = {}
     left: list[Expression] = []
     exact = {key.name for key in node.key if key.type.scalar not in FLOAT_SCALARS}
-    for each in conjuncts(condition):
+    for each in split_conjuncts(condition):
         found = _fixed(each, variable)
         if found is None or found[0] in fixed:
             left.append(each)
@@ -60,9 +60,9 @@ def lookup_for(node: NodeType, variable: str, condition: Expression | None) -> K
         return None
     if len(keys) == 1:
         choices, of = fixed[keys[0].name], keys[0].type
-        return KeyLookup(lambda values: _texts(choices(values), of), conjunction(left))
+        return KeyLookup(lambda values: _texts(choices(values), of), join_conjuncts(left))
     return KeyLookup(
-        lambda values: _composite(node, {key.name: fixed[key.name](values) for key in keys}), conjunction(left)
+        lambda values: _composite(node, {key.name: fixed[key.name](values) for key in keys}), join_conjuncts(left)
     )
 
 
@@ -102,7 +102,7 @@ def _texts(values: Sequence[SingleValue], of: PropertyType) -> list[str] | None:
         if usable is None:
             return None
         try:
-            texts.append(canonical_text(usable, of))
+            texts.append(canonicalize(usable, of))
         except ValueError:
             return None
     return texts
@@ -119,7 +119,7 @@ def _composite(node: NodeType, values: dict[str, tuple[SingleValue, ...]]) -> li
             return None
         single[key.name] = usable
     try:
-        return [derived_id(node, single)]
+        return [derive_id(node, single)]
     except ValueError:
         return None
 

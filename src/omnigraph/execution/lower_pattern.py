@@ -33,7 +33,7 @@ from omnigraph.execution.search.lower_rank import best_of, place_keys, rank
 from omnigraph.execution.windows import at_most, counted, sort_keys
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Expression, Rrf
-from omnigraph.language.plan.pipeline import brings
+from omnigraph.language.plan.pipeline import find_new_variables
 from omnigraph.language.plan.steps import Step
 from omnigraph.model.schema import Schema
 
@@ -142,7 +142,7 @@ class _Pipeline:
             else:
                 rows, steps_taken = self._one(rows, pattern[place], pattern[place + 1 :]), 1
             for step in pattern[place : place + steps_taken]:
-                self._available |= frozenset(brings(step))
+                self._available |= frozenset(find_new_variables(step))
                 if isinstance(step, steps.Rank) and isinstance(step.score, Rrf):
                     self._fused_scores |= {step.name}
                 elif not isinstance(step, steps.Rank | steps.Filter):
@@ -273,7 +273,7 @@ class _Pipeline:
         return self._lowering.inner(pattern, Demand(needed, regard), self._available)
 
     def _product(self, rows: Frames, step: steps.Product, keep: frozenset[str]) -> Frames:
-        brought = frozenset(name for inner in step.steps for name in brings(inner))
+        brought = frozenset(name for inner in step.steps for name in find_new_variables(inner))
         needed = keep & brought
         inner = self._lowering.pipeline(step.steps, Demand(needed, self._demand.regard))
         if not needed and self._demand.regard is not Regard.EACH:
@@ -355,7 +355,7 @@ class _Pipeline:
         """Where nothing but the target is needed any more, each node once."""
         if self._demand.regard is Regard.EACH:
             return rows
-        there = keep & (self._available | frozenset(brings(step)))
+        there = keep & (self._available | frozenset(find_new_variables(step)))
         if there != {step.target}:
             return rows
         if self._row is None:

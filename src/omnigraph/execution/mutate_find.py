@@ -97,7 +97,7 @@ def _by_key(node: NodeType, condition: Expression, execution: Execution) -> _Nam
     left: list[Expression] = []
     # Floats of two widths can have one text and differ.
     exact = {each.name for each in node.key if each.type.scalar not in FLOAT_SCALARS}
-    for each in walk.conjuncts(condition):
+    for each in walk.split_conjuncts(condition):
         names = {one.name: value for one, value in _equalities(each) if isinstance(one, ex.Property)}
         if not names or not exact.issuperset(names) or not fixed.keys().isdisjoint(names):
             left.append(each)
@@ -108,12 +108,12 @@ def _by_key(node: NodeType, condition: Expression, execution: Execution) -> _Nam
         key = {each.name: execution.column(fixed[each.name], each.type, each.name) for each in node.key}
     except InvalidRequestError:
         return _Named([], None)  # null, or a number the key's type does not have: no key equals it
-    return _Named([str(each) for each in derived_ids(node, key).to_pylist()], walk.conjunction(left))
+    return _Named([str(each) for each in derived_ids(node, key).to_pylist()], walk.join_conjuncts(left))
 
 
 def _by_end(staging: WriteSet, edge: EdgeType, condition: Expression, execution: Execution) -> pa.Table | None:
     """The edges at the node a condition names; None where it names none."""
-    for left, value in (pair for each in walk.conjuncts(condition) for pair in _equalities(each)):
+    for left, value in (pair for each in walk.split_conjuncts(condition) for pair in _equalities(each)):
         if isinstance(left, ex.Endpoint):
             column, kind = _ENDS[left.end]
             nodes = execution.value(value)
@@ -126,12 +126,12 @@ def _equalities(condition: Expression) -> Iterator[tuple[ex.Property | ex.Endpoi
     """What a condition says must equal something that depends on no row."""
     if isinstance(condition, ex.Compare) and condition.op is ex.CompareOp.EQUAL:
         for left, right in ((condition.left, condition.right), (condition.right, condition.left)):
-            if isinstance(left, ex.Property | ex.Endpoint) and not walk.variables(right):
+            if isinstance(left, ex.Property | ex.Endpoint) and not walk.find_variables(right):
                 yield left, right
 
 
 def _columns(condition: Expression) -> Iterator[str]:
-    for part in walk.parts(condition):
+    for part in walk.walk(condition):
         if isinstance(part, ex.Property):
             yield part.name
         elif isinstance(part, ex.Endpoint):
@@ -140,12 +140,12 @@ def _columns(condition: Expression) -> Iterator[str]:
 
 def _filter(condition: Expression, execution: Execution) -> str | None:
     """A condition of the table's own language that every row meant satisfies; rows not meant may satisfy it too."""
-    spelled = [text for each in walk.conjuncts(condition) if (text := _spelled(each, execution)) is not None]
+    spelled = [text for each in walk.split_conjuncts(condition) if (text := _spelled(each, execution)) is not None]
     return " AND ".join(spelled) if spelled else None
 
 
 def _spelled(condition: Expression, execution: Execution) -> str | None:
-    if not isinstance(condition, ex.Compare) or walk.variables(condition.right):
+    if not isinstance(condition, ex.Compare) or walk.find_variables(condition.right):
         return None
     left = condition.left
     if not isinstance(left, ex.Property) or left.type.list or left.type.scalar not in _FILTERED:

@@ -98,7 +98,7 @@ def tokenize(source: Source) -> Tokens:
     return Tokens(kinds, starts, ends)
 
 
-def comments(source: Source) -> Iterator[Comment]:
+def scan_comments(source: Source) -> Iterator[Comment]:
     """Yield the comments of a text, in order."""
     for kind, start, end in _scan(source.text):
         if kind is _COMMENT:
@@ -113,11 +113,11 @@ def _scan(text: str) -> Iterator[tuple[str, int, int]]:
         start, end = match.span(group)
         kind = _KINDS[group] or text[start:end]
         if kind is _ESCAPED:
-            kind, end = _escaped_string(text, start, end)
+            kind, end = _scan_escaped_string(text, start, end)
         yield kind, start, end
 
 
-def _escaped_string(text: str, start: int, escape: int) -> tuple[str, int]:
+def _scan_escaped_string(text: str, start: int, escape: int) -> tuple[str, int]:
     """Return kind and end of a string from its first escape on; a repeated group would take memory per repetition."""
     for match in _ESCAPE_OR_QUOTE.finditer(text, escape):
         if match[0] == '"':
@@ -125,7 +125,7 @@ def _escaped_string(text: str, start: int, escape: int) -> tuple[str, int]:
     return BAD, start + 1
 
 
-def string_value(source: Source, span: Span) -> str:
+def unescape_string(source: Source, span: Span) -> str:
     """Return the value of a string token, without quotes and with escapes replaced.
 
     Raises:
@@ -199,17 +199,17 @@ class Cursor:
         """True if nothing separates the current token from the previous one."""
         return self.position > 0 and self._ends[self.position - 1] == self._starts[self.position]
 
-    def kind_after(self, ahead: int = 1) -> str:
+    def peek_kind(self, ahead: int = 1) -> str:
         """Return the kind of a later token; `END` beyond the last."""
         index = self.position + ahead
         return self._kinds[index] if index < len(self._kinds) else END
 
-    def text_after(self, ahead: int = 1) -> str:
+    def peek_text(self, ahead: int = 1) -> str:
         """Return the characters of a later token; empty beyond the last."""
         index = self.position + ahead
         return self.source.text[self._starts[index] : self._ends[index]] if index < len(self._kinds) else ""
 
-    def at_word(self, word: str) -> bool:
+    def is_at_word(self, word: str) -> bool:
         """True if the current token is the name `word`."""
         return self.kind is NAME and self.text == word
 
@@ -227,7 +227,7 @@ class Cursor:
 
     def take_word(self, word: str) -> Span | None:
         """Consume the name `word` if it is the current token, and return its span."""
-        return self.advance() if self.at_word(word) else None
+        return self.advance() if self.is_at_word(word) else None
 
     def expect(self, kind: str, *, where: str = "", expected: Sequence[str] = (), hint: str = "") -> Span:
         """Consume the current token, which must be of this kind, and return its span.
@@ -242,7 +242,7 @@ class Cursor:
             ParseError: the token is of another kind.
         """
         if self.kind != kind:
-            raise self.unexpected(where=where, expected=expected or (phrase_of(kind),), hint=hint)
+            raise self.unexpected(where=where, expected=expected or (describe_kind(kind),), hint=hint)
         return self.advance()
 
     def split(self, length: int) -> Span:
@@ -287,8 +287,8 @@ class Cursor:
         """
         span = self.span
         if self.kind is BAD:
-            return _bad(self.source, span, expected)
-        found = "end of text" if self.kind is END else f"`{_clipped(self.text)}`"
+            return _explain_bad_token(self.source, span, expected)
+        found = "end of text" if self.kind is END else f"`{_clip(self.text)}`"
         message = f"unexpected {found} {where}".rstrip()
         return parse_error(self.source, span, message, expected=expected, hint=hint)
 
@@ -310,7 +310,7 @@ def parse_integer(cursor: Cursor, digits: str, span: Span, *, most: int) -> int:
     return int(significant or "0")
 
 
-def phrase_of(kind: str) -> str:
+def describe_kind(kind: str) -> str:
     """Return a phrase for a kind of token, for messages."""
     match kind:
         case "name":
@@ -331,13 +331,13 @@ def phrase_of(kind: str) -> str:
             return f"`{kind}`"
 
 
-def _clipped(text: str) -> str:
+def _clip(text: str) -> str:
     first_line = text.split("\n", 1)[0]
     clipped = first_line[: limits.REPORT_TOKEN_CHARACTERS_MAX]
     return clipped if clipped == text else clipped + "…"
 
 
-def _bad(source: Source, span: Span, expected: Sequence[str]) -> ParseError:
+def _explain_bad_token(source: Source, span: Span, expected: Sequence[str]) -> ParseError:
     character = source.text[span.start]
     rest = source.text[span.start : span.start + 2]
     if rest == "/*":

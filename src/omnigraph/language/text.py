@@ -63,8 +63,8 @@ class Source:
             raise InvalidRequestError(f"{name} must be a text, got {type(text).__name__}")
         # Characters never outnumber bytes, so the length alone tells most texts that are too long.
         if len(text) > limits.LANGUAGE_TEXT_BYTES_MAX:
-            raise _too_long(name)
-        self.text = _decoded(text, name).removeprefix(_BYTE_ORDER_MARK)
+            raise _length_error(name)
+        self.text = _decode(text, name).removeprefix(_BYTE_ORDER_MARK)
         self._check_characters()
 
     def _check_characters(self) -> None:
@@ -77,7 +77,7 @@ class Source:
                 self, Span(start, start + 1), f"the text holds half of a surrogate pair (U+{ord(half):04X})"
             ) from None
         if len(encoded) > limits.LANGUAGE_TEXT_BYTES_MAX:
-            raise _too_long(self.name)
+            raise _length_error(self.name)
         nul = self.text.find("\0")
         if nul >= 0:
             raise parse_error(self, Span(nul, nul + 1), "the text holds a NUL character; is it a binary file?")
@@ -115,14 +115,14 @@ def report(source: Source, span: Span, *, expected: Sequence[str] = (), hint: st
     A span over several lines is shown by its first.
     """
     line, column = source.position(span.start)
-    shown, before = _window(source.line(line), column - 1)
+    shown, before = _cut_line(source.line(line), column - 1)
     width = max(_CARET_WIDTH_MIN, min(span.end - span.start, len(shown) - before))
     gutter = " " * len(str(line))
     lines = [
         f"{gutter}--> {line}:{column}",
         f"{gutter} |",
-        f"{line} | {_printable(shown)}".rstrip(),
-        f"{gutter} | {_blank(shown[:before])}^{'-' * (width - 1)}",
+        f"{line} | {_replace_controls(shown)}".rstrip(),
+        f"{gutter} | {_pad_to(shown[:before])}^{'-' * (width - 1)}",
     ]
     if expected or hint:
         lines.append(f"{gutter} |")
@@ -173,7 +173,7 @@ def one_of(phrases: Sequence[str]) -> str:
     return f"{', '.join(phrases[:-1])} or {phrases[-1]}"
 
 
-def _decoded(text: str | bytes, name: str) -> str:
+def _decode(text: str | bytes, name: str) -> str:
     if isinstance(text, str):
         return text
     try:
@@ -184,11 +184,11 @@ def _decoded(text: str | bytes, name: str) -> str:
         raise parse_error(before, Span(end, end), f"the text is not UTF-8: byte 0x{text[mistake.start]:02X}") from None
 
 
-def _too_long(name: str) -> LimitError:
+def _length_error(name: str) -> LimitError:
     return LimitError(f"{name} is longer than {limits.LANGUAGE_TEXT_BYTES_MAX} bytes, the most one text may hold")
 
 
-def _window(line: str, before: int) -> tuple[str, int]:
+def _cut_line(line: str, before: int) -> tuple[str, int]:
     """Cut a long line around the character at `before`; return the part and that character's offset in it."""
     most = limits.REPORT_LINE_CHARACTERS_MAX
     if len(line) <= most:
@@ -202,14 +202,14 @@ def _window(line: str, before: int) -> tuple[str, int]:
     return shown, before
 
 
-def _printable(line: str) -> str:
+def _replace_controls(line: str) -> str:
     """Replace characters that would move the cursor of a terminal."""
     return "".join(
         character if character == "\t" or character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
     )
 
 
-def _blank(before: str) -> str:
+def _pad_to(before: str) -> str:
     """Return white space as wide as `before` is on a terminal."""
     return "".join(
         "\t" if character == "\t" else "  " if unicodedata.east_asian_width(character) in "WF" else " "

@@ -146,7 +146,7 @@ class Footprint:
         return Footprint({key: self.of(key).merged(other.of(key)) for key in sorted(keys)})
 
 
-def clashes(ours: TypeFootprint, theirs: TypeFootprint) -> bool:
+def has_conflict(ours: TypeFootprint, theirs: TypeFootprint) -> bool:
     """True if a committed write with footprint `theirs` changes what `ours` read or wrote.
 
     Their read set does not matter: they come first in the serial order, before our writes.

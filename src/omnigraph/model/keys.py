@@ -25,7 +25,7 @@ _F32_DIGITS_MAX = 9
 _END = PropertyType(Scalar.STRING)
 
 
-def key_parts(entity: EntityType) -> tuple[tuple[str, PropertyType], ...]:
+def list_key_columns(entity: EntityType) -> tuple[tuple[str, PropertyType], ...]:
     """Return names and types of the key columns in id order; empty if ids are not derived."""
     if not isinstance(entity, EdgeType):
         return tuple((property_.name, property_.type) for property_ in entity.key)
@@ -33,7 +33,7 @@ def key_parts(entity: EntityType) -> tuple[tuple[str, PropertyType], ...]:
     return tuple((name, _END if property_ is None else property_.type) for name, property_ in found)
 
 
-def derived_id(entity: EntityType, values: Mapping[str, KeyValue | None]) -> str:
+def derive_id(entity: EntityType, values: Mapping[str, KeyValue | None]) -> str:
     """Derive the id of an entity of a keyed type.
 
     Args:
@@ -47,12 +47,12 @@ def derived_id(entity: EntityType, values: Mapping[str, KeyValue | None]) -> str
         InvalidRequestError: a key value is absent, of another type, out of range or not finite.
     """
     texts = []
-    for name, type_ in key_parts(entity):
+    for name, type_ in list_key_columns(entity):
         value = values.get(name)
         if value is None:
-            raise InvalidRequestError(missing_key(entity))
+            raise InvalidRequestError(explain_missing_key(entity))
         try:
-            texts.append(canonical_text(value, type_))
+            texts.append(canonicalize(value, type_))
         except ValueError as mistake:
             raise InvalidRequestError(f"@key property {entity.name}.{name} {mistake}") from None
     if len(texts) == 1:
@@ -60,12 +60,12 @@ def derived_id(entity: EntityType, values: Mapping[str, KeyValue | None]) -> str
     return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
 
 
-def missing_key(entity: EntityType) -> str:
+def explain_missing_key(entity: EntityType) -> str:
     """Return the message for an entity without a key value."""
     return f"{entity.kind} {entity.name} is missing a non-null @key value"
 
 
-def canonical_text(value: KeyValue, type_: PropertyType) -> str:
+def canonicalize(value: KeyValue, type_: PropertyType) -> str:
     """Format a key value as its one canonical text.
 
     Args:
@@ -92,7 +92,7 @@ def canonical_text(value: KeyValue, type_: PropertyType) -> str:
                 raise ValueError(f"value {value} exceeds {type_.scalar} range")
             return str(value)
         case Scalar.F32 | Scalar.F64 if isinstance(value, int | float) and not isinstance(value, bool):
-            return _float_text(float(value), type_.scalar)
+            return _format_float(float(value), type_.scalar)
         case Scalar.DATE if not isinstance(value, bool | str | float | datetime):
             return str(value.toordinal() - _EPOCH_DAY if isinstance(value, date) else value)
         case Scalar.DATETIME if isinstance(value, datetime):
@@ -104,19 +104,19 @@ def canonical_text(value: KeyValue, type_: PropertyType) -> str:
             raise ValueError(f"expects {type_}, got {value!r}")
 
 
-def _float_text(value: float, scalar: Scalar) -> str:
+def _format_float(value: float, scalar: Scalar) -> str:
     if not math.isfinite(value):
         raise ValueError("must be finite")
     if value == 0:
         return "0"
-    text = format(Decimal(_shortest_f32(value) if scalar is Scalar.F32 else repr(value)), "f")
+    text = format(Decimal(_format_f32(value) if scalar is Scalar.F32 else repr(value)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _shortest_f32(value: float) -> str:
+def _format_f32(value: float) -> str:
     """Return the fewest digits that read back as the 32-bit float nearest to `value`."""
     try:
-        stored = _as_f32(value)
+        stored = _round_to_f32(value)
     except OverflowError:
         raise ValueError(f"value {value!r} exceeds F32 range") from None
     if stored == 0:
@@ -125,25 +125,25 @@ def _shortest_f32(value: float) -> str:
         nearest = f"{stored:.{digits}e}"
         # At a power of two the floats above lie twice as far apart as those below, so the next decimal away from zero
         # may read back where the nearest one does not.
-        for candidate in (nearest, _away_from_zero(nearest)):
+        for candidate in (nearest, _increment_last_digit(nearest)):
             if _reads_back(candidate, stored):
                 return candidate
     return f"{stored:.{_F32_DIGITS_MAX - 1}e}"
 
 
-def _as_f32(value: float) -> float:
+def _round_to_f32(value: float) -> float:
     stored: float = struct.unpack("<f", struct.pack("<f", value))[0]
     return stored
 
 
 def _reads_back(text: str, stored: float) -> bool:
     try:
-        return _as_f32(float(text)) == stored
+        return _round_to_f32(float(text)) == stored
     except OverflowError:
         return False
 
 
-def _away_from_zero(text: str) -> str:
+def _increment_last_digit(text: str) -> str:
     mantissa, _, exponent = text.partition("e")
     step = Decimal(1).scaleb(Decimal(mantissa).as_tuple().exponent)  # type: ignore[arg-type]  # a finite number's is an int
     return f"{Decimal(mantissa) + step.copy_sign(Decimal(mantissa))}e{exponent}"

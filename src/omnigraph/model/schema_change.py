@@ -86,7 +86,7 @@ class AddConstraint:
     constraint: Constraint
 
     def __str__(self) -> str:
-        return f"add constraint {constraint_text(self.constraint)} on {self.type_kind} '{self.type_name}'"
+        return f"add constraint {format_constraint(self.constraint)} on {self.type_kind} '{self.type_name}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class UpdateTypeMetadata:
     annotations: tuple[Annotation, ...]
 
     def __str__(self) -> str:
-        return f"update metadata on {self.type_kind} '{self.name}'{_annotations_text(self.annotations)}"
+        return f"update metadata on {self.type_kind} '{self.name}'{_format_annotations(self.annotations)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class UpdatePropertyMetadata:
 
     def __str__(self) -> str:
         path = f"{self.type_name}.{self.property_name}"
-        return f"update metadata on property '{path}' of {self.type_kind} '{self.type_name}'" + _annotations_text(
+        return f"update metadata on property '{path}' of {self.type_kind} '{self.type_name}'" + _format_annotations(
             self.annotations
         )
 
@@ -179,7 +179,7 @@ class RemoveConstraint:
     constraint: Constraint
 
     def __str__(self) -> str:
-        return f"remove constraint {constraint_text(self.constraint)} from {self.type_kind} '{self.type_name}'"
+        return f"remove constraint {format_constraint(self.constraint)} from {self.type_kind} '{self.type_name}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +333,7 @@ class SchemaPlan:
         return replace(self, steps=tuple(steps))
 
 
-def _annotations_text(annotations: tuple[Annotation, ...]) -> str:
+def _format_annotations(annotations: tuple[Annotation, ...]) -> str:
     """Format annotations as ` (@description("…"))`; empty if there are none."""
     shown = ", ".join(
         f"@{annotation.name}({json.dumps(annotation.value, ensure_ascii=False)})" for annotation in annotations
@@ -341,7 +341,7 @@ def _annotations_text(annotations: tuple[Annotation, ...]) -> str:
     return f" ({shown})" if shown else ""
 
 
-def constraint_text(constraint: Constraint) -> str:
+def format_constraint(constraint: Constraint) -> str:
     """Format a constraint approximately as the schema language writes it."""
     match constraint:
         case Range(name, least, most):

@@ -27,44 +27,44 @@ from omnigraph.model.schema_change import (
     UpdateTypeMetadata,
 )
 from omnigraph.model.schema_document import (
-    annotation_document,
-    annotation_from_document,
-    type_document,
-    type_from_document,
+    dump_annotation,
+    dump_type,
+    load_annotation,
+    load_type,
 )
 from omnigraph.model.types import PropertyType
 
 
-def plan_document(steps: tuple[Step, ...]) -> dict[str, Any]:
+def dump_plan(steps: tuple[Step, ...]) -> dict[str, Any]:
     """Serialize a plan: whether it is supported, and its steps."""
     supported = not any(isinstance(step, UnsupportedChange) for step in steps)
-    return {"supported": supported, "steps": [step_document(step) for step in steps]}
+    return {"supported": supported, "steps": [dump_step(step) for step in steps]}
 
 
 # Field names of the JSON form that Python or a reader of Python would stumble over.
 _JSON_NAMES = {"from_name": "from", "to_name": "to"}
 
 
-def step_document(step: Step) -> dict[str, Any]:
+def dump_step(step: Step) -> dict[str, Any]:
     """Serialize one step."""
     document: dict[str, Any] = {"kind": step.kind}
     for field in fields(step):
         value = getattr(step, field.name)
         if field.name == "code" and value is None:
             continue
-        document[_JSON_NAMES.get(field.name, field.name)] = _value_document(value)
+        document[_JSON_NAMES.get(field.name, field.name)] = _dump_value(value)
     return document
 
 
-def _value_document(value: object) -> object:
+def _dump_value(value: object) -> object:
     match value:
         case PropertyType():
-            return type_document(value)
+            return dump_type(value)
         case Key() | Unique() | Index() | Range() | Check():
-            return _tagged(value)
+            return _dump_constraint(value)
         case tuple():
             return [
-                annotation_document(annotation) if isinstance(annotation, Annotation) else annotation
+                dump_annotation(annotation) if isinstance(annotation, Annotation) else annotation
                 for annotation in value
             ]
         case StrEnum():
@@ -73,7 +73,7 @@ def _value_document(value: object) -> object:
             return value
 
 
-def _tagged(constraint: Constraint) -> dict[str, Any]:
+def _dump_constraint(constraint: Constraint) -> dict[str, Any]:
     tag = type(constraint).__name__
     match constraint:
         case Range(name, least, most):
@@ -84,14 +84,14 @@ def _tagged(constraint: Constraint) -> dict[str, Any]:
             return {tag: list(names)}
 
 
-def steps_from_document(document: dict[str, Any]) -> tuple[Step, ...]:
+def load_steps(document: dict[str, Any]) -> tuple[Step, ...]:
     """Deserialize the steps of a plan.
 
     Raises:
         FormatError: the document is not a plan.
     """
     try:
-        return tuple(_step(step) for step in document["steps"])
+        return tuple(_load_step(step) for step in document["steps"])
     except (KeyError, TypeError, ValueError, AttributeError) as mistake:
         raise FormatError(f"the schema plan is damaged: {type(mistake).__name__}: {mistake}") from mistake
 
@@ -120,7 +120,7 @@ _STEP_TYPES: dict[str, type[Step]] = {
 STEP_KINDS = tuple(_STEP_TYPES)
 
 
-def _step(document: dict[str, Any]) -> Step:
+def _load_step(document: dict[str, Any]) -> Step:
     step_type = _STEP_TYPES[document["kind"]]
     values: dict[str, Any] = {}
     for field in fields(step_type):
@@ -132,7 +132,7 @@ def _step(document: dict[str, Any]) -> Step:
     return step_type(**values)
 
 
-def _constraint(document: dict[str, Any]) -> Constraint:
+def _load_constraint(document: dict[str, Any]) -> Constraint:
     ((tag, content),) = document.items()
     tuples: dict[str, type[Key | Unique | Index]] = {"Key": Key, "Unique": Unique, "Index": Index}
     if tag in tuples:
@@ -143,10 +143,10 @@ def _constraint(document: dict[str, Any]) -> Constraint:
 _READERS: dict[str, Callable[[Any], object]] = {
     "type_kind": TypeKind,
     "mode": DropMode,
-    "property_type": type_from_document,
-    "from_type": type_from_document,
-    "to_type": type_from_document,
-    "constraint": _constraint,
-    "annotations": lambda found: tuple(annotation_from_document(annotation) for annotation in found),
+    "property_type": load_type,
+    "from_type": load_type,
+    "to_type": load_type,
+    "constraint": _load_constraint,
+    "annotations": lambda found: tuple(load_annotation(annotation) for annotation in found),
     "added_values": tuple,
 }

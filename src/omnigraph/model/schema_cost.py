@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.model.schema_change import Step
-from omnigraph.model.schema_change_document import step_document, steps_from_document
+from omnigraph.model.schema_change_document import dump_step, load_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class CostedStep:
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the step: its fields, a sentence, and the losses."""
-        return step_document(self.step) | {
+        return dump_step(self.step) | {
             "text": str(self.step),
             "rows_lost": self.rows_lost,
             "values_lost": self.values_lost,
@@ -39,7 +39,7 @@ class CostedStep:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> "CostedStep":
         """Deserialize the result of `to_dict`."""
-        [step] = steps_from_document({"steps": [document]})
+        [step] = load_steps({"steps": [document]})
         return cls(step, document["rows_lost"], document["values_lost"])
 
 

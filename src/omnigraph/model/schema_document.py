@@ -51,9 +51,9 @@ def to_document(schema: Schema) -> Document:
         "ir_version": DOCUMENT_VERSION,
         "schema_identity_domain": schema.identity_domain,
         "next_identity_id": schema.next_id,
-        "interfaces": [_interface_document(interface) for interface in schema.interfaces],
-        "nodes": [_node_document(node) for node in schema.nodes],
-        "edges": [_edge_document(edge) for edge in schema.edges],
+        "interfaces": [_dump_interface(interface) for interface in schema.interfaces],
+        "nodes": [_dump_node(node) for node in schema.nodes],
+        "edges": [_dump_edge(edge) for edge in schema.edges],
     }
     if schema.retired:
         document["retired_identity_ids"] = list(schema.retired)
@@ -76,11 +76,11 @@ def from_document(document: Document) -> Schema:
             identity_domain=document["schema_identity_domain"],
             next_id=document["next_identity_id"],
             interfaces=tuple(
-                InterfaceType(interface["name"], interface["type_id"], _properties(interface))
+                InterfaceType(interface["name"], interface["type_id"], _load_properties(interface))
                 for interface in document["interfaces"]
             ),
-            nodes=tuple(_node(node) for node in document["nodes"]),
-            edges=tuple(_edge(edge) for edge in document["edges"]),
+            nodes=tuple(_load_node(node) for node in document["nodes"]),
+            edges=tuple(_load_edge(edge) for edge in document["edges"]),
             retired=tuple(map(int, document.get("retired_identity_ids", ()))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as mistake:
@@ -107,23 +107,23 @@ def from_bytes(body: bytes) -> Schema:
 
 def digest(schema: Schema) -> str:
     """Return `sha256:…` of the whole document, ids included."""
-    return _digest(to_bytes(schema))
+    return _hash(to_bytes(schema))
 
 
 def shape_digest(schema: Schema) -> str:
     """Return `sha256:…` of the meaning; equal for texts that differ in comments, order or rename hints."""
-    return _digest(_canonical([_shape(type_) for type_ in schema.types]))
+    return _hash(_canonical([_describe_type(type_) for type_ in schema.types]))
 
 
 def _canonical(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _digest(body: bytes) -> str:
+def _hash(body: bytes) -> str:
     return f"sha256:{sha256(body).hexdigest()}"
 
 
-def type_document(type_: PropertyType) -> Document:
+def dump_type(type_: PropertyType) -> Document:
     """Serialize a property's type."""
     return {
         "scalar": {"Vector": type_.vector_dim} if type_.scalar is Scalar.VECTOR else type_.scalar.value,
@@ -133,7 +133,7 @@ def type_document(type_: PropertyType) -> Document:
     }
 
 
-def type_from_document(document: Document) -> PropertyType:
+def load_type(document: Document) -> PropertyType:
     """Deserialize a property's type."""
     scalar, values = document["scalar"], document["enum_values"]
     dimension = scalar["Vector"] if isinstance(scalar, dict) else None
@@ -146,7 +146,7 @@ def type_from_document(document: Document) -> PropertyType:
     )
 
 
-def annotation_document(annotation: Annotation) -> Document:
+def dump_annotation(annotation: Annotation) -> Document:
     """Serialize an annotation; `kwargs` only if there are any."""
     document: Document = {"name": annotation.name, "value": annotation.value}
     if annotation.kwargs:
@@ -154,50 +154,50 @@ def annotation_document(annotation: Annotation) -> Document:
     return document
 
 
-def annotation_from_document(document: Document) -> Annotation:
+def load_annotation(document: Document) -> Annotation:
     """Deserialize an annotation."""
     return Annotation(document["name"], document["value"], tuple(document.get("kwargs", {}).items()))
 
 
-def _interface_document(interface: InterfaceType) -> Document:
+def _dump_interface(interface: InterfaceType) -> Document:
     return {
         "name": interface.name,
         "type_id": interface.type_id,
-        "properties": [_property_document(property_) for property_ in interface.properties],
+        "properties": [_dump_property(property_) for property_ in interface.properties],
     }
 
 
-def _node_document(node: NodeType) -> Document:
+def _dump_node(node: NodeType) -> Document:
     return {
         "name": node.name,
         "type_id": node.type_id,
         "table_incarnation_id": node.table_id,
-        "annotations": [annotation_document(annotation) for annotation in node.annotations],
-        "implements": [_type_ref_document(interface) for interface in node.implements],
-        "properties": [_property_document(property_) for property_ in node.properties],
-        "constraints": [_constraint_document(constraint, node) for constraint in node.constraints],
+        "annotations": [dump_annotation(annotation) for annotation in node.annotations],
+        "implements": [_dump_type_ref(interface) for interface in node.implements],
+        "properties": [_dump_property(property_) for property_ in node.properties],
+        "constraints": [_dump_constraint(constraint, node) for constraint in node.constraints],
     }
 
 
-def _edge_document(edge: EdgeType) -> Document:
+def _dump_edge(edge: EdgeType) -> Document:
     return {
         "name": edge.name,
         "type_id": edge.type_id,
         "table_incarnation_id": edge.table_id,
-        "from_type": _type_ref_document(edge.from_type),
-        "to_type": _type_ref_document(edge.to_type),
+        "from_type": _dump_type_ref(edge.from_type),
+        "to_type": _dump_type_ref(edge.to_type),
         "cardinality": {"min": edge.cardinality.min, "max": edge.cardinality.max},
-        "annotations": [annotation_document(annotation) for annotation in edge.annotations],
-        "properties": [_property_document(property_) for property_ in edge.properties],
-        "constraints": [_constraint_document(constraint, edge) for constraint in edge.constraints],
+        "annotations": [dump_annotation(annotation) for annotation in edge.annotations],
+        "properties": [_dump_property(property_) for property_ in edge.properties],
+        "constraints": [_dump_constraint(constraint, edge) for constraint in edge.constraints],
     }
 
 
-def _type_ref_document(reference: TypeRef) -> Document:
+def _dump_type_ref(reference: TypeRef) -> Document:
     return {"type_id": reference.type_id, "type_name": reference.type_name}
 
 
-def _property_ref_document(reference: PropertyRef) -> Document:
+def _dump_property_ref(reference: PropertyRef) -> Document:
     return {
         "owner_type_id": reference.owner_type_id,
         "owner_type_name": reference.owner_type_name,
@@ -206,32 +206,32 @@ def _property_ref_document(reference: PropertyRef) -> Document:
     }
 
 
-def _property_document(property_: Property) -> Document:
+def _dump_property(property_: Property) -> Document:
     return {
         "name": property_.name,
         "property_id": property_.property_id,
-        "prop_type": type_document(property_.type),
-        "annotations": [annotation_document(annotation) for annotation in property_.annotations],
+        "prop_type": dump_type(property_.type),
+        "annotations": [dump_annotation(annotation) for annotation in property_.annotations],
         "property_constraints": [constraint.value for constraint in property_.constraints],
         "embed_source": None
         if property_.embed is None
-        else {"source": _property_ref_document(property_.embed.source), "model": property_.embed.model},
+        else {"source": _dump_property_ref(property_.embed.source), "model": property_.embed.model},
         "declared_directly": property_.declared_directly,
-        "satisfies_interface_properties": [_property_ref_document(reference) for reference in property_.satisfies],
+        "satisfies_interface_properties": [_dump_property_ref(reference) for reference in property_.satisfies],
     }
 
 
-def _constraint_document(constraint: Constraint, owner: EntityType) -> Document:
+def _dump_constraint(constraint: Constraint, owner: EntityType) -> Document:
     match constraint:
         case Range(name, least, most):
-            return {"kind": constraint.kind, "field": _field_document(name, owner), "min": least, "max": most}
+            return {"kind": constraint.kind, "field": _dump_field(name, owner), "min": least, "max": most}
         case Check(name, pattern):
-            return {"kind": constraint.kind, "field": _field_document(name, owner), "pattern": pattern}
+            return {"kind": constraint.kind, "field": _dump_field(name, owner), "pattern": pattern}
         case Key(names) | Unique(names) | Index(names):
-            return {"kind": constraint.kind, "fields": [_field_document(name, owner) for name in names]}
+            return {"kind": constraint.kind, "fields": [_dump_field(name, owner) for name in names]}
 
 
-def _field_document(name: str, owner: EntityType) -> Document:
+def _dump_field(name: str, owner: EntityType) -> Document:
     found = owner.property_named(name)
     if found is None:
         return {
@@ -242,40 +242,40 @@ def _field_document(name: str, owner: EntityType) -> Document:
             "role": name,
         }
     reference = PropertyRef(owner.type_id, owner.name, found.property_id, name)
-    return {"kind": "property", **_property_ref_document(reference)}
+    return {"kind": "property", **_dump_property_ref(reference)}
 
 
-def _node(document: Document) -> NodeType:
+def _load_node(document: Document) -> NodeType:
     return NodeType(
         name=document["name"],
         type_id=document["type_id"],
         table_id=document["table_incarnation_id"],
-        properties=_properties(document),
-        constraints=tuple(_constraint(constraint) for constraint in document["constraints"]),
-        annotations=tuple(annotation_from_document(annotation) for annotation in document["annotations"]),
-        implements=tuple(_type_ref(interface) for interface in document["implements"]),
+        properties=_load_properties(document),
+        constraints=tuple(_load_constraint(constraint) for constraint in document["constraints"]),
+        annotations=tuple(load_annotation(annotation) for annotation in document["annotations"]),
+        implements=tuple(_load_type_ref(interface) for interface in document["implements"]),
     )
 
 
-def _edge(document: Document) -> EdgeType:
+def _load_edge(document: Document) -> EdgeType:
     return EdgeType(
         name=document["name"],
         type_id=document["type_id"],
         table_id=document["table_incarnation_id"],
-        from_type=_type_ref(document["from_type"]),
-        to_type=_type_ref(document["to_type"]),
+        from_type=_load_type_ref(document["from_type"]),
+        to_type=_load_type_ref(document["to_type"]),
         cardinality=Cardinality(document["cardinality"]["min"], document["cardinality"]["max"]),
-        properties=_properties(document),
-        constraints=tuple(_constraint(constraint) for constraint in document["constraints"]),
-        annotations=tuple(annotation_from_document(annotation) for annotation in document["annotations"]),
+        properties=_load_properties(document),
+        constraints=tuple(_load_constraint(constraint) for constraint in document["constraints"]),
+        annotations=tuple(load_annotation(annotation) for annotation in document["annotations"]),
     )
 
 
-def _type_ref(document: Document) -> TypeRef:
+def _load_type_ref(document: Document) -> TypeRef:
     return TypeRef(document["type_id"], document["type_name"])
 
 
-def _property_ref(document: Document) -> PropertyRef:
+def _load_property_ref(document: Document) -> PropertyRef:
     return PropertyRef(
         document["owner_type_id"],
         document["owner_type_name"],
@@ -284,42 +284,42 @@ def _property_ref(document: Document) -> PropertyRef:
     )
 
 
-def _properties(document: Document) -> tuple[Property, ...]:
-    return tuple(_property(property_) for property_ in document["properties"])
+def _load_properties(document: Document) -> tuple[Property, ...]:
+    return tuple(_load_property(property_) for property_ in document["properties"])
 
 
-def _property(document: Document) -> Property:
+def _load_property(document: Document) -> Property:
     embed = document["embed_source"]
     return Property(
         name=document["name"],
         property_id=document["property_id"],
-        type=type_from_document(document["prop_type"]),
-        annotations=tuple(annotation_from_document(annotation) for annotation in document["annotations"]),
+        type=load_type(document["prop_type"]),
+        annotations=tuple(load_annotation(annotation) for annotation in document["annotations"]),
         constraints=tuple(PropertyConstraint(item) for item in document["property_constraints"]),
-        embed=None if embed is None else Embed(_property_ref(embed["source"]), embed["model"]),
+        embed=None if embed is None else Embed(_load_property_ref(embed["source"]), embed["model"]),
         declared_directly=document["declared_directly"],
-        satisfies=tuple(_property_ref(item) for item in document["satisfies_interface_properties"]),
+        satisfies=tuple(_load_property_ref(item) for item in document["satisfies_interface_properties"]),
     )
 
 
-def _constraint(document: Document) -> Constraint:
+def _load_constraint(document: Document) -> Constraint:
     match document["kind"]:
         case "range":
-            return Range(_field(document["field"]), document["min"], document["max"])
+            return Range(_load_field(document["field"]), document["min"], document["max"])
         case "check":
-            return Check(_field(document["field"]), document["pattern"])
+            return Check(_load_field(document["field"]), document["pattern"])
         case kind:
-            return _TUPLES[kind](tuple(_field(field) for field in document["fields"]))
+            return _TUPLES[kind](tuple(_load_field(field) for field in document["fields"]))
 
 
-def _field(document: Document) -> str:
+def _load_field(document: Document) -> str:
     name: str = document["property_name"] if document["kind"] == "property" else document["role"]
     if document["kind"] != "property" and name not in _SYSTEM_ROLES:
         raise ValueError(f"{name!r} is no system column")
     return name
 
 
-def _shape(type_: AnyType) -> Document:
+def _describe_type(type_: AnyType) -> Document:
     """Describe a type without ids; lists whose order has no meaning are sorted.
 
     An inline `@unique` is omitted beside the same constraint over the type: two spellings of one constraint.
@@ -327,12 +327,12 @@ def _shape(type_: AnyType) -> Document:
     shape: Document = {
         "kind": type_.kind.value,
         "name": type_.name,
-        "properties": [_property_shape(property_, type_) for property_ in type_.properties],
+        "properties": [_describe_property(property_, type_) for property_ in type_.properties],
     }
     if isinstance(type_, InterfaceType):
         return shape
-    shape["annotations"] = _sorted([annotation_document(annotation) for annotation in type_.annotations])
-    shape["constraints"] = _sorted([constraint_shape(constraint) for constraint in type_.constraints])
+    shape["annotations"] = _sorted([dump_annotation(annotation) for annotation in type_.annotations])
+    shape["constraints"] = _sorted([describe_constraint(constraint) for constraint in type_.constraints])
     if isinstance(type_, NodeType):
         shape["implements"] = sorted(interface.type_name for interface in type_.implements)
     else:
@@ -341,11 +341,11 @@ def _shape(type_: AnyType) -> Document:
     return shape
 
 
-def _property_shape(property_: Property, owner: AnyType) -> Document:
+def _describe_property(property_: Property, owner: AnyType) -> Document:
     shape = {
         "name": property_.name,
-        "type": type_document(property_.type),
-        "annotations": _sorted([annotation_document(annotation) for annotation in property_.annotations]),
+        "type": dump_type(property_.type),
+        "annotations": _sorted([dump_annotation(annotation) for annotation in property_.annotations]),
         "embed": None if property_.embed is None else [property_.embed.source.property_name, property_.embed.model],
         "direct": property_.declared_directly,
         "satisfies": sorted([reference.owner_type_name, reference.property_name] for reference in property_.satisfies),
@@ -356,7 +356,7 @@ def _property_shape(property_: Property, owner: AnyType) -> Document:
     return shape
 
 
-def constraint_shape(constraint: Constraint) -> list[Any]:
+def describe_constraint(constraint: Constraint) -> list[Any]:
     """Describe a constraint as JSON values; the order of its properties has no meaning."""
     match constraint:
         case Range(name, least, most):

@@ -14,7 +14,7 @@ from omnigraph.model.schema import Schema
 FIRST_DERIVED = 2**52
 
 
-def derived_number(domain: str, path: Iterable[str | int], taken: Collection[int]) -> int:
+def derive_schema_id(domain: str, path: Iterable[str | int], taken: Collection[int]) -> int:
     """Derive the id of a new type, property or table.
 
     Args:
@@ -38,7 +38,7 @@ def is_gone(schema: Schema, number: int) -> bool:
     return number not in set(schema.numbers)
 
 
-def retired_after(before: Schema, numbers: Collection[int]) -> tuple[int, ...]:
+def find_retired(before: Schema, numbers: Collection[int]) -> tuple[int, ...]:
     """Return the retired ids of a schema that follows `before` and uses `numbers`."""
     gone = {number for number in before.numbers if number >= FIRST_DERIVED} | set(before.retired)
     return tuple(sorted(gone.difference(numbers)))

@@ -37,7 +37,7 @@ class Counterparts:
         return {found.name: name for name, found in kept.items() if found is not None}
 
 
-def counterparts(before: Schema, after: Schema) -> Counterparts:
+def match_schemas(before: Schema, after: Schema) -> Counterparts:
     """Match the types and properties of two schemas of one graph."""
     known = frozenset(before.numbers)
     types: dict[int, AnyType] = {}
@@ -72,7 +72,7 @@ def counterparts(before: Schema, after: Schema) -> Counterparts:
 
 def renumbered(before: Schema, after: Schema) -> Schema:
     """Return `before` with the ids that `after` has for the same types and properties."""
-    matches = counterparts(before, after)
+    matches = match_schemas(before, after)
     if all(number == found.type_id for number, found in matches.types.items()) and all(
         number == found.property_id for (_, number), found in matches.properties.items()
     ):

@@ -9,7 +9,7 @@ from omnigraph import limits
 _LISTED_MAX = 12
 
 
-def hint_for(written: str, known: Iterable[str]) -> str:
+def suggest(written: str, known: Iterable[str]) -> str:
     """Suggest the closest known name, else list all if they are few, else return an empty text.
 
     Args:
@@ -28,11 +28,11 @@ def hint_for(written: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean `{close[0]}`?"
     if 0 < len(names) <= _LISTED_MAX:
-        return f"there is {_listed(names)}"
+        return f"there is {_join_names(names)}"
     return ""
 
 
-def unknown(what: str, written: str, known: Iterable[str]) -> str:
+def explain_unknown(what: str, written: str, known: Iterable[str]) -> str:
     """Return a message about an unknown name, with a suggestion.
 
     Args:
@@ -40,10 +40,10 @@ def unknown(what: str, written: str, known: Iterable[str]) -> str:
         written: the unknown name.
         known: candidates for the suggestion.
     """
-    hint = hint_for(written, known)
+    hint = suggest(written, known)
     return f"{what} '{written}'; {hint}" if hint else f"{what} '{written}'"
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

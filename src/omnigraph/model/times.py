@@ -11,13 +11,13 @@ from collections.abc import Sequence
 Times = tuple[tuple[int, int], ...]
 
 
-def time_of(times: Times, number: int, written_us: int) -> int:
+def correct_time(times: Times, number: int, written_us: int) -> int:
     """Return the corrected time of an entry; `written_us` is the time stored in it."""
     place = bisect_right(times, number, key=lambda pair: pair[0])
     return (times[place - 1][1] if place else 0) or written_us
 
 
-def since(times: Times, first: int) -> Times:
+def keep_since(times: Times, first: int) -> Times:
     """Return the pairs needed for the entries from `first` on, and approximate ones for tagged entries before."""
     before = [(0, 0), *times]
     return tuple(

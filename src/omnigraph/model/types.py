@@ -115,7 +115,7 @@ def vector_of(dimension: int, *, nullable: bool = False) -> PropertyType:
     return PropertyType(Scalar.VECTOR, nullable=nullable, vector_dim=dimension)
 
 
-def compat(left: PropertyType, right: PropertyType) -> bool:
+def is_compatible(left: PropertyType, right: PropertyType) -> bool:
     """True if values of the two types can be compared or assigned.
 
     Both are lists or neither is, and the scalars are the same or both numbers. Nullability does not matter, an enum

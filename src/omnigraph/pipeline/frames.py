@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EdgeType, Schema
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.pipeline.load.jobs import spark_fault
@@ -192,7 +192,7 @@ def chosen_types(schema: Schema, names: Sequence[str]) -> dict[str, str]:
         entity = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
         if entity is None:
             known = (each.name for each in schema.entities)
-            raise InvalidRequestError(unknown("unknown type", name, known), code="type_not_found")
+            raise InvalidRequestError(explain_unknown("unknown type", name, known), code="type_not_found")
         if entity.type_key in found.values():
             raise InvalidRequestError(f"the type '{entity.name}' is given twice")
         found[name] = entity.type_key

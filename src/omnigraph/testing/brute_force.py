@@ -14,7 +14,7 @@ from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import pattern
 from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, Column, Expression
 from omnigraph.language.plan.pattern import Block, Direction, Read, Traversal
-from omnigraph.language.plan.walk import parts
+from omnigraph.language.plan.walk import walk
 from omnigraph.model.types import PropertyType
 from omnigraph.testing.brute_force_values import Binding, Given, Row, Thing, Trail, compared, value_of
 from omnigraph.testing.graphs import PlainGraph
@@ -341,7 +341,7 @@ def _written(read: Read, value: Expression) -> Expression | Aggregation:
 
 
 def _fuse(value: Expression, read: Read, solutions: list[Row], given: Given, *, in_order: bool) -> None:
-    for score in (each for each in parts(value) if isinstance(each, ex.Rrf) and each not in given.fused):
+    for score in (each for each in walk(value) if isinstance(each, ex.Rrf) and each not in given.fused):
         variable = score.first.target.variable
         nodes = {bound.id: row for row in solutions if isinstance(bound := row[variable], Thing)}
         count, skip = _count(read.window.count, given), _count(read.window.skip, given) or 0

@@ -15,7 +15,7 @@ from omnigraph.model.conflict import (
     KeyConflict,
     ReadSetChanged,
 )
-from omnigraph.model.footprint import Footprint, clashes
+from omnigraph.model.footprint import Footprint, has_conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def judge(ours: Footprint, base: Record, newer: Sequence[Record], *, intent: str
             theirs = entry.footprint.of(type_key)
             # A layout follows writes of rows; on another layout, or another content, it has to be planned anew.
             layouts_meet = part.changes_layout_only and (theirs.changes_layout_only or theirs.writes_whole)
-            if layouts_meet or clashes(part, theirs):
+            if layouts_meet or has_conflict(part, theirs):
                 found.append(ReadSetChanged(type_key, _version(base, type_key), _version(head, type_key)))
                 break
     return Clashing(tuple(found)) if found else Clear()

@@ -15,7 +15,7 @@ import pyarrow as pa
 from omnigraph.model.commit import CommitKind, Pin
 from omnigraph.model.schema import ID, EntityType, Property, Schema
 from omnigraph.model.schema_change import FillProperty, SchemaPlan
-from omnigraph.model.schema_change_document import step_document
+from omnigraph.model.schema_change_document import dump_step
 from omnigraph.storage.layout import arrow_type, table_schema
 from omnigraph.storage.tables.declared import declared_indexes
 from omnigraph.storage.tables.tables import ComputedColumn, Tables
@@ -95,7 +95,7 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
         refuse_other_schema(before, write_set)
         refuse_what_breaks(write_set, before.schema, plan)
         write_set.accept_schema(digest)
-        write_set.notes["steps"] = [step_document(step) for step in plan.steps]
+        write_set.notes["steps"] = [dump_step(step) for step in plan.steps]
         # Old names are given up before new ones are taken, so that the order of types does not matter.
         moved = [change for change in changes if change.was.type_key != change.now.type_key]
         pins = {change.now.type_key: write_set.base_pin(change.was.type_key) for change in moved}

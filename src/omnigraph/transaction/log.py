@@ -274,7 +274,7 @@ class Log:
         if branch not in self._times and record.created_at_us > self._clock.now_us() + AHEAD_US_MAX:
             self._times[branch] = ()
             self.head(branch)
-        at_us = times.time_of(self._times.get(branch, ()), record.number, record.created_at_us)
+        at_us = times.correct_time(self._times.get(branch, ()), record.number, record.created_at_us)
         return record if at_us == record.created_at_us else replace(record, created_at_us=at_us)
 
     def _look_or_note(self, branch: str, number: int, damaged: dict[int, FormatError]) -> Record | _Stray | None:
@@ -437,7 +437,7 @@ class Log:
         known = self._heads.get(record.branch)
         number = record.number
         if after is not None:
-            record = replace(record, times=times.since(record.times or after.times, record.pruned.floor))
+            record = replace(record, times=times.keep_since(record.times or after.times, record.pruned.floor))
         if known is not None and after is not None and known.record.commit == after.commit:
             number = known.free
         since = self._map_to_count_from(record)

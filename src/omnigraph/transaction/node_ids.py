@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.model.keys import canonical_text, key_parts, missing_key
+from omnigraph.model.keys import canonicalize, explain_missing_key, list_key_columns
 from omnigraph.model.schema import EntityType
 from omnigraph.model.types import FLOAT_SCALARS, PropertyType, Scalar
 
@@ -31,9 +31,9 @@ def derived_ids(entity: EntityType, columns: "dict[str, pa.Array[Any]]") -> "pa.
         InvalidRequestError: a key has no value.
     """
     texts = []
-    for name, of in key_parts(entity):
+    for name, of in list_key_columns(entity):
         if columns[name].null_count:
-            raise InvalidRequestError(missing_key(entity))
+            raise InvalidRequestError(explain_missing_key(entity))
         texts.append(_texts(of, columns[name]))
     if len(texts) == 1:
         return texts[0]
@@ -58,7 +58,7 @@ def _texts(of: PropertyType, column: "pa.Array[Any]") -> "pa.Array[Any]":
         case scalar if scalar in FLOAT_SCALARS:
             # The fewest digits that read back the same, without an exponent: Arrow's own text may have one.
             distinct = pc.unique(column)
-            texts = pa.array([canonical_text(each, of) for each in distinct.to_pylist()], pa.string())
+            texts = pa.array([canonicalize(each, of) for each in distinct.to_pylist()], pa.string())
             return texts.take(pc.index_in(column, value_set=distinct))
         case _:
             return column.cast(pa.string())

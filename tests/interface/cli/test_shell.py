@@ -17,7 +17,7 @@ from omnigraph.cli.shell.session import COMMANDS, Session
 from omnigraph.cli.shell.statement import as_query, is_complete
 from omnigraph.clock import SystemClock
 from omnigraph.ids import UlidSource
-from omnigraph.language.query.completing import suggestions
+from omnigraph.language.query.completing import suggest_next
 from omnigraph.language.schema import accept
 from omnigraph.testing.command_line import Ended, Run
 
@@ -111,7 +111,7 @@ def test_what_is_typed_without_a_name_gets_one() -> None:
 )
 def test_what_could_come_next_is_known_from_the_schema(text: str, expected: list[str], schema_text: str) -> None:
     schema = accept(schema_text, ids=UlidSource(SystemClock()))
-    assert [each.text for each in suggestions(text, schema)] == expected
+    assert [each.text for each in suggest_next(text, schema)] == expected
 
 
 def test_the_terminal_completes_commands_branches_and_statements(library: str) -> None:

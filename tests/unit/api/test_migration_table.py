@@ -9,9 +9,9 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidRequestError
-from omnigraph.language.schema.plan import steps_between
+from omnigraph.language.schema.plan import plan_steps
 from omnigraph.model.schema_change import UnsupportedChange
-from omnigraph.model.schema_change_document import plan_document
+from omnigraph.model.schema_change_document import dump_plan
 
 BEFORE = """\
 interface Named { name: String }
@@ -251,7 +251,7 @@ def after(was: str, now: str) -> str:
 
 
 def planned(graph: Graph, text: str, *, allow_data_loss: bool = False) -> dict[str, Any]:
-    return plan_document(graph.schema_plan(text, allow_data_loss=allow_data_loss).steps)
+    return dump_plan(graph.schema_plan(text, allow_data_loss=allow_data_loss).steps)
 
 
 @pytest.fixture(scope="module")
@@ -355,7 +355,7 @@ def test_a_property_that_satisfies_another_interface_is_refused() -> None:
 def test_a_renamed_interface_is_refused(graph: Graph) -> None:
     schema = graph.schema()
     renamed = replace(schema, interfaces=tuple(replace(each, name=f"{each.name}X") for each in schema.interfaces))
-    assert steps_between(schema, renamed)[:2] == tuple(
+    assert plan_steps(schema, renamed)[:2] == tuple(
         UnsupportedChange(f"interface:{name}X", f"renaming interfaces {V1}") for name in ("Aged", "Named")
     )
 
@@ -363,7 +363,7 @@ def test_a_renamed_interface_is_refused(graph: Graph) -> None:
 def test_a_change_that_no_rule_knows_is_refused_as_such(graph: Graph) -> None:
     schema = graph.schema()
     other = replace(schema, identity_domain="01J00000000000000000000000")
-    assert steps_between(schema, other) == (
+    assert plan_steps(schema, other) == (
         UnsupportedChange("schema", "schema migration contains an unclassified semantic IR change"),
     )
 

@@ -10,7 +10,7 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.language.schema import accept, plan, render
 from omnigraph.model.schema import Schema
 from omnigraph.model.schema_document import digest, from_document, to_document
-from omnigraph.model.schema_match import counterparts
+from omnigraph.model.schema_match import match_schemas
 
 BASE = """
 interface Named { title: String? }
@@ -318,7 +318,7 @@ def test_branches_of_an_older_release_that_counted_alike_are_put_together_by_nam
     further = applied(source, changed(mail, ("place: String?", "place: String?  note: String?")))
     person = source.node("Person")
     assert person is not None
-    assert counterparts(source, first.schema).columns(person)["mail"] == "mail"
+    assert match_schemas(source, first.schema).columns(person)["mail"] == "mail"
     second = merge_schemas(source, further, first.schema)
     assert second.conflicts == ()
     assert plan(second.schema, changed(both, ("place: String?", "place: String?  note: String?"))).is_empty
@@ -336,5 +336,5 @@ def test_one_property_that_both_added_by_other_ways_stays_one() -> None:
     for side in (source, target):
         person = side.node("Person")
         assert person is not None
-        assert counterparts(side, first.schema).columns(person)["mail"] == "mail"
+        assert match_schemas(side, first.schema).columns(person)["mail"] == "mail"
         assert digest(merge_schemas(side, side, first.schema).schema) == digest(first.schema)

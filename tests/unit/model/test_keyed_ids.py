@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.language.schema import accept, plan
-from omnigraph.model.keys import KeyValue, canonical_text, derived_id
+from omnigraph.model.keys import KeyValue, canonicalize, derive_id
 from omnigraph.model.schema import NodeType
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -61,7 +61,7 @@ def node(body: str) -> NodeType:
     ],
 )
 def test_every_key_type_has_one_text(scalar: Scalar, value: KeyValue, text: str) -> None:
-    assert canonical_text(value, PropertyType(scalar)) == text
+    assert canonicalize(value, PropertyType(scalar)) == text
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_every_key_type_has_one_text(scalar: Scalar, value: KeyValue, text: str)
 )
 def test_a_value_of_another_type_or_range_is_refused(scalar: Scalar, value: KeyValue) -> None:
     with pytest.raises(ValueError, match=r"expects|exceeds|finite"):
-        canonical_text(value, PropertyType(scalar))
+        canonicalize(value, PropertyType(scalar))
 
 
 def test_the_id_of_one_key_value_is_its_text() -> None:
-    assert derived_id(node("name: String @key  age: I32?"), {"name": "Ada", "age": 36}) == "Ada"
+    assert derive_id(node("name: String @key  age: I32?"), {"name": "Ada", "age": 36}) == "Ada"
 
 
 def test_the_id_of_several_is_a_compact_list_in_the_order_of_their_numbers() -> None:
     keyed = node("zip: String  area: I32  day: Date  @key(zip, day, area)")
 
-    assert derived_id(keyed, {"zip": 'a"b é\n', "area": 42, "day": 1}) == '["42","1","a\\"b é\\n"]'
+    assert derive_id(keyed, {"zip": 'a"b é\n', "area": 42, "day": 1}) == '["42","1","a\\"b é\\n"]'
 
 
 def test_renaming_a_key_property_keeps_ids() -> None:
@@ -107,18 +107,18 @@ def test_renaming_a_key_property_keeps_ids() -> None:
     was = before.node("A")
     assert was is not None and after is not None
 
-    assert derived_id(was, {"a": "1", "b": "2"}) == derived_id(after, {"z": "1", "b": "2"}) == '["1","2"]'
+    assert derive_id(was, {"a": "1", "b": "2"}) == derive_id(after, {"z": "1", "b": "2"}) == '["1","2"]'
 
 
 @pytest.mark.parametrize("values", [{}, {"name": None}])
 def test_a_missing_key_value_is_refused(values: dict[str, KeyValue | None]) -> None:
     with pytest.raises(InvalidRequestError, match="node A is missing a non-null @key value"):
-        derived_id(node("name: String @key"), values)
+        derive_id(node("name: String @key"), values)
 
 
 def test_a_key_value_of_another_type_is_refused_with_the_property_named() -> None:
     with pytest.raises(InvalidRequestError, match=r"@key property A\.n expects I32, got 'x'"):
-        derived_id(node("n: I32 @key"), {"n": "x"})
+        derive_id(node("n: I32 @key"), {"n": "x"})
 
 
 @QUICK
@@ -128,7 +128,7 @@ def test_a_key_value_of_another_type_is_refused_with_the_property_named() -> Non
 @example(2.0**-149)
 @example(3.4027270141279736e38)
 def test_the_text_of_a_32_bit_float_is_the_shortest_that_reads_back(value: float) -> None:
-    text = canonical_text(value, PropertyType(Scalar.F32))
+    text = canonicalize(value, PropertyType(Scalar.F32))
 
     expected = np.format_float_positional(np.float32(value), unique=True, trim="-")
     assert text == ("0" if value == 0 else expected)
@@ -138,7 +138,7 @@ def test_the_text_of_a_32_bit_float_is_the_shortest_that_reads_back(value: float
 @QUICK
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_the_text_of_a_64_bit_float_reads_back_and_has_no_exponent(value: float) -> None:
-    text = canonical_text(value, PropertyType(Scalar.F64))
+    text = canonicalize(value, PropertyType(Scalar.F64))
 
     assert float(text) == value
     assert "e" not in text

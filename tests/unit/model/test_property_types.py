@@ -2,7 +2,7 @@
 
 import pytest
 
-from omnigraph.model.types import PropertyType, Scalar, compat, enum_of, vector_of
+from omnigraph.model.types import PropertyType, Scalar, enum_of, is_compatible, vector_of
 
 I32 = PropertyType(Scalar.I32)
 STRING = PropertyType(Scalar.STRING)
@@ -45,8 +45,8 @@ def test_a_type_is_called_what_the_language_calls_it(of: PropertyType, name: str
 def test_types_fit_when_both_are_numbers_or_the_same_scalar(
     left: PropertyType, right: PropertyType, fits: bool
 ) -> None:
-    assert compat(left, right) is fits
-    assert compat(right, left) is fits
+    assert is_compatible(left, right) is fits
+    assert is_compatible(right, left) is fits
 
 
 def test_enum_values_are_sorted_and_kept_once() -> None:

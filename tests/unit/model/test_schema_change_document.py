@@ -31,7 +31,7 @@ from omnigraph.model.schema_change import (
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
 )
-from omnigraph.model.schema_change_document import plan_document, step_document, steps_from_document
+from omnigraph.model.schema_change_document import dump_plan, dump_step, load_steps
 from omnigraph.model.types import BASE_SCALARS, PropertyType, enum_of, vector_of
 
 QUICK = settings(derandomize=True)
@@ -76,9 +76,9 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 @QUICK
 @given(st.lists(STEPS, max_size=5).map(tuple))
 def test_steps_survive_their_json_form(steps: tuple[Step, ...]) -> None:
-    document = json.loads(json.dumps(plan_document(steps)))
+    document = json.loads(json.dumps(dump_plan(steps)))
 
-    assert steps_from_document(document) == steps
+    assert load_steps(document) == steps
     assert document["supported"] == (not any(isinstance(step, UnsupportedChange) for step in steps))
 
 
@@ -140,7 +140,7 @@ def test_every_kind_of_step_is_drawn_above() -> None:
     ],
 )
 def test_a_step_has_the_fields_programs_read(step: Step, document: dict[str, Any]) -> None:
-    assert step_document(step) == document
+    assert dump_step(step) == document
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_step_has_the_fields_programs_read(step: Step, document: dict[str, Any
 )
 def test_a_damaged_plan_is_refused(document: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match="the schema plan is damaged"):
-        steps_from_document(document)
+        load_steps(document)
 
 
 def test_allowing_data_loss_makes_every_drop_hard_and_changes_nothing_else() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.model.conflict import Conflict, DeclaredDead, ExpectedVersionMismatch, KeyConflict, ReadSetChanged
-from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint, clashes, tokens
+from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint, has_conflict, tokens
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, Judgement, judge, message_for, mismatches
 
 PERSON, COMPANY = "node:Person", "node:Company"
@@ -66,7 +66,7 @@ BASE = entry(5)
 def test_two_writes_clash_when_the_earlier_changed_what_the_later_read_or_wrote(
     ours: TypeFootprint, theirs: TypeFootprint, clash: bool
 ) -> None:
-    assert clashes(ours, theirs) is clash
+    assert has_conflict(ours, theirs) is clash
 
 
 def test_different_kinds_of_tokens_of_one_name_are_different() -> None:

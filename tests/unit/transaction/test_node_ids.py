@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import InvalidRequestError
 from omnigraph.ids import UlidSource, is_ulid
 from omnigraph.language.schema import accept
-from omnigraph.model.keys import derived_id
+from omnigraph.model.keys import derive_id
 from omnigraph.model.schema import NodeType
 from omnigraph.storage.conform import from_python
 from omnigraph.transaction.fresh_ids import fresh_ids
@@ -48,7 +48,7 @@ def test_a_column_of_keys_has_the_ids_its_values_have(data: st.DataObject) -> No
         each.name: from_python([row[names.index(each.name)] for row in rows], each.type, each.name)
         for each in type_.properties
     }
-    one_by_one = [derived_id(type_, dict(zip(names, row, strict=True))) for row in rows]
+    one_by_one = [derive_id(type_, dict(zip(names, row, strict=True))) for row in rows]
     assert derived_ids(type_, columns).to_pylist() == one_by_one
 
 

@@ -8,7 +8,7 @@ from omnigraph.branch.merge.sides import SchemaOf
 from omnigraph.branch.row_changes import row_changes
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import ID, EntityType, Schema
-from omnigraph.model.schema_match import counterparts
+from omnigraph.model.schema_match import match_schemas
 from omnigraph.storage.tables.tables import Tables
 
 
@@ -40,9 +40,9 @@ class DroppedData:
 
     def _differs(self, base: Record, record: Record, entity: EntityType, name: str | None) -> bool:
         before, after = self.schema_of(base.schema).schema, self.schema_of(record.schema).schema
-        at_base = counterparts(self.schema, before)
+        at_base = match_schemas(self.schema, before)
         was = at_base.entity(entity)
-        found = None if was is None else counterparts(before, after).entity(was)
+        found = None if was is None else match_schemas(before, after).entity(was)
         if was is None or found is None:
             return False
         older, newer = base.tables[was.type_key], record.tables[found.type_key]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.branch.merge.sides import Lineage, Sides
-from omnigraph.language.schema import steps_between
+from omnigraph.language.schema import plan_steps
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import ID, EdgeType, EntityType, NodeType, Schema, Unique
 from omnigraph.model.schema_change import AddConstraint, ChangeCardinality, ChangePropertyType, Step
@@ -56,7 +56,7 @@ def broken_new_rules(staging: WriteSet, sides: Sides) -> Iterator[MergeConflict]
 
 
 def _steps(was: EntityType, now: EntityType) -> tuple[Step, ...]:
-    steps = steps_between(_alone(was), _alone(now), validated=True)
+    steps = plan_steps(_alone(was), _alone(now), validated=True)
     # Rows without a value are told one by one.
     return tuple(
         replace(step, from_type=step.from_type.as_required()) if isinstance(step, ChangePropertyType) else step

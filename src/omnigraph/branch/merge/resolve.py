@@ -8,7 +8,7 @@ import pyarrow as pa
 from omnigraph.branch.merge.choices import Decision, Resolution, Row
 from omnigraph.errors import ConstraintError, InvalidRequestError
 from omnigraph.ids import IdSource
-from omnigraph.model.keys import key_parts
+from omnigraph.model.keys import list_key_columns
 from omnigraph.model.schema import DST, ID, SRC, EntityType, NodeType, Schema
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.external_blobs import BlobIngress
@@ -76,7 +76,7 @@ def column_named(entity: EntityType, name: str) -> str:
     """
     column = name if entity.property_named(name) is not None else _ENDS.get(name, name)
     _type_of(entity, column)
-    if column in dict(key_parts(entity)):
+    if column in dict(list_key_columns(entity)):
         raise InvalidRequestError(f"a resolution names '{name}', which is part of the key of {entity.type_key}")
     return column
 
@@ -91,7 +91,7 @@ def with_columns_named(entity: EntityType, row: Row) -> dict[str, object]:
 def columns_kept(entity: EntityType) -> tuple[str, ...]:
     """The columns that a row given for an entity may leave out, and that stay as they are then: key and ends."""
     ends = () if isinstance(entity, NodeType) else (SRC, DST)
-    return tuple(dict.fromkeys((*ends, *(name for name, _ in key_parts(entity)))))
+    return tuple(dict.fromkeys((*ends, *(name for name, _ in list_key_columns(entity)))))
 
 
 def _incoming(
@@ -112,7 +112,7 @@ def _incoming(
 
 def _ids(entity: EntityType, decisions: Sequence[Decision]) -> list[str]:
     """The ids that decisions are for; those of keys are derived a column at a time."""
-    parts = key_parts(entity)
+    parts = list_key_columns(entity)
     keys = [
         _key(entity, [name for name, _ in parts], each.entity) for each in decisions if not isinstance(each.entity, str)
     ]

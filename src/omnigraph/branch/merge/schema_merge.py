@@ -16,9 +16,9 @@ from omnigraph.branch.merge.schema_views import Placed, PropertyView, Slot, Trip
 from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.language.schema.check import check
 from omnigraph.language.schema.parse import parse
-from omnigraph.language.schema.plan_validated import holds
+from omnigraph.language.schema.plan_validated import can_hold
 from omnigraph.language.schema.render import render
-from omnigraph.language.schema.resolve import against
+from omnigraph.language.schema.resolve import assign_next_ids
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import (
     ANY_NUMBER,
@@ -168,7 +168,7 @@ class _Merging:
     def _read_again(self, merged: Schema) -> Schema:
         """The schema as its text says it: with what interfaces bring to types that the other side added."""
         try:
-            return against(merged, check(parse(render(merged), "merged.pg"))).schema
+            return assign_next_ids(merged, check(parse(render(merged), "merged.pg"))).schema
         except GraphError as fault:
             side = self._prefer
             if side is not None:
@@ -363,7 +363,7 @@ class _Merging:
         for side in Side:
             view = _of(triple, side)
             own = None if view is None else view.properties.get(number)
-            if view is not None and own is not None and not holds(own.type, part.type):
+            if view is not None and own is not None and not can_hold(own.type, part.type):
                 self._left_out.add((side, view.key, own.name))
 
     def _property(self, triple: Triple, number: int, item: str) -> PropertyView | None:

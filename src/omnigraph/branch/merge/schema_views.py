@@ -21,8 +21,8 @@ from omnigraph.model.schema import (
     TypeKind,
     Unique,
 )
-from omnigraph.model.schema_identity import FIRST_DERIVED, derived_number
-from omnigraph.model.schema_match import counterparts
+from omnigraph.model.schema_identity import FIRST_DERIVED, derive_schema_id
+from omnigraph.model.schema_match import match_schemas
 from omnigraph.model.types import PropertyType
 
 _T = TypeVar("_T")
@@ -127,7 +127,7 @@ class _Pairing:
 
     def __init__(self, base: Schema, source: Schema, target: Schema) -> None:
         self._schemas = (base, source, target)
-        self._sides = (counterparts(base, source), counterparts(base, target))
+        self._sides = (match_schemas(base, source), match_schemas(base, target))
         self._taken = {number for each in self._schemas for number in (*each.numbers, *each.retired)}
         # For each schema, its numbers to common ones: of types, and of properties beside that of their type.
         self._types: tuple[dict[int, int], ...] = ({}, {}, {})
@@ -193,7 +193,7 @@ class _Pairing:
         common = [number for number in there if self._is_common(number)]
         if common:
             return min(common)
-        found = derived_number(self._schemas[0].identity_domain, path, self._taken)
+        found = derive_schema_id(self._schemas[0].identity_domain, path, self._taken)
         self._taken.add(found)
         return found
 

@@ -21,7 +21,7 @@ from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
 from omnigraph.model.schema import EntityType, Schema
 from omnigraph.model.schema_document import digest
-from omnigraph.model.schema_match import Counterparts, counterparts
+from omnigraph.model.schema_match import Counterparts, match_schemas
 from omnigraph.storage.layout import system_columns
 from omnigraph.transaction.accepted import Accepted, accepted_schema
 from omnigraph.transaction.defaults import default_value
@@ -213,7 +213,7 @@ def sides_of(
         ),
         _best=len(base.best),
         _schemas=schemas,
-        _matches={state: counterparts(schema, accepted.schema) for state, schema in schemas.items()},
+        _matches={state: match_schemas(schema, accepted.schema) for state, schema in schemas.items()},
         _left_out=merged.left_out,
     )
     types = tuple(_lineages(sides, base.ancestors, records, merged))

@@ -8,7 +8,7 @@ from omnigraph.cli.parsing import Command
 from omnigraph.cli.render import size, table
 from omnigraph.cli.validation import read_text
 from omnigraph.model.schema_change import SchemaPlan
-from omnigraph.model.schema_change_document import plan_document
+from omnigraph.model.schema_change_document import dump_plan
 
 
 def _init_arguments(parser: ArgumentParser) -> None:
@@ -70,7 +70,7 @@ def _plan(context: CommandContext) -> int:
         plan = graph.schema_plan(
             text, branch=args.branch or "main", allow_data_loss=args.allow_data_loss, validated=args.validated
         )
-        steps = plan_document(plan.steps)
+        steps = dump_plan(plan.steps)
         document = {
             "uri": graph.uri,
             "supported": steps["supported"],

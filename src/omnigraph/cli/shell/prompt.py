@@ -18,7 +18,7 @@ from omnigraph.cli.shell.session import COMMANDS, Session
 from omnigraph.cli.shell.statement import is_command, is_complete
 from omnigraph.errors import GraphError
 from omnigraph.language import lexer
-from omnigraph.language.query.completing import suggestions, typed
+from omnigraph.language.query.completing import split_words, suggest_next
 from omnigraph.language.text import Source
 
 _STYLES = {
@@ -113,10 +113,10 @@ class _SchemaCompleter(Completer):
             return
         text = text.lstrip().removeprefix("\\explain ")
         try:
-            found = suggestions(text, self._session.schema)
+            found = suggest_next(text, self._session.schema)
         except GraphError:
             return  # for example a deleted branch, which the next statement reports
-        typed_length = len(typed(text).partial)
+        typed_length = len(split_words(text).partial)
         for suggestion in found:
             yield Completion(suggestion.text, start_position=-typed_length, display_meta=suggestion.about)
 

@@ -12,9 +12,9 @@ from omnigraph.execution.search.stored_vectors import effort_for
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Aggregation, Expression
-from omnigraph.language.plan.pipeline import inside, reads
+from omnigraph.language.plan.pipeline import find_read_expressions, get_nested_steps
 from omnigraph.language.plan.steps import Step
-from omnigraph.language.plan.walk import parts
+from omnigraph.language.plan.walk import walk
 from omnigraph.model.schema import ID, Schema
 
 
@@ -43,7 +43,7 @@ def search_notes(pipeline: Iterable[Step], schema: Schema, rows_of: Callable[[st
         elif isinstance(step, steps.Expand):
             notes |= dict.fromkeys(_followed(step, rows_of(f"edge:{step.edge}")))
         for expression in _expressions(step):
-            for part in parts(expression):
+            for part in walk(expression):
                 if isinstance(part, ex.Nearest):
                     notes[_vectors(part, rows_of(types[part.target.variable]))] = None
                 elif isinstance(part, ex.Bm25 | ex.TextMatch):
@@ -54,12 +54,12 @@ def search_notes(pipeline: Iterable[Step], schema: Schema, rows_of: Callable[[st
 def _nested(pipeline: Iterable[Step]) -> Iterator[Step]:
     for step in pipeline:
         yield step
-        for inner in inside(step):
+        for inner in get_nested_steps(step):
             yield from _nested(inner)
 
 
 def _expressions(step: Step) -> Iterator[Expression | Aggregation]:
-    yield from reads(step)
+    yield from find_read_expressions(step)
     match step:
         case steps.Scan() | steps.CountNodes():
             conditions = [step.condition]

@@ -15,7 +15,7 @@ from omnigraph.language.plan import pattern, steps
 from omnigraph.language.plan.expressions import Aggregation, Column, Expression, NodeValue, Output, Score
 from omnigraph.language.plan.pattern import Block, OrderKey, Traversal
 from omnigraph.language.plan.steps import Step
-from omnigraph.language.plan.walk import parts, replaced, variables
+from omnigraph.language.plan.walk import find_variables, replaced, walk
 from omnigraph.model.types import PropertyType
 
 
@@ -23,7 +23,7 @@ def build(read: pattern.Read) -> steps.ReadPlan:
     """Build the plan of a read, before any rewriting."""
     scores = _Scores(read.window, count(1))
     built = _BlockBuilder(read.block, frozenset(), scores).build()
-    built += _results(read, scores)
+    built += _build_results(read, scores)
     columns = tuple(steps.ResultColumn(column.name, column.type) for column in read.columns)
     return steps.ReadPlan(tuple(built), columns)
 
@@ -50,24 +50,24 @@ class _BlockBuilder:
         self._pending: set[str] = set()
 
     def build(self) -> list[Step]:
-        self._look_at_core()
+        self._collect_core()
         for name in sorted(self._available):
-            self._filter(self._conditions.get(name, ()), self._steps)
+            self._add_filters(self._conditions.get(name, ()), self._steps)
         self._waiting = [place for name in self._available for place in self._touching.get(name, ())]
         heapq.heapify(self._waiting)
         self._expand(self._steps)
         for name in self._types:
-            self._root(name, self._types[name])
-        later = self._alternatives_now()
-        self._unrooted(range(len(self._traversals)))
-        self._test()
+            self._scan_root(name, self._types[name])
+        later = self._build_alternatives()
+        self._scan_unrooted(range(len(self._traversals)))
+        self._add_tests()
         for clause in later:
-            self._block_clause(clause)
+            self._build_block_clause(clause)
         self._pending.clear()
-        self._test()
+        self._add_tests()
         return self._steps
 
-    def _look_at_core(self) -> None:
+    def _collect_core(self) -> None:
         for clause in self._block.clauses:
             match clause:
                 case pattern.Binding():
@@ -93,18 +93,18 @@ class _BlockBuilder:
 
     # --- scans and traversals -----------------------------------------------------------------------------------------
 
-    def _root(self, variable: str, type_name: str) -> None:
+    def _scan_root(self, variable: str, type_name: str) -> None:
         """Scan a variable and expand its component, as a product with the existing rows."""
         if variable in self._available:
             return
         component: list[Step] = [steps.Scan(variable, type_name)]
-        self._bound(variable, component)
+        self._bind(variable, component)
         self._expand(component)
         self._steps += [steps.Product(tuple(component))] if self._steps else component
 
-    def _bound(self, variable: str, into: list[Step]) -> None:
+    def _bind(self, variable: str, into: list[Step]) -> None:
         self._available.add(variable)
-        self._filter(self._conditions.get(variable, ()), into)
+        self._add_filters(self._conditions.get(variable, ()), into)
         for place in self._touching.get(variable, ()):
             heapq.heappush(self._waiting, place)
 
@@ -123,20 +123,20 @@ class _BlockBuilder:
                 into.append(_connect(traversal))
             elif traversal.source in self._available:
                 into.append(_expand(traversal, from_target=False))
-                self._bound(traversal.target, into)
+                self._bind(traversal.target, into)
             else:
                 into.append(_expand(traversal, from_target=True))
-                self._bound(traversal.source, into)
+                self._bind(traversal.source, into)
 
-    def _unrooted(self, places: Iterable[int]) -> None:
+    def _scan_unrooted(self, places: Iterable[int]) -> None:
         """Scan the source of traversals without a bound end."""
         for place in places:
             if place not in self._done:
-                self._root(self._traversals[place].source, self._traversals[place].source_type)
+                self._scan_root(self._traversals[place].source, self._traversals[place].source_type)
 
     # --- blocks ---------------------------------------------------------------------------------------------------
 
-    def _alternatives_now(self) -> list[pattern.Alternatives | pattern.Optional]:
+    def _build_alternatives(self) -> list[pattern.Alternatives | pattern.Optional]:
         """Build the alternatives that do not depend on optional blocks; return the remaining clauses of both kinds."""
         later: list[pattern.Alternatives | pattern.Optional] = []
         for clause in self._block.clauses:
@@ -147,39 +147,39 @@ class _BlockBuilder:
                     self._pending.update(clause.variables)
                     later.append(clause)
                 else:
-                    self._block_clause(clause)
+                    self._build_block_clause(clause)
         return later
 
-    def _block_clause(self, clause: pattern.Alternatives | pattern.Optional) -> None:
+    def _build_block_clause(self, clause: pattern.Alternatives | pattern.Optional) -> None:
         if isinstance(clause, pattern.Optional):
-            self._steps.append(steps.Optional(self._inner(clause.block), clause.variables))
+            self._steps.append(steps.Optional(self._build_inner(clause.block), clause.variables))
             self._available.update(clause.variables)
             self._pending.difference_update(clause.variables)
             return
         # What every branch binds need not be scanned before, even if the text outside mentions it; all else must be.
-        shared = frozenset.intersection(*(_binds(block) for block in clause.blocks))
+        shared = frozenset.intersection(*(_find_bound_nodes(block) for block in clause.blocks))
         mentioned = frozenset[str]().union(*(block.mentions for block in clause.blocks)) - shared
-        self._unrooted(place for name in sorted(mentioned) for place in self._places(name))
+        self._scan_unrooted(place for name in sorted(mentioned) for place in self._find_traversals(name))
         brought = tuple(sorted((shared & self._touching.keys() | set(clause.variables)) - self._available))
-        branches = tuple(self._inner(block) for block in clause.blocks)
+        branches = tuple(self._build_inner(block) for block in clause.blocks)
         self._steps.append(steps.Alternatives(branches, brought))
         self._pending.difference_update(brought)
         for name in brought:
-            self._bound(name, self._steps)
+            self._bind(name, self._steps)
         self._expand(self._steps)
 
-    def _places(self, name: str) -> tuple[int, ...]:
+    def _find_traversals(self, name: str) -> tuple[int, ...]:
         """Return the traversals that a variable is an end of, or that bind it as an edge or a path."""
         named = (self._naming[name],) if name in self._naming else ()
         return (*self._touching.get(name, ()), *named)
 
-    def _inner(self, block: Block) -> tuple[Step, ...]:
+    def _build_inner(self, block: Block) -> tuple[Step, ...]:
         given = frozenset(name for name in block.mentions if name in self._available)
-        return tuple(_BlockBuilder(block, given, self._scores.inner()).build())
+        return tuple(_BlockBuilder(block, given, self._scores.nest()).build())
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
-    def _test(self) -> None:
+    def _add_tests(self) -> None:
         """Add every test whose variables are bound: conditions first, then blocks."""
         waiting: list[pattern.Condition | pattern.Mark | pattern.Negation | pattern.Existence] = []
         blocks: list[pattern.Negation | pattern.Existence] = []
@@ -187,13 +187,13 @@ class _BlockBuilder:
             match clause:
                 case pattern.Mark():
                     if self._pending.isdisjoint(clause.block.mentions):
-                        self._steps.append(steps.Mark(self._inner(clause.block), clause.name))
+                        self._steps.append(steps.Mark(self._build_inner(clause.block), clause.name))
                         self._available.add(clause.name)
                         self._pending.discard(clause.name)
                         continue
                 case pattern.Condition():
-                    if self._pending.isdisjoint(variables(clause.expression)):
-                        self._filter((clause.expression,), self._steps)
+                    if self._pending.isdisjoint(find_variables(clause.expression)):
+                        self._add_filters((clause.expression,), self._steps)
                         continue
                 case pattern.Negation() | pattern.Existence():
                     if self._pending.isdisjoint(clause.block.mentions):
@@ -201,17 +201,17 @@ class _BlockBuilder:
                         continue
             waiting.append(clause)
         for block in blocks:
-            inner = self._inner(block.block)
+            inner = self._build_inner(block.block)
             self._steps.append(steps.AntiJoin(inner) if isinstance(block, pattern.Negation) else steps.SemiJoin(inner))
         self._untested = waiting
 
-    def _filter(self, conditions: Iterable[Expression], into: list[Step]) -> None:
+    def _add_filters(self, conditions: Iterable[Expression], into: list[Step]) -> None:
         for condition in conditions:
-            into += self._scores.ranks((condition,))
-            into.append(steps.Filter(self._scores.instead(condition)))
+            into += self._scores.build_ranks((condition,))
+            into.append(steps.Filter(self._scores.replace_scores(condition)))
 
 
-def _binds(block: Block) -> frozenset[str]:
+def _find_bound_nodes(block: Block) -> frozenset[str]:
     """Return the nodes that a block's own patterns bind."""
     names: set[str] = set()
     for clause in block.clauses:
@@ -274,16 +274,16 @@ class _Scores:
         self._numbers = numbers
         self._names: dict[Score, str] = {}
 
-    def inner(self) -> "_Scores":
+    def nest(self) -> "_Scores":
         """Return a separate registry for a nested block; columns are not shared across blocks."""
         return _Scores(self._window, self._numbers)
 
-    def ranks(
+    def build_ranks(
         self, expressions: Iterable[Expression | Aggregation], *, required: bool = False, in_order: bool = False
     ) -> Iterator[Step]:
         """Yield the steps that compute the scores in these expressions, if not computed yet."""
         for expression in expressions:
-            for score in _scores_in(expression):
+            for score in _find_scores(expression):
                 if score not in self._names:
                     self._names[score] = f"#rank{next(self._numbers)}"
                     depth = self._window if in_order and isinstance(score, ex.Rrf) else None
@@ -291,7 +291,7 @@ class _Scores:
                 elif required:
                     yield steps.Filter(ex.IsNull(ex.Computed(self._names[score], score.type), negated=True))
 
-    def instead(self, expression: Expression) -> Expression:
+    def replace_scores(self, expression: Expression) -> Expression:
         """Return the expression with scores replaced by their hidden columns."""
 
         def hidden(part: Expression) -> Expression | None:
@@ -302,27 +302,27 @@ class _Scores:
         return replaced(expression, hidden) if self._names else expression
 
 
-def _scores_in(expression: Expression | Aggregation) -> Iterator[Score]:
+def _find_scores(expression: Expression | Aggregation) -> Iterator[Score]:
     """Yield the scores of an expression, except the two inside a fusion."""
     inside: set[int] = set()
-    for part in parts(expression):
+    for part in walk(expression):
         if isinstance(part, ex.Nearest | ex.Bm25 | ex.Rrf) and id(part) not in inside:
             if isinstance(part, ex.Rrf):
                 inside |= {id(part.first), id(part.second)}
             yield part
 
 
-def _results(read: pattern.Read, scores: _Scores) -> list[Step]:
+def _build_results(read: pattern.Read, scores: _Scores) -> list[Step]:
     ranked = [key.value for key in read.order if key.ranks]
     by_rank = [read.columns[value.position].value if isinstance(value, Output) else value for value in ranked]
-    built: list[Step] = list(scores.ranks(by_rank, required=True, in_order=True))
-    built += scores.ranks((key.value for key in read.order), in_order=True)
-    built += scores.ranks(column.value for column in read.columns)
-    columns = tuple(Column(column.name, _column_value(column.value, scores)) for column in read.columns)
+    built: list[Step] = list(scores.build_ranks(by_rank, required=True, in_order=True))
+    built += scores.build_ranks((key.value for key in read.order), in_order=True)
+    built += scores.build_ranks(column.value for column in read.columns)
+    columns = tuple(Column(column.name, _replace_scores_in(column.value, scores)) for column in read.columns)
     order: list[Step] = []
     if read.order:
-        keys = tuple(OrderKey(scores.instead(key.value), key.descending) for key in read.order)
-        order.append(steps.Order(keys, _ties(read)))
+        keys = tuple(OrderKey(scores.replace_scores(key.value), key.descending) for key in read.order)
+        order.append(steps.Order(keys, _find_tie_breakers(read)))
     limit: list[Step] = []
     if read.window.count is not None or read.window.skip is not None:
         limit.append(steps.Limit(read.window))
@@ -336,15 +336,15 @@ def _results(read: pattern.Read, scores: _Scores) -> list[Step]:
     return [*built, *distinct, *order, *limit]
 
 
-def _column_value(value: Expression | Aggregation, scores: _Scores) -> Expression | Aggregation:
+def _replace_scores_in(value: Expression | Aggregation, scores: _Scores) -> Expression | Aggregation:
     if not isinstance(value, Aggregation):
-        return scores.instead(value)
+        return scores.replace_scores(value)
     if value.argument is None:
         return value
-    return replace(value, argument=scores.instead(value.argument))
+    return replace(value, argument=scores.replace_scores(value.argument))
 
 
-def _ties(read: pattern.Read) -> tuple[Expression, ...]:
+def _find_tie_breakers(read: pattern.Read) -> tuple[Expression, ...]:
     """Return the tie-breakers that make the order deterministic."""
     if not read.is_aggregate and not read.distinct:
         return read.entities

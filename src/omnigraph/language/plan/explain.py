@@ -15,46 +15,46 @@ def explain(plan: steps.Plan) -> str:
     """Format the plan of a read or a mutation, steps in execution order."""
     match plan:
         case steps.ReadPlan():
-            return "\n".join(_lines(plan.steps, 0))
+            return "\n".join(_format_lines(plan.steps, 0))
         case steps.MutationPlan():
-            return "\n".join(_mutation(step) for step in plan.steps)
+            return "\n".join(_format_mutation(step) for step in plan.steps)
         case _:
             assert_never(plan)
 
 
-def _lines(pipeline: Iterable[Step], depth: int) -> Iterator[str]:
+def _format_lines(pipeline: Iterable[Step], depth: int) -> Iterator[str]:
     for step in pipeline:
-        yield from _step(step, depth)
+        yield from _format_step(step, depth)
 
 
-def _step(step: Step, depth: int) -> Iterator[str]:
+def _format_step(step: Step, depth: int) -> Iterator[str]:
     margin = _INDENT * depth
     match step:
         case steps.Product():
             yield f"{margin}each with"
-            yield from _lines(step.steps, depth + 1)
+            yield from _format_lines(step.steps, depth + 1)
         case steps.SemiJoin():
             yield f"{margin}keep where there is"
-            yield from _lines(step.steps, depth + 1)
+            yield from _format_lines(step.steps, depth + 1)
         case steps.AntiJoin():
             yield f"{margin}keep where there is no"
-            yield from _lines(step.steps, depth + 1)
+            yield from _format_lines(step.steps, depth + 1)
         case steps.Mark():
             yield f"{margin}note as {step.name} whether there is"
-            yield from _lines(step.steps, depth + 1)
+            yield from _format_lines(step.steps, depth + 1)
         case steps.Optional():
-            yield f"{margin}optionally bring {_variables(step.variables)}"
-            yield from _lines(step.steps, depth + 1)
+            yield f"{margin}optionally bring {_format_variables(step.variables)}"
+            yield from _format_lines(step.steps, depth + 1)
         case steps.Alternatives():
-            yield f"{margin}any of" + (f", for {_variables(step.variables)}" if step.variables else "")
+            yield f"{margin}any of" + (f", for {_format_variables(step.variables)}" if step.variables else "")
             for branch in step.branches:
                 yield f"{margin}{_INDENT}either"
-                yield from _lines(branch, depth + 2)
+                yield from _format_lines(branch, depth + 2)
         case _:
-            yield margin + _line(step)
+            yield margin + _format_line(step)
 
 
-def _line(
+def _format_line(
     step: steps.Given
     | steps.Scan
     | steps.Expand
@@ -71,71 +71,75 @@ def _line(
 ) -> str:
     match step:
         case steps.Given():
-            return f"given {_variables(step.variables)}"
+            return f"given {_format_variables(step.variables)}"
         case steps.Scan():
-            limit = f", at most {render.window(step.at_most)}" if step.at_most else ""
-            where = _where(step.condition)
-            return f"scan ${step.variable}: {step.type_name}{_properties(step.properties)}{where}{limit}"
+            limit = f", at most {render.format_window(step.at_most)}" if step.at_most else ""
+            where = _format_where(step.condition)
+            return f"scan ${step.variable}: {step.type_name}{_format_properties(step.properties)}{where}{limit}"
         case steps.Expand():
             path = f" as ${step.path}" if step.path else ""
-            target = f"${step.target}: {step.target_type}{_properties(step.target_properties)}"
-            where = _where(step.edge_condition, step.target_condition)
-            return f"expand ${step.source} {_edge(step)} {target}{path}{where}"
+            target = f"${step.target}: {step.target_type}{_format_properties(step.target_properties)}"
+            where = _format_where(step.edge_condition, step.target_condition)
+            return f"expand ${step.source} {_format_edge(step)} {target}{path}{where}"
         case steps.Connect():
             path = f" as ${step.path}" if step.path else ""
-            return f"connect ${step.source} {_edge(step)} ${step.target}{path}{_where(step.edge_condition)}"
+            return (
+                f"connect ${step.source} {_format_edge(step)} ${step.target}{path}{_format_where(step.edge_condition)}"
+            )
         case steps.Filter():
-            return f"filter {render.expression(step.condition)}"
+            return f"filter {render.format_expression(step.condition)}"
         case steps.Rank():
-            depth = f", the first {render.window(step.depth)} of each" if step.depth else ""
+            depth = f", the first {render.format_window(step.depth)} of each" if step.depth else ""
             dropped = ", only those that have one" if step.required else ""
-            return f"rank {step.name} = {render.expression(step.score)}{depth}{dropped}"
+            return f"rank {step.name} = {render.format_expression(step.score)}{depth}{dropped}"
         case steps.CountNodes():
-            return f"count {step.name} of {step.type_name} ${step.variable}{_where(step.condition)}"
+            return f"count {step.name} of {step.type_name} ${step.variable}{_format_where(step.condition)}"
         case steps.CountEdges():
             what = "edges" if step.each_record else "neighbours"
-            return (
-                f"count {step.name} {what} of ${step.source} {_arrow(step.edge, step.direction, step.least, step.most)}"
-            )
+            arrow = _format_arrow(step.edge, step.direction, step.least, step.most)
+            return f"count {step.name} {what} of ${step.source} {arrow}"
         case steps.Aggregate():
             weights = f", each row {' × '.join(step.weights)} times" if step.weights else ""
-            return f"aggregate {', '.join(map(render.column, step.columns))}{weights}"
+            return f"aggregate {', '.join(map(render.format_column, step.columns))}{weights}"
         case steps.Project():
-            return f"return {', '.join(map(render.column, step.columns))}"
+            return f"return {', '.join(map(render.format_column, step.columns))}"
         case steps.Distinct():
             return "distinct"
         case steps.Order():
-            keys = ", ".join(map(render.order_key, step.keys))
-            ties = f" then {', '.join(map(render.expression, step.ties))}" if step.ties else ""
-            limit = f", the first {render.window(step.at_most)}" if step.at_most else ""
+            keys = ", ".join(map(render.format_order_key, step.keys))
+            ties = f" then {', '.join(map(render.format_expression, step.ties))}" if step.ties else ""
+            limit = f", the first {render.format_window(step.at_most)}" if step.at_most else ""
             return f"order by {keys}{ties}{limit}"
         case steps.Limit():
-            return f"limit {render.window(step.window)}"
+            return f"limit {render.format_window(step.window)}"
         case _:
             assert_never(step)
 
 
-def _variables(names: Iterable[str]) -> str:
+def _format_variables(names: Iterable[str]) -> str:
     return ", ".join(f"${name}" for name in names) or "nothing"
 
 
-def _properties(names: tuple[str, ...] | None) -> str:
+def _format_properties(names: tuple[str, ...] | None) -> str:
     return " {…}" if names is None else f" {{{', '.join(names)}}}" if names else ""
 
 
-def _where(*conditions: Expression | None) -> str:
-    rendered = [render.expression(condition) for condition in conditions if condition is not None]
+def _format_where(*conditions: Expression | None) -> str:
+    rendered = [render.format_expression(condition) for condition in conditions if condition is not None]
     return f" where {' and '.join(rendered)}" if rendered else ""
 
 
-def _edge(step: steps.Expand | steps.Connect) -> str:
+def _format_edge(step: steps.Expand | steps.Connect) -> str:
     name = f"${step.edge_variable}: {step.edge}" if step.edge_variable else step.edge
-    return _arrow(
-        name + (_properties(step.edge_properties) if step.edge_variable else ""), step.direction, step.least, step.most
+    return _format_arrow(
+        name + (_format_properties(step.edge_properties) if step.edge_variable else ""),
+        step.direction,
+        step.least,
+        step.most,
     )
 
 
-def _arrow(edge: str, direction: Direction, least: int, most: int) -> str:
+def _format_arrow(edge: str, direction: Direction, least: int, most: int) -> str:
     hops = "" if (least, most) == (1, 1) else f"{{{least},{most}}}"
     match direction:
         case Direction.OUT:
@@ -148,27 +152,31 @@ def _arrow(edge: str, direction: Direction, least: int, most: int) -> str:
             assert_never(direction)
 
 
-def _mutation(step: MutationStep) -> str:
+def _format_mutation(step: MutationStep) -> str:
     match step:
         case steps.InsertNode():
             verb = "put" if step.keyed else "insert"
-            return f"{verb} node {step.type_name} {_assignments(step.assignments)}"
+            return f"{verb} node {step.type_name} {_format_assignments(step.assignments)}"
         case steps.InsertEdge():
-            source, target = render.expression(step.source), render.expression(step.target)
+            source, target = render.format_expression(step.source), render.format_expression(step.target)
             ends = f"from {step.from_type} {source} to {step.to_type} {target}"
             verb = "put" if step.keyed else "insert"
-            return f"{verb} edge {step.type_name} {ends} {_assignments(step.assignments)}".rstrip()
+            return f"{verb} edge {step.type_name} {ends} {_format_assignments(step.assignments)}".rstrip()
         case steps.UpdateNodes():
-            return f"update nodes {step.type_name} {_assignments(step.assignments)}{_where(step.condition)}"
+            return (
+                f"update nodes {step.type_name} {_format_assignments(step.assignments)}{_format_where(step.condition)}"
+            )
         case steps.DeleteNodes():
             edges = f", and their edges {', '.join(step.edges)}" if step.edges else ""
-            return f"delete nodes {step.type_name}{_where(step.condition)}{edges}"
+            return f"delete nodes {step.type_name}{_format_where(step.condition)}{edges}"
         case steps.DeleteEdges():
-            return f"delete edges {step.type_name}{_where(step.condition)}"
+            return f"delete edges {step.type_name}{_format_where(step.condition)}"
         case _:
             assert_never(step)
 
 
-def _assignments(assignments: Iterable[steps.Assign]) -> str:
-    inner = ", ".join(f"{assignment.property}: {render.expression(assignment.value)}" for assignment in assignments)
+def _format_assignments(assignments: Iterable[steps.Assign]) -> str:
+    inner = ", ".join(
+        f"{assignment.property}: {render.format_expression(assignment.value)}" for assignment in assignments
+    )
     return f"{{{inner}}}" if inner else ""

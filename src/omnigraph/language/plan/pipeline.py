@@ -7,12 +7,12 @@ from typing import assert_never
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Aggregation, Entity, Expression
 from omnigraph.language.plan.steps import Step
-from omnigraph.language.plan.walk import parts, variables
+from omnigraph.language.plan.walk import find_variables, walk
 
 Pipeline = tuple[Step, ...]
 
 
-def brings(step: Step) -> tuple[str, ...]:
+def find_new_variables(step: Step) -> tuple[str, ...]:
     """Return the variables and hidden columns that a step adds."""
     match step:
         case steps.Given() | steps.Optional() | steps.Alternatives():
@@ -24,7 +24,7 @@ def brings(step: Step) -> tuple[str, ...]:
         case steps.Connect():
             return tuple(name for name in (step.edge_variable, step.path) if name is not None)
         case steps.Product():
-            return tuple(name for inner in step.steps for name in brings(inner))
+            return tuple(name for inner in step.steps for name in find_new_variables(inner))
         case steps.Mark() | steps.Rank() | steps.CountNodes() | steps.CountEdges():
             return (step.name,)
         case (
@@ -42,7 +42,7 @@ def brings(step: Step) -> tuple[str, ...]:
             assert_never(step)
 
 
-def inside(step: Step) -> tuple[Pipeline, ...]:
+def get_nested_steps(step: Step) -> tuple[Pipeline, ...]:
     """Return the nested steps that a step runs for each row."""
     match step:
         case steps.Product() | steps.SemiJoin() | steps.AntiJoin() | steps.Mark() | steps.Optional():
@@ -53,7 +53,7 @@ def inside(step: Step) -> tuple[Pipeline, ...]:
             return ()
 
 
-def with_inside(step: Step, change: Callable[[Pipeline], Pipeline]) -> Step:
+def map_nested_steps(step: Step, change: Callable[[Pipeline], Pipeline]) -> Step:
     """Return the step with its nested steps changed."""
     match step:
         case steps.Product() | steps.SemiJoin() | steps.AntiJoin() | steps.Mark() | steps.Optional():
@@ -64,7 +64,7 @@ def with_inside(step: Step, change: Callable[[Pipeline], Pipeline]) -> Step:
             return step
 
 
-def reads(step: Step) -> Iterator[Expression | Aggregation]:
+def find_read_expressions(step: Step) -> Iterator[Expression | Aggregation]:
     """Yield the expressions a step computes from its rows; without pushed-down conditions and nested steps."""
     match step:
         case steps.Filter():
@@ -80,7 +80,7 @@ def reads(step: Step) -> Iterator[Expression | Aggregation]:
             pass
 
 
-def walks_from(step: Step) -> tuple[str, ...]:
+def find_walked_variables(step: Step) -> tuple[str, ...]:
     """Return the variables whose nodes a step follows edges from or to, beside the expressions it reads."""
     match step:
         case steps.Expand() | steps.CountEdges():
@@ -93,20 +93,20 @@ def walks_from(step: Step) -> tuple[str, ...]:
             return ()
 
 
-def uses(pipeline: Iterable[Step]) -> Iterator[tuple[str, Expression | Aggregation | None]]:
+def find_uses(pipeline: Iterable[Step]) -> Iterator[tuple[str, Expression | Aggregation | None]]:
     """Yield every variable that steps need, with the expression that needs it; None where edges are followed."""
     for step in pipeline:
-        for name in walks_from(step):
+        for name in find_walked_variables(step):
             yield name, None
-        for expression in reads(step):
-            for name in variables(expression):
+        for expression in find_read_expressions(step):
+            for name in find_variables(expression):
                 yield name, expression
-        for inner in inside(step):
-            yield from uses(inner)
+        for inner in get_nested_steps(step):
+            yield from find_uses(inner)
 
 
-def counts_only(value: Expression | Aggregation, variable: str) -> bool:
+def is_count_only(value: Expression | Aggregation, variable: str) -> bool:
     """True if an aggregate only counts rows, like the count of a variable that is never null."""
     return isinstance(value, Aggregation) and all(
-        isinstance(part, Entity) and part.variable == variable and not part.type.nullable for part in parts(value)
+        isinstance(part, Entity) and part.variable == variable and not part.type.nullable for part in walk(value)
     )

@@ -12,29 +12,29 @@ _LOOSE, _TIGHT = 0, 1
 _LIST_ITEMS_MAX = 8
 
 
-def expression(value: Expression | Aggregation) -> str:
+def format_expression(value: Expression | Aggregation) -> str:
     """Format an expression in query language, as far as it can express it."""
-    return _text(value, _LOOSE)
+    return _format_text(value, _LOOSE)
 
 
-def column(result: Column) -> str:
+def format_column(result: Column) -> str:
     """Format as `value as name`, or the value alone if the name adds nothing."""
-    text = expression(result.value)
+    text = format_expression(result.value)
     return text if text.removeprefix("$") == result.name else f"{text} as {result.name}"
 
 
-def order_key(key: OrderKey) -> str:
+def format_order_key(key: OrderKey) -> str:
     """Format as `value desc`."""
-    return expression(key.value) + (" desc" if key.descending else "")
+    return format_expression(key.value) + (" desc" if key.descending else "")
 
 
-def window(rows: Window) -> str:
+def format_window(rows: Window) -> str:
     """Format as `10 after 20`."""
-    count = "all" if rows.count is None else expression(rows.count)
-    return count if rows.skip is None else f"{count} after {expression(rows.skip)}"
+    count = "all" if rows.count is None else format_expression(rows.count)
+    return count if rows.skip is None else f"{count} after {format_expression(rows.skip)}"
 
 
-def constant(value: ex.Value) -> str:
+def format_constant(value: ex.Value) -> str:
     """Format a value as the query language writes it."""
     match value:
         case None:
@@ -44,7 +44,7 @@ def constant(value: ex.Value) -> str:
         case str():
             return quoted(value)
         case tuple():
-            shown = [constant(item) for item in value[:_LIST_ITEMS_MAX]]
+            shown = [format_constant(item) for item in value[:_LIST_ITEMS_MAX]]
             more = ["…"] if len(value) > _LIST_ITEMS_MAX else []
             return f"[{', '.join(shown + more)}]"
         case int() | float():
@@ -55,31 +55,31 @@ def constant(value: ex.Value) -> str:
             return f'date("{value.isoformat()}")'
 
 
-def _text(value: Expression | Aggregation, least: int) -> str:
+def _format_text(value: Expression | Aggregation, least: int) -> str:
     match value:
         case ex.And():
-            text = " and ".join(_text(operand, _TIGHT) for operand in value.operands)
+            text = " and ".join(_format_text(operand, _TIGHT) for operand in value.operands)
         case ex.Or():
-            text = " or ".join(_text(operand, _TIGHT) for operand in value.operands)
+            text = " or ".join(_format_text(operand, _TIGHT) for operand in value.operands)
         case ex.Not():
-            text = f"not {_text(value.operand, _TIGHT)}"
+            text = f"not {_format_text(value.operand, _TIGHT)}"
         case ex.Compare() | ex.Arithmetic():
-            text = f"{_text(value.left, _TIGHT)} {value.op} {_text(value.right, _TIGHT)}"
+            text = f"{_format_text(value.left, _TIGHT)} {value.op} {_format_text(value.right, _TIGHT)}"
         case ex.StringTest():
-            text = f"{_text(value.whole, _TIGHT)} {value.op} {_text(value.part, _TIGHT)}"
+            text = f"{_format_text(value.whole, _TIGHT)} {value.op} {_format_text(value.part, _TIGHT)}"
         case ex.Member():
             word = "not in" if value.negated else "in"
-            text = f"{_text(value.item, _TIGHT)} {word} {_text(value.items, _TIGHT)}"
+            text = f"{_format_text(value.item, _TIGHT)} {word} {_format_text(value.items, _TIGHT)}"
         case ex.IsNull():
-            text = f"{_text(value.operand, _TIGHT)} is {'not ' if value.negated else ''}null"
+            text = f"{_format_text(value.operand, _TIGHT)} is {'not ' if value.negated else ''}null"
         case ex.Negative():
-            text = f"-{_text(value.operand, _TIGHT)}"
+            text = f"-{_format_text(value.operand, _TIGHT)}"
         case _:
-            return _whole(value)
+            return _format_primary(value)
     return f"({text})" if least is _TIGHT and not isinstance(value, ex.Compare | ex.StringTest | ex.IsNull) else text
 
 
-def _whole(
+def _format_primary(
     value: ex.Constant
     | ex.Parameter
     | ex.Property
@@ -100,7 +100,7 @@ def _whole(
 ) -> str:
     match value:
         case ex.Constant():
-            return constant(value.value)
+            return format_constant(value.value)
         case ex.Parameter():
             return f"${value.name}"
         case ex.Property():
@@ -118,21 +118,21 @@ def _whole(
         case ex.Computed() | ex.Output():
             return value.name
         case ex.Call():
-            return _call(value.function, *value.arguments)
+            return _format_call(value.function, *value.arguments)
         case ex.TextMatch():
-            return _call(value.function, value.target, value.query, value.max_edits)
+            return _format_call(value.function, value.target, value.query, value.max_edits)
         case ex.Nearest():
-            return _call("nearest", value.target, value.query)
+            return _format_call("nearest", value.target, value.query)
         case ex.Bm25():
-            return _call("bm25", value.target, value.query)
+            return _format_call("bm25", value.target, value.query)
         case ex.Rrf():
-            return _call("rrf", value.first, value.second, value.k)
+            return _format_call("rrf", value.first, value.second, value.k)
         case Aggregation():
-            argument = "*" if value.argument is None else expression(value.argument)
+            argument = "*" if value.argument is None else format_expression(value.argument)
             return f"{value.function}({'distinct ' if value.distinct else ''}{argument})"
         case _:
             assert_never(value)
 
 
-def _call(function: str, *arguments: Expression | None) -> str:
-    return f"{function}({', '.join(expression(argument) for argument in arguments if argument is not None)})"
+def _format_call(function: str, *arguments: Expression | None) -> str:
+    return f"{function}({', '.join(format_expression(argument) for argument in arguments if argument is not None)})"

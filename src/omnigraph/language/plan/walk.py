@@ -8,7 +8,7 @@ from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Aggregation, Expression
 
 
-def children(expression: Expression) -> tuple[Expression, ...]:
+def get_children(expression: Expression) -> tuple[Expression, ...]:
     """Return the direct subexpressions."""
     match expression:
         case (
@@ -48,7 +48,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             assert_never(expression)
 
 
-def parts(expression: Expression | Aggregation) -> Iterator[Expression]:
+def walk(expression: Expression | Aggregation) -> Iterator[Expression]:
     """Yield an expression and all its subexpressions, outermost first."""
     waiting: list[Expression] = []
     if not isinstance(expression, Aggregation):
@@ -58,13 +58,13 @@ def parts(expression: Expression | Aggregation) -> Iterator[Expression]:
     while waiting:
         part = waiting.pop()
         yield part
-        waiting.extend(reversed(children(part)))
+        waiting.extend(reversed(get_children(part)))
 
 
-def variables(expression: Expression | Aggregation) -> set[str]:
+def find_variables(expression: Expression | Aggregation) -> set[str]:
     """Return the variables an expression needs; hidden columns count as variables."""
     found = set()
-    for part in parts(expression):
+    for part in walk(expression):
         match part:
             case ex.Property() | ex.Entity() | ex.Endpoint() | ex.Path() | ex.PathLength() | ex.PathNodes():
                 found.add(part.variable)
@@ -75,10 +75,10 @@ def variables(expression: Expression | Aggregation) -> set[str]:
     return found
 
 
-def properties(expressions: Iterable[Expression | Aggregation]) -> Iterator[tuple[str, str]]:
+def find_properties(expressions: Iterable[Expression | Aggregation]) -> Iterator[tuple[str, str]]:
     """Yield every (variable, property) that expressions read."""
     for expression in expressions:
-        for part in parts(expression):
+        for part in walk(expression):
             if isinstance(part, ex.Property):
                 yield part.variable, part.name
 
@@ -88,16 +88,16 @@ def replaced(expression: Expression, replacement: Callable[[Expression], Express
     instead = replacement(expression)
     if instead is not None:
         return instead
-    inside = children(expression)
+    inside = get_children(expression)
     if not inside:
         return expression
     fresh = tuple(replaced(part, replacement) for part in inside)
     if all(new is old for new, old in zip(fresh, inside, strict=True)):
         return expression
-    return _rebuilt(expression, fresh)
+    return _rebuild(expression, fresh)
 
 
-def _rebuilt(expression: Expression, inside: tuple[Expression, ...]) -> Expression:
+def _rebuild(expression: Expression, inside: tuple[Expression, ...]) -> Expression:
     match expression:
         case ex.Arithmetic() | ex.Compare():
             return replace(expression, left=inside[0], right=inside[1])
@@ -116,16 +116,16 @@ def _rebuilt(expression: Expression, inside: tuple[Expression, ...]) -> Expressi
             return expression
 
 
-def conjuncts(expression: Expression) -> tuple[Expression, ...]:
+def split_conjuncts(expression: Expression) -> tuple[Expression, ...]:
     """Return the conditions that must all hold."""
     if isinstance(expression, ex.And):
-        return tuple(inner for operand in expression.operands for inner in conjuncts(operand))
+        return tuple(inner for operand in expression.operands for inner in split_conjuncts(operand))
     return (expression,)
 
 
-def conjunction(conditions: Iterable[Expression | None]) -> Expression | None:
+def join_conjuncts(conditions: Iterable[Expression | None]) -> Expression | None:
     """Return the conjunction of the conditions; None if there are none."""
-    flat = [inner for condition in conditions if condition is not None for inner in conjuncts(condition)]
+    flat = [inner for condition in conditions if condition is not None for inner in split_conjuncts(condition)]
     if not flat:
         return None
     return flat[0] if len(flat) == 1 else ex.And(tuple(flat))

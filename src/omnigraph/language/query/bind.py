@@ -14,7 +14,7 @@ from omnigraph.language.query.format import format_parameter_type
 from omnigraph.language.query.scope import Context
 from omnigraph.language.text import Source
 from omnigraph.model.schema import Schema
-from omnigraph.model.suggest import hint_for
+from omnigraph.model.suggest import suggest
 from omnigraph.model.types import INTEGER_SCALARS, PropertyType, Scalar
 
 RESERVED_PARAMETER = "__nanograph_now"
@@ -43,16 +43,16 @@ def bind(query: statements.Query, schema: Schema, source: Source) -> BoundQuery:
         InvalidRequestError: a mutation mixes inserts or updates with deletes and is not marked `@ordered`.
     """
     context = Context(source, schema, {})
-    parameters = tuple(_parameter(context, parameter) for parameter in query.parameters)
+    parameters = tuple(_bind_parameter(context, parameter) for parameter in query.parameters)
     if isinstance(query.body, statements.Mutation):
         refuse_mixture(query, query.body)
         return BoundQuery(query, parameters, bind_statements(context, query.body.statements))
     if query.ordered:
         raise context.error(query.span, f"query `{query.name}` reads; @ordered is for mutations")
-    return BoundQuery(query, parameters, _read(context, query.body))
+    return BoundQuery(query, parameters, _bind_read(context, query.body))
 
 
-def _parameter(context: Context, written: statements.Parameter) -> ex.Parameter:
+def _bind_parameter(context: Context, written: statements.Parameter) -> ex.Parameter:
     if written.name == RESERVED_PARAMETER:
         raise context.error(
             written.span, f"parameter name `${written.name}` is reserved for runtime timestamp injection"
@@ -74,17 +74,17 @@ def _parameter(context: Context, written: statements.Parameter) -> ex.Parameter:
     return ex.Parameter(written.name, type_)
 
 
-def _read(context: Context, read: statements.Read) -> Read:
+def _bind_read(context: Context, read: statements.Read) -> Read:
     patterns = PatternBinder(context, None)
     block = patterns.bind(read.clauses)
     returned = ReturnBinder(context, patterns.scope, read)
-    columns = returned.columns()
-    order = returned.order(columns)
-    window = Window(_count(context, "limit", read.limit), _count(context, "offset", read.offset))
+    columns = returned.bind_columns()
+    order = returned.bind_order(columns)
+    window = Window(_bind_count(context, "limit", read.limit), _bind_count(context, "offset", read.offset))
     return Read(block, columns, returned.is_aggregate, read.distinct, order, window, patterns.scope.entities())
 
 
-def _count(context: Context, word: str, written: syntax.Literal | syntax.Variable | None) -> Count | None:
+def _bind_count(context: Context, word: str, written: syntax.Literal | syntax.Variable | None) -> Count | None:
     if written is None:
         return None
     if isinstance(written, syntax.Literal):
@@ -95,7 +95,7 @@ def _count(context: Context, word: str, written: syntax.Literal | syntax.Variabl
         raise context.error(
             written.span,
             f"variable `${written.name}` is not bound",
-            hint=hint_for(f"${written.name}", (f"${name}" for name in context.parameters))
+            hint=suggest(f"${written.name}", (f"${name}" for name in context.parameters))
             or f"declare it: `${written.name}: I64`",
         )
     if type_.scalar not in INTEGER_SCALARS or type_.list or type_.nullable:

@@ -15,7 +15,7 @@ _DURATIONS = (syntax.Function.DAYS, syntax.Function.HOURS, syntax.Function.MINUT
 _INSTANTS = (Scalar.DATE, Scalar.DATETIME)
 
 
-def negative(context: Context, written: syntax.Negative, operand: Expression) -> Expression:
+def bind_negative(context: Context, written: syntax.Negative, operand: Expression) -> Expression:
     """Bind `-x`, of a number or a duration."""
     if isinstance(operand.type, DurationValue):
         return ex.Negative(operand, operand.type)
@@ -24,14 +24,14 @@ def negative(context: Context, written: syntax.Negative, operand: Expression) ->
     raise context.error(written.span, f"T25: cannot apply `-` to {operand.type}")
 
 
-def arithmetic(context: Context, written: syntax.Arithmetic, left: Expression, right: Expression) -> Expression:
+def bind_operator(context: Context, written: syntax.Arithmetic, left: Expression, right: Expression) -> Expression:
     """Bind `a + b` and the other operators.
 
     Raises:
         ParseError: the operator is not defined for these types.
     """
     op = written.op
-    result = _numbers(op, left.type, right.type) or _times(op, left.type, right.type)
+    result = _number_result(op, left.type, right.type) or _time_result(op, left.type, right.type)
     if result is None:
         raise _cannot_apply(context, written, left, right)
     nullable = left.type.nullable or right.type.nullable or op in (ex.ArithmeticOp.DIVIDE, ex.ArithmeticOp.MODULO)
@@ -40,7 +40,7 @@ def arithmetic(context: Context, written: syntax.Arithmetic, left: Expression, r
     return ex.Arithmetic(op, left, right, result.as_nullable() if nullable else result.as_required())
 
 
-def _numbers(op: ex.ArithmeticOp, left: ValueType, right: ValueType) -> PropertyType | None:
+def _number_result(op: ex.ArithmeticOp, left: ValueType, right: ValueType) -> PropertyType | None:
     if not _is_number(left) or not _is_number(right):
         return None
     whole = _is_whole(left) and _is_whole(right)
@@ -49,7 +49,7 @@ def _numbers(op: ex.ArithmeticOp, left: ValueType, right: ValueType) -> Property
     return ex.I64
 
 
-def _times(op: ex.ArithmeticOp, left: ValueType, right: ValueType) -> PropertyType | DurationValue | None:
+def _time_result(op: ex.ArithmeticOp, left: ValueType, right: ValueType) -> PropertyType | DurationValue | None:
     adds, subtracts = op is ex.ArithmeticOp.ADD, op is ex.ArithmeticOp.SUBTRACT
     if isinstance(left, DurationValue) and isinstance(right, DurationValue) and (adds or subtracts):
         return DurationValue(left.whole_days and right.whole_days)
@@ -77,7 +77,7 @@ def _cannot_apply(context: Context, written: syntax.Arithmetic, left: Expression
     return context.error(written.span, f"T25: cannot apply `{written.op}` to {left.type} and {right.type}", hint=hint)
 
 
-def call(context: Context, written: syntax.Call, arguments: tuple[Expression, ...]) -> Expression:
+def bind_call(context: Context, written: syntax.Call, arguments: tuple[Expression, ...]) -> Expression:
     """Bind `lower(x)` and the other functions.
 
     Raises:

@@ -13,7 +13,7 @@ from omnigraph.language.query import bind_arithmetic, syntax
 from omnigraph.language.query.dates import parse_date, parse_datetime
 from omnigraph.language.query.scope import Context
 from omnigraph.language.text import Span
-from omnigraph.model.types import PropertyType, Scalar, compat
+from omnigraph.model.types import PropertyType, Scalar, is_compatible
 
 _LITERAL_SCALARS = {
     syntax.LiteralKind.STRING: Scalar.STRING,
@@ -36,28 +36,28 @@ class ExpressionBinder(ABC):
     # --- names: different in reads and mutations ------------------------------------------------------------------
 
     @abstractmethod
-    def variable(self, written: syntax.Variable) -> Expression:
+    def bind_variable(self, written: syntax.Variable) -> Expression:
         """Bind `$x` alone."""
 
     @abstractmethod
-    def property(self, written: syntax.Property) -> Expression:
+    def bind_property(self, written: syntax.Property) -> Expression:
         """Bind `$x.p`."""
 
     @abstractmethod
-    def name(self, written: syntax.Name) -> Expression:
+    def bind_name(self, written: syntax.Name) -> Expression:
         """Bind a bare name."""
 
     @abstractmethod
-    def exists(self, written: syntax.Exists) -> Expression:
+    def bind_exists(self, written: syntax.Exists) -> Expression:
         """Bind `exists { … }` inside an expression."""
 
     @abstractmethod
-    def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
+    def bind_search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
         """Bind a search function."""
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
-    def expression(self, written: syntax.Expression) -> Expression:
+    def bind_expression(self, written: syntax.Expression) -> Expression:
         """Bind an expression.
 
         Raises:
@@ -65,42 +65,42 @@ class ExpressionBinder(ABC):
         """
         match written:
             case syntax.Property():
-                return self.property(written)
+                return self.bind_property(written)
             case syntax.Variable():
-                return self.variable(written)
+                return self.bind_variable(written)
             case syntax.Literal():
-                return self.literal(written)
+                return self.bind_literal(written)
             case syntax.ListLiteral():
-                return self.list_literal(written)
+                return self.bind_list(written)
             case syntax.Name():
-                return self.name(written)
+                return self.bind_name(written)
             case syntax.Now():
                 return ex.Now()
             case syntax.Comparison():
-                return self._comparison(written)
+                return self._bind_comparison(written)
             case syntax.In():
-                return self._in(written)
+                return self._bind_in(written)
             case syntax.IsNull():
-                return self._is_null(written)
+                return self._bind_is_null(written)
             case syntax.Not():
-                operand = self.condition(written.operand)
-                return ex.Not(operand, _truth(operand))
+                operand = self.bind_condition(written.operand)
+                return ex.Not(operand, _condition_type(operand))
             case syntax.And():
-                operands = tuple(self.condition(operand) for operand in written.operands)
-                return ex.And(operands, _truth(*operands))
+                operands = tuple(self.bind_condition(operand) for operand in written.operands)
+                return ex.And(operands, _condition_type(*operands))
             case syntax.Or():
-                operands = tuple(self.condition(operand) for operand in written.operands)
-                return ex.Or(operands, _truth(*operands))
+                operands = tuple(self.bind_condition(operand) for operand in written.operands)
+                return ex.Or(operands, _condition_type(*operands))
             case syntax.Exists():
-                return self.exists(written)
+                return self.bind_exists(written)
             case syntax.Negative():
-                return bind_arithmetic.negative(self._context, written, self.expression(written.operand))
+                return bind_arithmetic.bind_negative(self._context, written, self.bind_expression(written.operand))
             case syntax.Arithmetic():
-                left, right = self.expression(written.left), self.expression(written.right)
-                return bind_arithmetic.arithmetic(self._context, written, left, right)
+                left, right = self.bind_expression(written.left), self.bind_expression(written.right)
+                return bind_arithmetic.bind_operator(self._context, written, left, right)
             case syntax.Call():
-                arguments = tuple(self.expression(argument) for argument in written.arguments)
-                return bind_arithmetic.call(self._context, written, arguments)
+                arguments = tuple(self.bind_expression(argument) for argument in written.arguments)
+                return bind_arithmetic.bind_call(self._context, written, arguments)
             case syntax.Aggregate():
                 raise self.error(
                     written.span,
@@ -108,26 +108,26 @@ class ExpressionBinder(ABC):
                     hint="an aggregate stands alone in `return`; order by its alias",
                 )
             case syntax.TextMatch() | syntax.Nearest() | syntax.Bm25() | syntax.Rrf():
-                return self.search(written)
+                return self.bind_search(written)
             case _:
                 assert_never(written)
 
-    def value(self, written: syntax.Expression) -> Expression:
+    def bind_value(self, written: syntax.Expression) -> Expression:
         """Bind an expression that is returned or computed with; blobs are refused."""
-        bound = self.expression(written)
+        bound = self.bind_expression(written)
         self._refuse_blob(bound, written.span)
         return bound
 
-    def condition(self, written: syntax.Expression) -> Expression:
+    def bind_condition(self, written: syntax.Expression) -> Expression:
         """Bind a boolean expression."""
-        bound = self.expression(written)
+        bound = self.bind_expression(written)
         if bound.type not in (ex.BOOL, NULLABLE_BOOL):
             raise self.error(
                 written.span, f"T25: a condition is needed here, got {bound.type}", hint="compare it with something"
             )
         return bound
 
-    def parameter(self, written: syntax.Expression) -> ex.Parameter | None:
+    def find_parameter(self, written: syntax.Expression) -> ex.Parameter | None:
         """Return the parameter an expression refers to, if any."""
         if not isinstance(written, syntax.Variable) or written.name not in self._context.parameters:
             return None
@@ -143,7 +143,7 @@ class ExpressionBinder(ABC):
 
     # --- literals -------------------------------------------------------------------------------------------------
 
-    def literal(self, written: syntax.Literal) -> ex.Constant:
+    def bind_literal(self, written: syntax.Literal) -> ex.Constant:
         """Bind a literal."""
         if written.kind is syntax.LiteralKind.NULL:
             return ex.Constant(None, NullValue())
@@ -161,19 +161,19 @@ class ExpressionBinder(ABC):
                 )
         return ex.Constant(value, PropertyType(_LITERAL_SCALARS[written.kind]))
 
-    def list_literal(self, written: syntax.ListLiteral) -> ex.Constant:
+    def bind_list(self, written: syntax.ListLiteral) -> ex.Constant:
         """Bind a list; its type is that of the first element."""
         element = ex.STRING
         values: list[ex.SingleValue] = []
         for item in written.items:
             if isinstance(item, syntax.ListLiteral):
                 raise self.error(item.span, "nested list literals are not supported")
-            constant = self.literal(item)
+            constant = self.bind_literal(item)
             if isinstance(constant.type, NullValue):
                 raise self.error(item.span, "T25: a list literal cannot hold null")
             if not values:
                 element = constant.type
-            elif not compat(element, constant.type):
+            elif not is_compatible(element, constant.type):
                 raise self.error(item.span, "list literal elements must share a compatible scalar type")
             assert not isinstance(constant.value, tuple)
             values.append(constant.value)
@@ -181,8 +181,8 @@ class ExpressionBinder(ABC):
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
-    def _comparison(self, written: syntax.Comparison) -> Expression:
-        left, right = self._operands(written.left, written.right, written.span)
+    def _bind_comparison(self, written: syntax.Comparison) -> Expression:
+        left, right = self._bind_operands(written.left, written.right, written.span)
         if isinstance(left.type, NullValue) or isinstance(right.type, NullValue):
             raise self.error(
                 written.span,
@@ -192,7 +192,7 @@ class ExpressionBinder(ABC):
         if isinstance(left.type, DurationValue) and isinstance(right.type, DurationValue):
             if written.op in (syntax.ComparisonOp.CONTAINS, syntax.ComparisonOp.STARTS_WITH):
                 raise self._cannot_compare(written, left, right)
-            return ex.Compare(ex.CompareOp(written.op), left, right, _truth(left, right))
+            return ex.Compare(ex.CompareOp(written.op), left, right, _condition_type(left, right))
         if not isinstance(left.type, PropertyType) or not isinstance(right.type, PropertyType):
             if isinstance(left.type, DurationValue) or isinstance(right.type, DurationValue):
                 raise self._cannot_compare(written, left, right)
@@ -201,9 +201,9 @@ class ExpressionBinder(ABC):
             raise self.error(written.span, "T7: blob comparisons in filters are not supported")
         match written.op:
             case syntax.ComparisonOp.CONTAINS:
-                return self._contains(written, left, left.type, right, right.type)
+                return self._bind_contains(written, left, left.type, right, right.type)
             case syntax.ComparisonOp.STARTS_WITH:
-                return self._starts_with(written, left, left.type, right, right.type)
+                return self._bind_starts_with(written, left, left.type, right, right.type)
             case _:
                 pass
         if left.type.list or right.type.list:
@@ -213,22 +213,24 @@ class ExpressionBinder(ABC):
             )
         if left.type.is_vector or right.type.is_vector:
             raise self.error(written.span, "T7: vector comparisons in filters are not supported")
-        if not compat(left.type, right.type):
+        if not is_compatible(left.type, right.type):
             raise self._cannot_compare(written, left, right)
         op = ex.CompareOp(written.op)
-        return _plain_match(op, left, right) or ex.Compare(op, left, right, _truth(left, right))
+        return _simplify_match(op, left, right) or ex.Compare(op, left, right, _condition_type(left, right))
 
-    def _operands(self, left: syntax.Expression, right: syntax.Expression, span: Span) -> tuple[Expression, Expression]:
+    def _bind_operands(
+        self, left: syntax.Expression, right: syntax.Expression, span: Span
+    ) -> tuple[Expression, Expression]:
         """Bind both sides of a comparison; aggregates are refused."""
         if isinstance(left, syntax.Aggregate) or isinstance(right, syntax.Aggregate):
             described = [
                 f"aggregate `{side.function}`"
                 if isinstance(side, syntax.Aggregate)
-                else str(self.expression(side).type)
+                else str(self.bind_expression(side).type)
                 for side in (left, right)
             ]
             raise self._not_scalar(span, *described)
-        return self.expression(left), self.expression(right)
+        return self.bind_expression(left), self.bind_expression(right)
 
     def _not_scalar(self, span: Span, left: str, right: str) -> ParseError:
         return self.error(span, f"T7: filter comparisons require scalar operands, got {left} and {right}")
@@ -243,7 +245,7 @@ class ExpressionBinder(ABC):
                     hint = 'a time is written datetime("2024-01-31T10:00:00Z")'
         return self.error(written.span, f"T7: cannot compare {left.type} with {right.type}", hint=hint)
 
-    def _contains(
+    def _bind_contains(
         self,
         written: syntax.Comparison,
         left: Expression,
@@ -254,9 +256,9 @@ class ExpressionBinder(ABC):
         if left_type.list:
             if right_type.list:
                 raise self.error(written.span, "T7: contains requires a scalar right operand")
-            if not compat(left_type.element, right_type):
+            if not is_compatible(left_type.element, right_type):
                 raise self.error(written.span, f"T7: cannot test membership of {right_type} in {left_type}")
-            return ex.Member(right, left, type=_truth(left, right))
+            return ex.Member(right, left, type=_condition_type(left, right))
         if not left_type.is_string:
             raise self.error(
                 written.span,
@@ -265,9 +267,9 @@ class ExpressionBinder(ABC):
             )
         if not right_type.is_string:
             raise self.error(written.span, f"T7: string contains requires a String right operand, got {right_type}")
-        return ex.StringTest(ex.StringOp.CONTAINS, left, right, _truth(left, right))
+        return ex.StringTest(ex.StringOp.CONTAINS, left, right, _condition_type(left, right))
 
-    def _starts_with(
+    def _bind_starts_with(
         self,
         written: syntax.Comparison,
         left: Expression,
@@ -279,24 +281,24 @@ class ExpressionBinder(ABC):
             raise self.error(written.span, f"T7: starts_with requires a String property on the left, got {left_type}")
         if not right_type.is_string:
             raise self.error(written.span, f"T7: starts_with requires a String right operand, got {right_type}")
-        return ex.StringTest(ex.StringOp.STARTS_WITH, left, right, _truth(left, right))
+        return ex.StringTest(ex.StringOp.STARTS_WITH, left, right, _condition_type(left, right))
 
-    def _in(self, written: syntax.In) -> Expression:
-        item, items = self._operands(written.operand, written.choices, written.span)
+    def _bind_in(self, written: syntax.In) -> Expression:
+        item, items = self._bind_operands(written.operand, written.choices, written.span)
         if not isinstance(items.type, PropertyType) or not items.type.list:
             raise self.error(written.span, f"T25: in requires a list on the right, got {items.type}")
-        if not isinstance(item.type, PropertyType) or not compat(items.type.element, item.type):
+        if not isinstance(item.type, PropertyType) or not is_compatible(items.type.element, item.type):
             # An empty list has no element to disagree with.
             if isinstance(items, ex.Constant) and items.value == () and self._is_scalar(item.type):
-                return ex.Member(item, items, written.negated, _truth(item, items))
+                return ex.Member(item, items, written.negated, _condition_type(item, items))
             raise self.error(written.span, f"T7: cannot test membership of {item.type} in {items.type}")
-        return ex.Member(item, items, written.negated, _truth(item, items))
+        return ex.Member(item, items, written.negated, _condition_type(item, items))
 
     def _is_scalar(self, type_: ValueType) -> bool:
         return isinstance(type_, PropertyType) and not (type_.list or type_.is_vector or type_.is_blob)
 
-    def _is_null(self, written: syntax.IsNull) -> Expression:
-        operand = self.value(written.operand)
+    def _bind_is_null(self, written: syntax.IsNull) -> Expression:
+        operand = self.bind_value(written.operand)
         if isinstance(operand.type, NullValue):
             raise self.error(written.span, "T25: null is null, whatever the row; test a value")
         return ex.IsNull(operand, written.negated)
@@ -308,12 +310,12 @@ class ExpressionBinder(ABC):
         return self._context.error(span, message, hint=hint)
 
 
-def _truth(*operands: Expression) -> PropertyType:
+def _condition_type(*operands: Expression) -> PropertyType:
     """Return the type of a condition: nullable if an operand is."""
     return NULLABLE_BOOL if any(operand.type.nullable for operand in operands) else ex.BOOL
 
 
-def _plain_match(op: ex.CompareOp, left: Expression, right: Expression) -> Expression | None:
+def _simplify_match(op: ex.CompareOp, left: Expression, right: Expression) -> Expression | None:
     """Simplify `search(…) = true` to the match itself, `search(…) = false` to its negation."""
     match left, right:
         case (ex.TextMatch() as found, ex.Constant(value=bool() as wanted)) | (

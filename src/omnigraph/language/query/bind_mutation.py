@@ -13,7 +13,7 @@ from omnigraph.language.query.bind_expression import ExpressionBinder
 from omnigraph.language.query.scope import Context
 from omnigraph.language.text import Span
 from omnigraph.model.schema import EdgeType, EntityType, NodeType, Property
-from omnigraph.model.suggest import hint_for
+from omnigraph.model.suggest import suggest
 from omnigraph.model.types import PropertyType
 
 _ENDS = {end.value: end for end in End}
@@ -47,7 +47,7 @@ class _StatementBinder:
     def __init__(self, context: Context, statement: statements.Statement) -> None:
         self._context = context
         self._statement = statement
-        self._type = self._target()
+        self._type = self._resolve_target()
         # Only an update has rows whose old values new ones may come from.
         owner = self._type if not isinstance(statement, statements.Insert) else None
         self._expressions = MutationExpressions(context, owner)
@@ -55,15 +55,15 @@ class _StatementBinder:
     def bind(self) -> steps.MutationStep:
         match self._statement:
             case statements.Insert():
-                return self._insert(self._statement)
+                return self._bind_insert(self._statement)
             case statements.Update():
-                return self._update(self._statement)
+                return self._bind_update(self._statement)
             case statements.Delete():
-                return self._delete(self._statement)
+                return self._bind_delete(self._statement)
             case _:
                 assert_never(self._statement)
 
-    def _target(self) -> EntityType:
+    def _resolve_target(self) -> EntityType:
         """Return the target type: a node type of exactly this name, else an edge type."""
         name = self._statement.type_name
         schema = self._context.schema
@@ -72,7 +72,7 @@ class _StatementBinder:
             return node
         edge = schema.edge(name)
         if edge is None or edge.name != name:
-            hint = hint_for(name, (entity.name for entity in schema.entities))
+            hint = suggest(name, (entity.name for entity in schema.entities))
             if schema.interface(name) is not None:
                 hint = f"`{name}` is an interface; write to the node types that implement it"
             raise self._error(self._statement.span, f"T10: unknown node/edge type `{name}`", hint=hint)
@@ -80,14 +80,14 @@ class _StatementBinder:
 
     # --- statements -----------------------------------------------------------------------------------------------
 
-    def _insert(self, statement: statements.Insert) -> steps.MutationStep:
+    def _bind_insert(self, statement: statements.Insert) -> steps.MutationStep:
         self._refuse_repeats(statement.assignments)
         if isinstance(self._type, NodeType):
-            assignments = self._assign(statement.assignments)
+            assignments = self._bind_assignments(statement.assignments)
             self._require_properties(statement)
             return steps.InsertNode(self._type.name, assignments, self._type.is_keyed)
         ends = {assignment.property: assignment for assignment in statement.assignments if assignment.property in _ENDS}
-        assignments = self._assign(
+        assignments = self._bind_assignments(
             assignment for assignment in statement.assignments if assignment.property not in _ENDS
         )
         for end in End:
@@ -99,7 +99,7 @@ class _StatementBinder:
                 )
         self._require_properties(statement)
         values = {
-            name: bind_values.assigned(self._expressions, name, ex.STRING, assignment.value)
+            name: bind_values.bind_assignment(self._expressions, name, ex.STRING, assignment.value)
             for name, assignment in ends.items()
         }
         return steps.InsertEdge(
@@ -112,7 +112,7 @@ class _StatementBinder:
             self._type.is_keyed,
         )
 
-    def _update(self, statement: statements.Update) -> steps.MutationStep:
+    def _bind_update(self, statement: statements.Update) -> steps.MutationStep:
         if isinstance(self._type, EdgeType):
             raise self._error(
                 statement.span,
@@ -120,7 +120,7 @@ class _StatementBinder:
                 hint="delete the edge and insert it again",
             )
         self._refuse_repeats(statement.assignments)
-        assignments = self._assign(statement.assignments)
+        assignments = self._bind_assignments(statement.assignments)
         key = {property_.name for property_ in self._type.key}
         for assignment in statement.assignments:
             if assignment.property in key:
@@ -128,10 +128,10 @@ class _StatementBinder:
                     assignment.span,
                     f"cannot update @key property '{assignment.property}' — delete and re-insert instead",
                 )
-        return steps.UpdateNodes(self._type.name, assignments, self._expressions.predicate(statement.where))
+        return steps.UpdateNodes(self._type.name, assignments, self._expressions.bind_predicate(statement.where))
 
-    def _delete(self, statement: statements.Delete) -> steps.MutationStep:
-        condition = self._expressions.predicate(statement.where)
+    def _bind_delete(self, statement: statements.Delete) -> steps.MutationStep:
+        condition = self._expressions.bind_predicate(statement.where)
         if isinstance(self._type, EdgeType):
             return steps.DeleteEdges(self._type.name, condition)
         edges = tuple(edge.name for edge in self._context.schema.edges_of(self._type.name))
@@ -139,13 +139,13 @@ class _StatementBinder:
 
     # --- assignments ----------------------------------------------------------------------------------------------
 
-    def _assign(self, assignments: Iterable[syntax.Assignment]) -> tuple[steps.Assign, ...]:
+    def _bind_assignments(self, assignments: Iterable[syntax.Assignment]) -> tuple[steps.Assign, ...]:
         bound = []
         for assignment in assignments:
             found = self._type.property_named(assignment.property)
             if found is None:
-                raise no_property(self._context, assignment.span, assignment.property, self._type)
-            value = bind_values.assigned(self._expressions, found.name, found.type, assignment.value)
+                raise unknown_property_error(self._context, assignment.span, assignment.property, self._type)
+            value = bind_values.bind_assignment(self._expressions, found.name, found.type, assignment.value)
             bound.append(steps.Assign(found.name, found.type, value))
         return tuple(bound)
 
@@ -161,7 +161,7 @@ class _StatementBinder:
         for property_ in self._type.properties:
             if property_.type.nullable or property_.name in given:
                 continue
-            source = _embed_source(property_)
+            source = _find_embed_source(property_)
             if source in given:
                 continue
             name = f"`{property_.name}`" if source is None else f"`{property_.name}` or @embed source `{source}`"
@@ -176,14 +176,14 @@ class _StatementBinder:
         return self._context.error(span, message, hint=hint)
 
 
-def _embed_source(declared: Property) -> str | None:
+def _find_embed_source(declared: Property) -> str | None:
     return declared.embed.source.property_name if declared.embed is not None else None
 
 
-def no_property(context: Context, span: Span, name: str, owner: EntityType) -> ParseError:
+def unknown_property_error(context: Context, span: Span, name: str, owner: EntityType) -> ParseError:
     """Return the error for a property that a mutation's target does not have."""
     known = [property_.name for property_ in owner.properties]
-    hint = hint_for(name, known if isinstance(owner, NodeType) else [*known, *_ENDS])
+    hint = suggest(name, known if isinstance(owner, NodeType) else [*known, *_ENDS])
     if name == "id":
         hint = "ids are not written; they come from the key, or are made"
     elif name in ("src", "dst") and isinstance(owner, EdgeType):
@@ -198,11 +198,11 @@ class MutationExpressions(ExpressionBinder):
         super().__init__(context)
         self._owner = owner
 
-    def predicate(self, written: syntax.Expression) -> Expression:
+    def bind_predicate(self, written: syntax.Expression) -> Expression:
         """Bind the `where` condition."""
-        return self.condition(written)
+        return self.bind_condition(written)
 
-    def expression(self, written: syntax.Expression) -> Expression:
+    def bind_expression(self, written: syntax.Expression) -> Expression:
         """Bind an expression; a property compared with a plain value is checked by the property's type."""
         if (
             isinstance(written, syntax.Comparison)
@@ -210,23 +210,23 @@ class MutationExpressions(ExpressionBinder):
             and isinstance(written.right, syntax.Literal | syntax.ListLiteral | syntax.Variable | syntax.Now)
             and written.op not in (syntax.ComparisonOp.CONTAINS, syntax.ComparisonOp.STARTS_WITH)
         ):
-            return self._property_comparison(written, written.left, written.right)
-        return super().expression(written)
+            return self._bind_property_comparison(written, written.left, written.right)
+        return super().bind_expression(written)
 
-    def _property_comparison(
+    def _bind_property_comparison(
         self,
         written: syntax.Comparison,
         name: syntax.Name,
         right: syntax.Literal | syntax.ListLiteral | syntax.Variable | syntax.Now,
     ) -> Expression:
-        left = self.name(name)
+        left = self.bind_name(name)
         assert isinstance(left.type, PropertyType)
         value: Expression
         if isinstance(right, syntax.Literal | syntax.ListLiteral):
             # As in every filter, the values of an enum are not checked: one that is none matches nothing.
             string = isinstance(right, syntax.Literal) and right.kind is syntax.LiteralKind.STRING
             checked = replace(left.type, enum_values=None) if string else left.type
-            value = bind_values.literal_of(self, name.name, checked, right)
+            value = bind_values.convert_literal(self, name.name, checked, right)
             if isinstance(value.type, ex.NullValue):
                 raise self.error(
                     written.span,
@@ -234,7 +234,7 @@ class MutationExpressions(ExpressionBinder):
                     hint=f"nothing equals null; write `{name.name} is null`",
                 )
         else:
-            value = bind_values.compared(self, name.name, left.type, right)
+            value = bind_values.bind_comparand(self, name.name, left.type, right)
         if left.type.list or left.type.is_vector:
             raise self.error(
                 written.span,
@@ -244,14 +244,14 @@ class MutationExpressions(ExpressionBinder):
             )
         return ex.Compare(ex.CompareOp(written.op), left, value)
 
-    def variable(self, written: syntax.Variable) -> Expression:
+    def bind_variable(self, written: syntax.Variable) -> Expression:
         """Bind a parameter; mutations have no other variables."""
-        parameter = self.parameter(written)
+        parameter = self.find_parameter(written)
         if parameter is None:
             raise self._no_parameter(written.name, written.span)
         return parameter
 
-    def property(self, written: syntax.Property) -> Expression:
+    def bind_property(self, written: syntax.Property) -> Expression:
         """Refuse `$x.p`: mutations have no patterns."""
         if written.variable not in self._context.parameters:
             raise self._no_parameter(written.variable, written.span)
@@ -262,10 +262,10 @@ class MutationExpressions(ExpressionBinder):
         )
 
     def _no_parameter(self, name: str, span: Span) -> ParseError:
-        hint = hint_for(f"${name}", (f"${parameter}" for parameter in self._context.parameters))
+        hint = suggest(f"${name}", (f"${parameter}" for parameter in self._context.parameters))
         return self.error(span, f"T14: mutation variable `${name}` must be a declared query parameter", hint=hint)
 
-    def name(self, written: syntax.Name) -> Expression:
+    def bind_name(self, written: syntax.Name) -> Expression:
         """Bind a property of the row, or an end of the edge."""
         if self._owner is None:
             raise self.error(
@@ -277,15 +277,15 @@ class MutationExpressions(ExpressionBinder):
         if found is None:
             if isinstance(self._owner, EdgeType) and written.name in _ENDS:
                 return ex.Endpoint(TARGET, _ENDS[written.name])
-            raise no_property(self._context, written.span, written.name, self._owner)
+            raise unknown_property_error(self._context, written.span, written.name, self._owner)
         if found.type.is_blob:
             raise self.error(written.span, f"T11: blob property `{found.name}` cannot be used in WHERE predicates")
         return ex.Property(TARGET, found.name, found.type)
 
-    def exists(self, written: syntax.Exists) -> Expression:
+    def bind_exists(self, written: syntax.Exists) -> Expression:
         """Refuse `exists`: predicates of mutations concern one row."""
         raise self.error(written.span, "T26: exists { … } is a condition of `match`; it cannot stand here")
 
-    def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
+    def bind_search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
         """Refuse searches: predicates of mutations do not search."""
         raise self.error(written.span, "search functions stand in reads only")

@@ -10,7 +10,7 @@ from omnigraph.language.query.bind_expression import ExpressionBinder
 from omnigraph.language.query.bind_search import SearchBinder
 from omnigraph.language.query.scope import Context, EdgeVariable, NodeVariable, PathVariable, Scope
 from omnigraph.model.schema import EdgeType, NodeType
-from omnigraph.model.suggest import hint_for
+from omnigraph.model.suggest import suggest
 
 _SYSTEM_NAMES = ("id", "from", "to", "src", "dst")
 
@@ -25,7 +25,7 @@ class ReadExpressions(ExpressionBinder):
         self._scope = scope
         self._on_exists = on_exists
 
-    def variable(self, written: syntax.Variable) -> Expression:
+    def bind_variable(self, written: syntax.Variable) -> Expression:
         """Bind a node, a path or a parameter; an edge has no value of its own."""
         bound = self._scope.get(written.name)
         match bound:
@@ -34,12 +34,12 @@ class ReadExpressions(ExpressionBinder):
             case PathVariable():
                 return ex.Path(written.name, PathValue(bound.nullable))
             case EdgeVariable():
-                raise bare_edge(self._context, written, bound.type)
+                raise bare_edge_error(self._context, written, bound.type)
             case None:
                 return self._parameter(written)
 
     def _parameter(self, written: syntax.Variable) -> Expression:
-        parameter = self.parameter(written)
+        parameter = self.find_parameter(written)
         if parameter is None:
             raise self.error(
                 written.span,
@@ -48,7 +48,7 @@ class ReadExpressions(ExpressionBinder):
             )
         return parameter
 
-    def property(self, written: syntax.Property) -> Expression:
+    def bind_property(self, written: syntax.Property) -> Expression:
         """Bind a property of a bound node or edge."""
         bound = self._scope.get(written.variable)
         if bound is None:
@@ -64,35 +64,33 @@ class ReadExpressions(ExpressionBinder):
             )
         found = bound.type.property_named(written.name)
         if found is None:
-            raise no_property(self._context, written, bound.type)
+            raise unknown_property_error(self._context, written, bound.type)
         return ex.Property(written.variable, written.name, found.type.as_nullable() if bound.nullable else found.type)
 
-    def name(self, written: syntax.Name) -> Expression:
+    def bind_name(self, written: syntax.Name) -> Expression:
         """Refuse a bare name: only `order` knows aliases, and looks them up itself."""
-        hint = hint_for(
-            f"${written.name}", (f"${name}" for name in self._scope.names() | set(self._context.parameters))
-        )
+        hint = suggest(f"${written.name}", (f"${name}" for name in self._scope.names() | set(self._context.parameters)))
         if not hint.startswith("did you mean"):
             hint = "variables start with `$`, strings stand in double quotes"
         raise self.error(written.span, f"`{written.name}` names nothing here", hint=hint)
 
-    def exists(self, written: syntax.Exists) -> Expression:
+    def bind_exists(self, written: syntax.Exists) -> Expression:
         """Bind to a hidden column with the result; only allowed in patterns."""
         if self._on_exists is None:
             raise self.error(written.span, "T26: exists { … } is a condition of `match`; it cannot stand here")
         return self._on_exists(written)
 
-    def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
+    def bind_search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
         """Bind a match or a score."""
-        return SearchBinder(self._context, self._scope, self).search(written)
+        return SearchBinder(self._context, self._scope, self).bind_search(written)
 
     def _variable_hint(self, name: str, known: set[str]) -> str:
         if name in self._context.notes:
             return self._context.notes[name]
-        return hint_for(f"${name}", (f"${name}" for name in known))
+        return suggest(f"${name}", (f"${name}" for name in known))
 
 
-def bare_edge(context: Context, written: syntax.Variable, edge: EdgeType) -> ParseError:
+def bare_edge_error(context: Context, written: syntax.Variable, edge: EdgeType) -> ParseError:
     """Return the error for an edge variable used as a value."""
     example = edge.properties[0].name if edge.properties else "property"
     return context.error(
@@ -102,10 +100,10 @@ def bare_edge(context: Context, written: syntax.Variable, edge: EdgeType) -> Par
     )
 
 
-def no_property(context: Context, written: syntax.Property, owner: NodeType | EdgeType) -> ParseError:
+def unknown_property_error(context: Context, written: syntax.Property, owner: NodeType | EdgeType) -> ParseError:
     """Return the error for a property that a type does not have."""
     what = "type" if isinstance(owner, NodeType) else "edge"
-    hint = hint_for(written.name, (property_.name for property_ in owner.properties))
+    hint = suggest(written.name, (property_.name for property_ in owner.properties))
     if written.name == "id" and isinstance(owner, NodeType):
         hint = f"the id of a node is the node itself: write `${written.variable}`"
     elif written.name in _SYSTEM_NAMES and isinstance(owner, EdgeType):

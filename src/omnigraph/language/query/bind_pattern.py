@@ -12,12 +12,12 @@ from omnigraph.errors import ParseError
 from omnigraph.language.plan import pattern
 from omnigraph.language.plan.expressions import BOOL, Computed, Entity, Expression, IsNull, NodeValue, Property
 from omnigraph.language.plan.pattern import Block
-from omnigraph.language.plan.walk import variables
+from omnigraph.language.plan.walk import find_variables
 from omnigraph.language.query import bind_values, syntax
 from omnigraph.language.query.bind_names import ReadExpressions
 from omnigraph.language.query.bind_traversal import TraversalBinder
 from omnigraph.language.query.scope import ANONYMOUS, Bound, Context, EdgeVariable, NodeVariable, PathVariable, Scope
-from omnigraph.model.suggest import hint_for
+from omnigraph.model.suggest import suggest
 
 
 class PatternBinder:
@@ -26,7 +26,7 @@ class PatternBinder:
     def __init__(self, context: Context, outer: Scope | None) -> None:
         self.scope = Scope(outer)
         self._context = context
-        self._expressions = ReadExpressions(context, self.scope, self._mark)
+        self._expressions = ReadExpressions(context, self.scope, self._bind_mark)
         self._marks: list[pattern.Mark] = []
         self._mentions: set[str] = set()
 
@@ -46,24 +46,24 @@ class PatternBinder:
         for place, clause in enumerate(clauses):
             match clause:
                 case syntax.Alternatives():
-                    bound[place] = [self._alternatives(clause)]
+                    bound[place] = [self._bind_alternatives(clause)]
                 case syntax.Optional():
-                    bound[place] = [self._optional(clause)]
+                    bound[place] = [self._bind_optional(clause)]
                 case _:
                     pass
         for place, clause in enumerate(clauses):
             match clause:
                 case syntax.Binding():
-                    bound[place] = self._binding_conditions(clause, bound[place])
+                    bound[place] = self._bind_conditions(clause, bound[place])
                 case syntax.Filter():
-                    bound[place] = self._filter(clause.condition)
+                    bound[place] = self._bind_filter(clause.condition)
                 case syntax.Negation():
-                    bound[place] = [pattern.Negation(self._inner(clause.clauses, clause, "negation"))]
+                    bound[place] = [pattern.Negation(self._bind_inner(clause.clauses, clause, "negation"))]
                 case _:
                     pass
         result = tuple(clause for place in range(len(clauses)) for clause in bound[place])
         for bound_clause in result:
-            self._mentions.update(_mentioned(bound_clause))
+            self._mentions.update(_find_mentions(bound_clause))
         return Block(result, frozenset(self._mentions))
 
     # --- bindings -------------------------------------------------------------------------------------------------
@@ -76,13 +76,13 @@ class PatternBinder:
             if isinstance(clause, syntax.Binding):
                 if clause.variable in edges:
                     raise self._rebound_edge(clause)
-                bound[place] = [self._binding(clause)]
+                bound[place] = [self._bind_binding(clause)]
 
-    def _binding(self, clause: syntax.Binding) -> pattern.Binding:
+    def _bind_binding(self, clause: syntax.Binding) -> pattern.Binding:
         schema = self._context.schema
         node = schema.node(clause.type_name)
         if node is None:
-            hint = hint_for(clause.type_name, (node.name for node in schema.nodes))
+            hint = suggest(clause.type_name, (node.name for node in schema.nodes))
             edge = schema.edge(clause.type_name)
             if schema.interface(clause.type_name) is not None:
                 hint = f"`{clause.type_name}` is an interface; match the node types that implement it"
@@ -112,7 +112,7 @@ class PatternBinder:
     def _rebound_edge(self, clause: syntax.Binding) -> ParseError:
         return self._context.error(clause.span, f"T23: edge binding `${clause.variable}` cannot be rebound as a node")
 
-    def _binding_conditions(self, clause: syntax.Binding, bound: list[pattern.Clause]) -> list[pattern.Clause]:
+    def _bind_conditions(self, clause: syntax.Binding, bound: list[pattern.Clause]) -> list[pattern.Clause]:
         (binding,) = bound
         assert isinstance(binding, pattern.Binding)
         node = self._context.schema.node(binding.type_name)
@@ -129,11 +129,11 @@ class PatternBinder:
                 raise self._context.error(
                     written.span,
                     f"T2: type `{node.name}` has no property `{written.property}`",
-                    hint=hint_for(written.property, (property_.name for property_ in node.properties)),
+                    hint=suggest(written.property, (property_.name for property_ in node.properties)),
                 )
             target = Property(binding.variable, found.name, found.type)
-            condition = bind_values.matched(self._expressions, node.name, target, found.type, written)
-            if variables(condition) <= {binding.variable}:
+            condition = bind_values.bind_match(self._expressions, node.name, target, found.type, written)
+            if find_variables(condition) <= {binding.variable}:
                 own.append(condition)
             else:
                 others.append(pattern.Condition(condition))
@@ -141,37 +141,37 @@ class PatternBinder:
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
-    def _filter(self, condition: syntax.Expression) -> list[pattern.Clause]:
+    def _bind_filter(self, condition: syntax.Expression) -> list[pattern.Clause]:
         match condition:
             case syntax.And():
-                return [clause for operand in condition.operands for clause in self._filter(operand)]
+                return [clause for operand in condition.operands for clause in self._bind_filter(operand)]
             case syntax.Exists():
-                return [pattern.Existence(self._inner(condition.clauses, condition, "exists"))]
+                return [pattern.Existence(self._bind_inner(condition.clauses, condition, "exists"))]
             case syntax.Not(operand=syntax.Exists() as inner):
-                return [pattern.Negation(self._inner(inner.clauses, condition, "exists"))]
+                return [pattern.Negation(self._bind_inner(inner.clauses, condition, "exists"))]
             case _:
                 self._marks = []
-                bound = pattern.Condition(self._expressions.condition(condition))
+                bound = pattern.Condition(self._expressions.bind_condition(condition))
                 return [*self._marks, bound]
 
-    def _mark(self, written: syntax.Exists) -> Expression:
+    def _bind_mark(self, written: syntax.Exists) -> Expression:
         """Bind `exists { … }` inside a larger condition to a hidden column with the result."""
         marks = self._marks
-        block = self._inner(written.clauses, written, "exists")
+        block = self._bind_inner(written.clauses, written, "exists")
         name = self._context.hidden("exists")
         self._marks = [*marks, pattern.Mark(block, name)]
         return Computed(name, BOOL)
 
-    def _inner(self, clauses: tuple[syntax.Clause, ...], written: syntax.Syntax, kind: str) -> Block:
+    def _bind_inner(self, clauses: tuple[syntax.Clause, ...], written: syntax.Syntax, kind: str) -> Block:
         """Bind a block whose variables are local, but which must refer to the outside."""
         binder = PatternBinder(self._context, self.scope)
         block = binder.bind(clauses)
-        self._must_refer_outside(block, written, kind)
+        self._require_outer_reference(block, written, kind)
         for name, _ in binder.scope.own():
             self._context.notes.setdefault(name, f"`${name}` is bound inside a block and invisible outside it")
         return block
 
-    def _must_refer_outside(self, block: Block, written: syntax.Syntax, kind: str) -> None:
+    def _require_outer_reference(self, block: Block, written: syntax.Syntax, kind: str) -> None:
         if not any(self.scope.get(name) is not None for name in block.mentions):
             raise self._context.error(
                 written.span, f"T9: {kind} block must reference at least one outer-bound variable"
@@ -179,16 +179,16 @@ class PatternBinder:
 
     # --- blocks that bring variables along --------------------------------------------------------------------------
 
-    def _optional(self, clause: syntax.Optional) -> pattern.Optional:
+    def _bind_optional(self, clause: syntax.Optional) -> pattern.Optional:
         binder = PatternBinder(self._context, self.scope)
         block = binder.bind(clause.clauses)
-        self._must_refer_outside(block, clause, "optional")
+        self._require_outer_reference(block, clause, "optional")
         introduced = [(name, bound) for name, bound in binder.scope.own() if not name.startswith("#")]
         for name, bound in introduced:
             self.scope.bind(name, replace(bound, nullable=True))
         return pattern.Optional(block, tuple(name for name, _ in introduced))
 
-    def _alternatives(self, clause: syntax.Alternatives) -> pattern.Alternatives:
+    def _bind_alternatives(self, clause: syntax.Alternatives) -> pattern.Alternatives:
         blocks, scopes = [], []
         for clauses in clause.blocks:
             binder = PatternBinder(self._context, self.scope)
@@ -199,20 +199,20 @@ class PatternBinder:
             others = [scope[name] for scope in scopes[1:] if name in scope]
             if len(others) < len(scopes) - 1:
                 continue
-            self.scope.bind(name, self._joined(clause, name, bound, others))
+            self.scope.bind(name, self._unify(clause, name, bound, others))
             shared.append(name)
         for scope in scopes:
             for name in scope.keys() - set(shared):
                 self._context.notes.setdefault(name, f"`${name}` is bound in some of the alternatives only")
         return pattern.Alternatives(tuple(blocks), tuple(shared))
 
-    def _joined(self, clause: syntax.Alternatives, name: str, first: Bound, others: Iterable[Bound]) -> Bound:
+    def _unify(self, clause: syntax.Alternatives, name: str, first: Bound, others: Iterable[Bound]) -> Bound:
         for other in others:
-            if _described(first) != _described(other):
+            if _describe(first) != _describe(other):
                 raise self._context.error(
                     clause.span,
-                    f"T26: variable `${name}` is {_described(first)} in one alternative "
-                    f"and {_described(other)} in another",
+                    f"T26: variable `${name}` is {_describe(first)} in one alternative "
+                    f"and {_describe(other)} in another",
                 )
         return replace(first, nullable=first.nullable or any(other.nullable for other in others))
 
@@ -222,10 +222,10 @@ class PatternBinder:
         optional: set[str] = set()
         for clause in clauses:
             if isinstance(clause, syntax.Optional):
-                optional |= {name for name in _pattern_variables(clause.clauses) if self.scope.get(name) is None}
+                optional |= {name for name in _find_pattern_variables(clause.clauses) if self.scope.get(name) is None}
                 optional -= required
                 continue
-            names = set(_pattern_variables((clause,), blocks=False))
+            names = set(_find_pattern_variables((clause,), blocks=False))
             for name in names & optional:
                 raise self._context.error(
                     clause.span,
@@ -235,7 +235,7 @@ class PatternBinder:
             required |= names
 
 
-def _pattern_variables(clauses: Iterable[syntax.Clause], *, blocks: bool = True) -> Iterable[str]:
+def _find_pattern_variables(clauses: Iterable[syntax.Clause], *, blocks: bool = True) -> Iterable[str]:
     """Return the named variables that bindings and traversals mention."""
     for clause in clauses:
         match clause:
@@ -246,15 +246,15 @@ def _pattern_variables(clauses: Iterable[syntax.Clause], *, blocks: bool = True)
             case syntax.Shortest():
                 names = (clause.source, clause.target, clause.path)
             case syntax.Optional() if blocks:
-                names = tuple(_pattern_variables(clause.clauses))
+                names = tuple(_find_pattern_variables(clause.clauses))
             case syntax.Alternatives() if blocks:
-                names = tuple(name for block in clause.blocks for name in _pattern_variables(block))
+                names = tuple(name for block in clause.blocks for name in _find_pattern_variables(block))
             case _:
                 names = ()
         yield from (name for name in names if name is not None and name != ANONYMOUS)
 
 
-def _described(bound: Bound) -> str:
+def _describe(bound: Bound) -> str:
     match bound:
         case NodeVariable():
             return f"node `{bound.type.name}`"
@@ -264,7 +264,7 @@ def _described(bound: Bound) -> str:
             return "a path"
 
 
-def _mentioned(clause: pattern.Clause) -> set[str] | frozenset[str]:
+def _find_mentions(clause: pattern.Clause) -> set[str] | frozenset[str]:
     match clause:
         case pattern.Binding():
             return {clause.variable}
@@ -272,7 +272,7 @@ def _mentioned(clause: pattern.Clause) -> set[str] | frozenset[str]:
             names = (clause.source, clause.target, clause.edge_variable, clause.path)
             return {name for name in names if name is not None}
         case pattern.Condition():
-            return variables(clause.expression)
+            return find_variables(clause.expression)
         case pattern.Negation() | pattern.Existence() | pattern.Optional():
             return clause.block.mentions
         case pattern.Mark():

@@ -22,7 +22,7 @@ from omnigraph.language.query.bind_names import ReadExpressions
 from omnigraph.language.query.format import format_expression
 from omnigraph.language.query.scope import Context, Scope
 from omnigraph.language.text import Span
-from omnigraph.model.suggest import hint_for
+from omnigraph.model.suggest import suggest
 from omnigraph.model.types import PropertyType, Scalar
 
 _UNORDERABLE = (
@@ -36,7 +36,7 @@ _UNORDERABLE = (
 _NO_GROUP_KEYS = (ex.Constant, ex.Now, ex.TextMatch, ex.Nearest, ex.Bm25, ex.Rrf)
 
 
-def column_name(written: syntax.Expression) -> str:
+def derive_column_name(written: syntax.Expression) -> str:
     """Return the name of a column without an alias."""
     match written:
         case syntax.Property():
@@ -46,7 +46,7 @@ def column_name(written: syntax.Expression) -> str:
         case syntax.Literal() | syntax.ListLiteral():
             return "literal"
         case syntax.Aggregate():
-            return "count" if written.argument is None else column_name(written.argument)
+            return "count" if written.argument is None else derive_column_name(written.argument)
         case syntax.Nearest():
             return "nearest"
         case syntax.Bm25():
@@ -70,14 +70,14 @@ class ReturnBinder:
 
     # --- columns --------------------------------------------------------------------------------------------------
 
-    def columns(self) -> tuple[Column, ...]:
+    def bind_columns(self) -> tuple[Column, ...]:
         """Bind the columns of the result.
 
         Raises:
             ParseError: a value cannot be returned, or an alias is taken.
         """
         found = tuple(
-            Column(projection.alias or column_name(projection.value), self._projected(projection))
+            Column(projection.alias or derive_column_name(projection.value), self._bind_projection(projection))
             for projection in self._read.projections
         )
         self._refuse_taken_aliases()
@@ -90,7 +90,7 @@ class ReturnBinder:
         """
         named: dict[str, bool] = {}
         for projection in self._read.projections:
-            name, is_alias = projection.alias or column_name(projection.value), projection.alias is not None
+            name, is_alias = projection.alias or derive_column_name(projection.value), projection.alias is not None
             if name in named and (is_alias or named[name]):
                 raise self._error(
                     projection.span,
@@ -99,17 +99,17 @@ class ReturnBinder:
                 )
             named[name] = is_alias
 
-    def _projected(self, projection: statements.Projection) -> Expression | Aggregation:
+    def _bind_projection(self, projection: statements.Projection) -> Expression | Aggregation:
         written = projection.value
         if isinstance(written, syntax.Aggregate):
-            return self._aggregation(written)
+            return self._bind_aggregation(written)
         if isinstance(written, syntax.Name):
             raise self._error(
                 written.span,
                 f"unsupported projection expression: {written.name}",
                 hint="aliases are known to `order` only; properties are written `$p.name`",
             )
-        value = self._expressions.value(written)
+        value = self._expressions.bind_value(written)
         match value.type:
             case PathValue():
                 hint = (
@@ -133,17 +133,17 @@ class ReturnBinder:
             )
         return value
 
-    def _aggregation(self, written: syntax.Aggregate) -> Aggregation:
+    def _bind_aggregation(self, written: syntax.Aggregate) -> Aggregation:
         function = written.function
         if written.argument is None:
             return Aggregation(function, None, distinct=False, type=ex.I64)
         if isinstance(written.argument, syntax.Aggregate):
             raise self._error(written.argument.span, "aggregates cannot be nested")
-        argument = self._expressions.value(written.argument)
-        result = self._aggregated(function, argument.type, written.span)
+        argument = self._expressions.bind_value(written.argument)
+        result = self._aggregate_type(function, argument.type, written.span)
         return Aggregation(function, argument, written.distinct, result)
 
-    def _aggregated(self, function: ex.AggregateFunction, type_: ValueType, span: Span) -> PropertyType:
+    def _aggregate_type(self, function: ex.AggregateFunction, type_: ValueType, span: Span) -> PropertyType:
         match function:
             case ex.AggregateFunction.COUNT:
                 return ex.I64
@@ -166,14 +166,14 @@ class ReturnBinder:
 
     # --- order ----------------------------------------------------------------------------------------------------
 
-    def order(self, columns: tuple[Column, ...]) -> tuple[OrderKey, ...]:
+    def bind_order(self, columns: tuple[Column, ...]) -> tuple[OrderKey, ...]:
         """Bind the sort keys.
 
         Raises:
             ParseError: a value cannot be sorted by, or needs a limit that is missing.
         """
-        keys = tuple(self._key(key, columns) for key in self._read.ordering)
-        values = [self._ranked(key, columns) for key in keys]
+        keys = tuple(self._bind_key(key, columns) for key in self._read.ordering)
+        values = [self._find_ranking(key, columns) for key in keys]
         if self._read.limit is None:
             for ranked, written in zip(values, self._read.ordering, strict=True):
                 if isinstance(ranked, ex.Nearest):
@@ -188,15 +188,15 @@ class ReturnBinder:
                     )
         return keys
 
-    def _ranked(self, key: OrderKey, columns: tuple[Column, ...]) -> Expression | Aggregation:
+    def _find_ranking(self, key: OrderKey, columns: tuple[Column, ...]) -> Expression | Aggregation:
         return columns[key.value.position].value if isinstance(key.value, ex.Output) else key.value
 
-    def _key(self, written: statements.Ordering, columns: tuple[Column, ...]) -> OrderKey:
+    def _bind_key(self, written: statements.Ordering, columns: tuple[Column, ...]) -> OrderKey:
         by_column = self.is_aggregate or self._read.distinct
         if isinstance(written.value, syntax.Name):
-            position = self._alias(written.value)
+            position = self._find_alias(written.value)
             column = columns[position]
-            self._orderable(written, column.type)
+            self._require_orderable(written, column.type)
             if by_column or isinstance(column.value, Aggregation):
                 return OrderKey(ex.Output(position, column.name, column.type), written.descending)
             return OrderKey(column.value, written.descending)
@@ -205,8 +205,8 @@ class ReturnBinder:
             if isinstance(written.value, syntax.Aggregate):
                 hint = "give it an alias in `return` and order by the alias"
             raise self._error(written.span, "unsupported ordering expression", hint=hint)
-        value = self._expressions.value(written.value)
-        self._orderable(written, value.type)
+        value = self._expressions.bind_value(written.value)
+        self._require_orderable(written, value.type)
         # The best come first, whatever was written: greater scores, smaller distances.
         descending = written.descending or isinstance(value, ex.Bm25 | ex.Rrf)
         ranks = isinstance(value, ex.Nearest | ex.Bm25 | ex.Rrf)
@@ -220,15 +220,15 @@ class ReturnBinder:
             written.span, f"unsupported ordering expression: {what} can be ordered only by what it returns"
         )
 
-    def _alias(self, written: syntax.Name) -> int:
+    def _find_alias(self, written: syntax.Name) -> int:
         aliases = [projection.alias for projection in self._read.projections]
         if written.name not in aliases:
             known = [alias for alias in aliases if alias is not None]
-            hint = hint_for(written.name, known) or "name a column in `return` with `as`, or order by `$p.name`"
+            hint = suggest(written.name, known) or "name a column in `return` with `as`, or order by `$p.name`"
             raise self._error(written.span, f"alias '{written.name}' not found for ordering", hint=hint)
         return aliases.index(written.name)
 
-    def _orderable(self, written: statements.Ordering, type_: ValueType) -> None:
+    def _require_orderable(self, written: statements.Ordering, type_: ValueType) -> None:
         if isinstance(type_, PropertyType):
             if not (type_.list or type_.is_vector):
                 return

@@ -5,18 +5,18 @@ from typing import Protocol, assert_never
 from omnigraph.errors import ParseError
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression
-from omnigraph.language.plan.walk import variables
+from omnigraph.language.plan.walk import find_variables
 from omnigraph.language.query import syntax
 from omnigraph.language.query.scope import Context, EdgeVariable, NodeVariable, Scope
 from omnigraph.model.analyzer import DEFAULT_ANALYZER, Analyzer
-from omnigraph.model.suggest import hint_for
+from omnigraph.model.suggest import suggest
 from omnigraph.model.types import INTEGER_SCALARS, PropertyType
 
 RRF_K_DEFAULT = 60
 
 
 class _Expressions(Protocol):
-    def expression(self, written: syntax.Expression) -> Expression: ...
+    def bind_expression(self, written: syntax.Expression) -> Expression: ...
 
 
 class SearchBinder:
@@ -27,46 +27,48 @@ class SearchBinder:
         self._scope = scope
         self._expressions = expressions
 
-    def search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
+    def bind_search(self, written: syntax.TextMatch | syntax.Nearest | syntax.Bm25 | syntax.Rrf) -> Expression:
         """Bind a text match, which is a condition, or a score."""
         match written:
             case syntax.TextMatch():
-                return self._text_match(written)
+                return self._bind_text_match(written)
             case syntax.Nearest() | syntax.Bm25():
-                return self._ranking(written)
+                return self._bind_ranking(written)
             case syntax.Rrf():
-                return self._rrf(written)
+                return self._bind_rrf(written)
             case _:
                 assert_never(written)
 
-    def _ranking(self, written: syntax.Nearest | syntax.Bm25) -> ex.Nearest | ex.Bm25:
+    def _bind_ranking(self, written: syntax.Nearest | syntax.Bm25) -> ex.Nearest | ex.Bm25:
         match written:
             case syntax.Nearest():
-                return self._nearest(written)
+                return self._bind_nearest(written)
             case syntax.Bm25():
-                target = self._text_field("T20", "bm25", written.target)
-                return ex.Bm25(target, self._text_query("T20", "bm25", written.query), analyzer=self._analyzer(target))
+                target = self._bind_text_field("T20", "bm25", written.target)
+                return ex.Bm25(
+                    target, self._bind_text_query("T20", "bm25", written.query), analyzer=self._find_analyzer(target)
+                )
 
     # --- text -----------------------------------------------------------------------------------------------------
 
-    def _text_match(self, written: syntax.TextMatch) -> Expression:
+    def _bind_text_match(self, written: syntax.TextMatch) -> Expression:
         function = written.function
         code = "T20" if function is syntax.TextFunction.MATCH_TEXT else "T19"
-        target = self._text_field(code, function, written.target)
-        query = self._text_query(code, function, written.query)
+        target = self._bind_text_field(code, function, written.target)
+        query = self._bind_text_query(code, function, written.query)
         edits = None
         if written.max_edits is not None:
-            edits = self._expressions.expression(written.max_edits)
+            edits = self._expressions.bind_expression(written.max_edits)
             if not _is_whole(edits):
                 raise self._error(
                     written.max_edits, f"T19: fuzzy max_edits must be an integer scalar, got {edits.type}"
                 )
             self._refuse_row_dependence("T19: fuzzy max_edits", written.max_edits, edits)
-        return ex.TextMatch(function, target, query, edits, analyzer=self._analyzer(target))
+        return ex.TextMatch(function, target, query, edits, analyzer=self._find_analyzer(target))
 
-    def _text_field(self, code: str, function: str, written: syntax.Expression) -> ex.Property:
+    def _bind_text_field(self, code: str, function: str, written: syntax.Expression) -> ex.Property:
         self._refuse_edge(function, written)
-        field = self._expressions.expression(written)
+        field = self._expressions.bind_expression(written)
         if not isinstance(field.type, PropertyType):
             raise self._error(written, f"{code}: {function} field must be a scalar String expression")
         if not field.type.is_string:
@@ -75,14 +77,14 @@ class SearchBinder:
             raise self._error(written, f"{code}: {function} field must be a property, as in `$p.name`")
         return field
 
-    def _analyzer(self, target: ex.Property) -> Analyzer:
+    def _find_analyzer(self, target: ex.Property) -> Analyzer:
         """Return the declared analyzer of a text property."""
         bound = self._scope.get(target.variable)
         found = bound.type.property_named(target.name) if isinstance(bound, NodeVariable) else None
         return DEFAULT_ANALYZER if found is None else found.analyzer
 
-    def _text_query(self, code: str, function: str, written: syntax.Expression) -> Expression:
-        query = self._expressions.expression(written)
+    def _bind_text_query(self, code: str, function: str, written: syntax.Expression) -> Expression:
+        query = self._expressions.bind_expression(written)
         if not isinstance(query.type, PropertyType):
             raise self._error(written, f"{code}: {function} query must be a scalar String expression")
         if not query.type.is_string:
@@ -92,23 +94,23 @@ class SearchBinder:
 
     # --- vectors --------------------------------------------------------------------------------------------------
 
-    def _nearest(self, written: syntax.Nearest) -> ex.Nearest:
+    def _bind_nearest(self, written: syntax.Nearest) -> ex.Nearest:
         self._refuse_edge("nearest", written.target)
-        target, model = self._vector_field(written.target)
+        target, model = self._bind_vector_field(written.target)
         assert target.type.vector_dim is not None
-        query = self._expressions.expression(written.query)
+        query = self._expressions.bind_expression(written.query)
         self._check_vector_query(written.query, query, target.type.vector_dim)
         self._refuse_row_dependence("T15: nearest query", written.query, query)
         return ex.Nearest(target, query, model=model)
 
-    def _vector_field(self, written: syntax.Property) -> tuple[ex.Property, str | None]:
+    def _bind_vector_field(self, written: syntax.Property) -> tuple[ex.Property, str | None]:
         """Bind a vector property, and return the model of its vectors."""
         bound = self._scope.get(written.variable)
         if not isinstance(bound, NodeVariable):
             raise self._error(written, f"T15: variable `${written.variable}` is not bound")
         found = bound.type.property_named(written.name)
         if found is None:
-            hint = hint_for(
+            hint = suggest(
                 written.name, (property_.name for property_ in bound.type.properties if property_.type.is_vector)
             )
             message = f"T15: type `{bound.type.name}` has no property `{written.name}`"
@@ -137,8 +139,8 @@ class SearchBinder:
 
     # --- fusion ---------------------------------------------------------------------------------------------------
 
-    def _rrf(self, written: syntax.Rrf) -> ex.Rrf:
-        first, second = self._ranking(written.first), self._ranking(written.second)
+    def _bind_rrf(self, written: syntax.Rrf) -> ex.Rrf:
+        first, second = self._bind_ranking(written.first), self._bind_ranking(written.second)
         if first.target.variable != second.target.variable:
             raise self._error(
                 written,
@@ -146,7 +148,7 @@ class SearchBinder:
             )
         k: Expression = ex.Constant(RRF_K_DEFAULT, ex.I64)
         if written.k is not None:
-            k = self._expressions.expression(written.k)
+            k = self._expressions.bind_expression(written.k)
             if not _is_whole(k):
                 raise self._error(written.k, f"T21: rrf k must be an integer scalar, got {k.type}")
             if isinstance(k, ex.Constant) and isinstance(k.value, int) and k.value <= 0:
@@ -165,7 +167,7 @@ class SearchBinder:
             )
 
     def _refuse_row_dependence(self, what: str, written: syntax.Expression, bound: Expression) -> None:
-        if variables(bound):
+        if find_variables(bound):
             raise self._error(written, f"{what} must not depend on the row; use a literal or a parameter")
 
     def _error(self, written: syntax.Expression, message: str) -> ParseError:

@@ -6,7 +6,7 @@ from omnigraph.language.plan.pattern import Direction
 from omnigraph.language.query import syntax
 from omnigraph.language.query.scope import ANONYMOUS, Context, EdgeVariable, NodeVariable, PathVariable, Scope
 from omnigraph.model.schema import EdgeType
-from omnigraph.model.suggest import hint_for
+from omnigraph.model.suggest import suggest
 
 _Clause = syntax.Traversal | syntax.Shortest
 
@@ -24,10 +24,10 @@ class TraversalBinder:
         Raises:
             ParseError: the edge is unknown, or does not fit its ends.
         """
-        edge = self._edge(clause)
-        least, most = self._hops(clause)
+        edge = self._resolve_edge(clause)
+        least, most = self._bind_hops(clause)
         self._check_names(clause)
-        source_type, target_type, direction = self._direction(clause, edge)
+        source_type, target_type, direction = self._resolve_direction(clause, edge)
         for name, type_name in ((clause.source, source_type), (clause.target, target_type)):
             node = self._context.schema.node(type_name)
             assert node is not None
@@ -56,12 +56,12 @@ class TraversalBinder:
     def _named(self, name: str) -> str:
         return self._context.hidden() if name == ANONYMOUS else name
 
-    def _edge(self, clause: _Clause) -> EdgeType:
+    def _resolve_edge(self, clause: _Clause) -> EdgeType:
         schema = self._context.schema
         edge = schema.edge(clause.edge)
         if edge is None:
             known = (edge.name[0].lower() + edge.name[1:] for edge in schema.edges)
-            hint = hint_for(clause.edge, known)
+            hint = suggest(clause.edge, known)
             if clause.edge in ("contains", "starts_with", "in", "is", "and", "or"):
                 hint = "between two bare variables this is a traversal; put a condition in parentheses"
             raise self._error(clause, f"T4: unknown edge type `{clause.edge}`", hint=hint)
@@ -69,11 +69,11 @@ class TraversalBinder:
             raise self._error(
                 clause,
                 f"T22: undirected traversal `<{edge.name}>` requires a same-endpoint-type edge, but "
-                f"`{_signature(edge)}` is asymmetric; use the directional form",
+                f"`{_format_signature(edge)}` is asymmetric; use the directional form",
             )
         return edge
 
-    def _hops(self, clause: _Clause) -> tuple[int, int]:
+    def _bind_hops(self, clause: _Clause) -> tuple[int, int]:
         hops = clause.hops
         if hops is None:
             return 1, 1
@@ -116,14 +116,14 @@ class TraversalBinder:
                 clause, f"T23: variable `${edge_variable}` is already bound; an edge binding needs a fresh name"
             )
 
-    def _direction(self, clause: _Clause, edge: EdgeType) -> tuple[str, str, Direction]:
+    def _resolve_direction(self, clause: _Clause, edge: EdgeType) -> tuple[str, str, Direction]:
         """Return the types of source and target, and the direction.
 
         The source decides if it is bound, else the target, else it is forward. If both ends have the same type it is
         always forward.
         """
         start, end = edge.from_type.type_name, edge.to_type.type_name
-        source, target = self._type_of(clause.source), self._type_of(clause.target)
+        source, target = self._find_type(clause.source), self._find_type(clause.target)
         forward = True
         if source is not None:
             forward = source == start
@@ -138,25 +138,25 @@ class TraversalBinder:
             raise self._error(
                 clause,
                 f"T5: variable `${clause.target}` has type `{target}` but edge `{edge.name}` expects `{target_type}`",
-                hint=f"the edge is `{_signature(edge)}`",
+                hint=f"the edge is `{_format_signature(edge)}`",
             )
         if clause.undirected:
             return source_type, target_type, Direction.BOTH
         return source_type, target_type, Direction.OUT if forward else Direction.IN
 
-    def _type_of(self, name: str) -> str | None:
+    def _find_type(self, name: str) -> str | None:
         bound = None if name == ANONYMOUS else self._scope.get(name)
         return bound.type.name if isinstance(bound, NodeVariable) else None
 
     def _no_end(self, clause: _Clause, name: str, type_name: str, edge: EdgeType) -> ParseError:
+        signature = _format_signature(edge)
         return self._error(
-            clause,
-            f"T5: variable `${name}` has type `{type_name}`, which is not an endpoint of edge `{_signature(edge)}`",
+            clause, f"T5: variable `${name}` has type `{type_name}`, which is not an endpoint of edge `{signature}`"
         )
 
     def _error(self, clause: _Clause, message: str, *, hint: str = "") -> ParseError:
         return self._context.error(clause.span, message, hint=hint)
 
 
-def _signature(edge: EdgeType) -> str:
+def _format_signature(edge: EdgeType) -> str:
     return f"{edge.name}: {edge.from_type.type_name} -> {edge.to_type.type_name}"

@@ -50,7 +50,7 @@ class CompiledQuery:
     counts: frozenset[str]
 
 
-def _counts(bound: BoundQuery) -> Iterator[str]:
+def _find_counts(bound: BoundQuery) -> Iterator[str]:
     if isinstance(bound.body, Read):
         for count in (bound.body.window.count, bound.body.window.skip):
             if isinstance(count, Parameter):
@@ -77,14 +77,14 @@ def compile(
         InvalidRequestError: the query does not exist, or a mutation mixes statements that must not be mixed.
         LimitError: the text is too long.
     """
-    known = schema_digest if schema_digest is not None else _digest_of(schema)
+    known = schema_digest if schema_digest is not None else _compute_digest(schema)
     return _compiled.get_or_make((text, name, known), lambda: compile_uncached(text, schema, name, known))
 
 
 def wrong_under_any_schema(text: str | bytes, name: str | None) -> bool:
     """True if `compile` refuses a text for every schema: a syntax error, or an unsupported mix of statements."""
     try:
-        query = select(parse_source(Source(text, "query text")), name)
+        query = select_query(parse_source(Source(text, "query text")), name)
         if isinstance(query.body, statements.Mutation):
             refuse_mixture(query, query.body)
     except GraphError:
@@ -92,12 +92,12 @@ def wrong_under_any_schema(text: str | bytes, name: str | None) -> bool:
     return False
 
 
-def compiled_before(text: str | bytes, name: str | None, schema_digest: str) -> CompiledQuery | None:
+def find_compiled(text: str | bytes, name: str | None, schema_digest: str) -> CompiledQuery | None:
     """Return the cached query, if this text was compiled against this schema."""
     return _compiled.get((text, name, schema_digest))
 
 
-def _digest_of(schema: Schema) -> str:
+def _compute_digest(schema: Schema) -> str:
     # Hashing a schema takes longer than everything else here. The entry keeps the object, so its id stays its own.
     return _digests.get_or_make(id(schema), lambda: (schema, digest(schema)))[1]
 
@@ -105,7 +105,7 @@ def _digest_of(schema: Schema) -> str:
 def compile_uncached(text: str | bytes, schema: Schema, name: str | None, schema_digest: str) -> CompiledQuery:
     """Compile without the cache; see `compile`."""
     source = Source(text, "query text")
-    return compile_query(select(parse_source(source), name), schema, source, schema_digest)
+    return compile_query(select_query(parse_source(source), name), schema, source, schema_digest)
 
 
 def compile_query(query: statements.Query, schema: Schema, source: Source, schema_digest: str) -> CompiledQuery:
@@ -127,11 +127,11 @@ def compile_query(query: statements.Query, schema: Schema, source: Source, schem
         describe(bound, schema),
         bound,
         schema_digest,
-        frozenset(_counts(bound)),
+        frozenset(_find_counts(bound)),
     )
 
 
-def select(file: statements.QueryFile, name: str | None) -> statements.Query:
+def select_query(file: statements.QueryFile, name: str | None) -> statements.Query:
     """Return the query of this name, the first if there are several; without a name, the only one.
 
     Raises:

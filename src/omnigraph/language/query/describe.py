@@ -9,7 +9,7 @@ from omnigraph.language.plan.expressions import Column, ValueType
 from omnigraph.language.plan.steps import MutationStep
 from omnigraph.language.query import statements, syntax
 from omnigraph.language.query.bind import BoundQuery
-from omnigraph.language.query.bind_return import column_name
+from omnigraph.language.query.bind_return import derive_column_name
 from omnigraph.model.schema import Schema, TypeKind
 from omnigraph.model.types import PropertyType, Scalar
 
@@ -90,16 +90,16 @@ def describe(query: BoundQuery, schema: Schema) -> Operation:
     if isinstance(query.body, pattern.Read):
         assert isinstance(query.syntax.body, statements.Read)
         fields = zip(query.syntax.body.projections, query.body.columns, strict=True)
-        result = tuple(_field(projection, column) for projection, column in fields)
-        return Operation(result, _sorted(_read_by(query.body.block)), ())
-    uses = [use for step in query.body for use in _used_by(step, schema)]
+        result = tuple(_describe_field(projection, column) for projection, column in fields)
+        return Operation(result, _sorted(_find_read_types(query.body.block)), ())
+    uses = [use for step in query.body for use in _find_used_types(step, schema)]
     reads = _sorted(use for use, _ in uses)
     return Operation((), reads, _sorted(use for use, written in uses if written))
 
 
-def _field(projection: statements.Projection, column: Column) -> ResultField:
+def _describe_field(projection: statements.Projection, column: Column) -> ResultField:
     name = projection.alias or _field_name(projection.value)
-    return _typed(name, column.type)
+    return _describe_type(name, column.type)
 
 
 def _field_name(written: syntax.Expression) -> str:
@@ -109,10 +109,10 @@ def _field_name(written: syntax.Expression) -> str:
         case syntax.Aggregate() | syntax.Call():
             return written.function.value
         case _:
-            return column_name(written)
+            return derive_column_name(written)
 
 
-def _typed(name: str, type_: ValueType) -> ResultField:
+def _describe_type(name: str, type_: ValueType) -> ResultField:
     if not isinstance(type_, PropertyType):
         return ResultField(name, "object", type_.nullable)
     kind = _KINDS[type_.scalar]
@@ -125,7 +125,7 @@ def _sorted(uses: Iterable[TypeUse]) -> tuple[TypeUse, ...]:
     return tuple(sorted(set(uses)))
 
 
-def _read_by(block: pattern.Block) -> Iterator[TypeUse]:
+def _find_read_types(block: pattern.Block) -> Iterator[TypeUse]:
     for clause in block.clauses:
         match clause:
             case pattern.Binding():
@@ -135,17 +135,17 @@ def _read_by(block: pattern.Block) -> Iterator[TypeUse]:
                 yield _node(clause.target_type)
                 yield _edge(clause.edge)
             case pattern.Negation() | pattern.Existence() | pattern.Mark() | pattern.Optional():
-                yield from _read_by(clause.block)
+                yield from _find_read_types(clause.block)
             case pattern.Alternatives():
                 for inner in clause.blocks:
-                    yield from _read_by(inner)
+                    yield from _find_read_types(inner)
             case pattern.Condition():
                 pass
             case _:
                 assert_never(clause)
 
 
-def _used_by(step: MutationStep, schema: Schema) -> Iterator[tuple[TypeUse, bool]]:
+def _find_used_types(step: MutationStep, schema: Schema) -> Iterator[tuple[TypeUse, bool]]:
     """Yield every type a step reads, and whether it writes it too."""
     match step:
         case steps.InsertNode() | steps.UpdateNodes():

@@ -39,9 +39,9 @@ def format_query(query: statements.Query) -> str:
     separator = " " if sum(map(len, head)) < _LINE_WIDTH else "\n" + _INDENT
     match query.body:
         case statements.Read():
-            body = _read(query.body)
+            body = _format_read(query.body)
         case statements.Mutation():
-            body = [line for statement in query.body.statements for line in _statement(statement)]
+            body = [line for statement in query.body.statements for line in _format_statement(statement)]
         case _:
             assert_never(query.body)
     return "\n".join([separator.join(head) + " {", *(_INDENT + line for line in body), "}"]) + "\n"
@@ -61,15 +61,15 @@ def quote(text: str) -> str:
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
-def _read(read: statements.Read) -> list[str]:
-    lines = _block("match", read.clauses)
+def _format_read(read: statements.Read) -> list[str]:
+    lines = _format_block("match", read.clauses)
     projections = [
         format_expression(projection.value) + (f" as {projection.alias}" if projection.alias is not None else "")
         for projection in read.projections
     ]
-    lines += _list("return distinct" if read.distinct else "return", projections)
+    lines += _format_list("return distinct" if read.distinct else "return", projections)
     if read.ordering:
-        lines += _list(
+        lines += _format_list(
             "order", [format_expression(key.value) + (" desc" if key.descending else "") for key in read.ordering]
         )
     window = []
@@ -80,12 +80,12 @@ def _read(read: statements.Read) -> list[str]:
     return [*lines, " ".join(window)] if window else lines
 
 
-def _statement(statement: statements.Statement) -> list[str]:
+def _format_statement(statement: statements.Statement) -> list[str]:
     match statement:
         case statements.Insert():
-            return _list(f"insert {statement.type_name}", _assignments(statement.assignments))
+            return _format_list(f"insert {statement.type_name}", _format_assignments(statement.assignments))
         case statements.Update():
-            *lines, last = _list(f"update {statement.type_name} set", _assignments(statement.assignments))
+            *lines, last = _format_list(f"update {statement.type_name} set", _format_assignments(statement.assignments))
             return [*lines, f"{last} where {format_expression(statement.where)}"]
         case statements.Delete():
             return [f"delete {statement.type_name} where {format_expression(statement.where)}"]
@@ -93,11 +93,11 @@ def _statement(statement: statements.Statement) -> list[str]:
             assert_never(statement)
 
 
-def _assignments(assignments: Iterable[syntax.Assignment]) -> list[str]:
+def _format_assignments(assignments: Iterable[syntax.Assignment]) -> list[str]:
     return [f"{assignment.property}: {format_expression(assignment.value)}" for assignment in assignments]
 
 
-def _list(head: str, items: list[str]) -> list[str]:
+def _format_list(head: str, items: list[str]) -> list[str]:
     """Format on one line if it fits, else one item per line."""
     line = f"{head} {{ {', '.join(items)} }}"
     if len(line) <= _LINE_WIDTH:
@@ -108,53 +108,53 @@ def _list(head: str, items: list[str]) -> list[str]:
 # --- patterns ---------------------------------------------------------------------------------------------------------
 
 
-def _block(head: str, clauses: tuple[syntax.Clause, ...]) -> list[str]:
+def _format_block(head: str, clauses: tuple[syntax.Clause, ...]) -> list[str]:
     lines = [f"{head} {{"]
     after_condition = False
     for clause in clauses:
-        lines += [_INDENT + line for line in _clause(clause, after_condition=after_condition)]
+        lines += [_INDENT + line for line in _format_clause(clause, after_condition=after_condition)]
         after_condition = isinstance(clause, syntax.Filter)
     return [*lines, "}"]
 
 
-def _clause(clause: syntax.Clause, *, after_condition: bool) -> list[str]:
+def _format_clause(clause: syntax.Clause, *, after_condition: bool) -> list[str]:
     match clause:
         case syntax.Binding():
-            matches = f" {{ {', '.join(_assignments(clause.matches))} }}" if clause.matches else ""
+            matches = f" {{ {', '.join(_format_assignments(clause.matches))} }}" if clause.matches else ""
             return [f"${clause.variable}: {clause.type_name}{matches}"]
         case syntax.Traversal():
             edge = f"${clause.edge_variable}: " if clause.edge_variable is not None else ""
-            return [f"${clause.source} {edge}{_edge(clause)} ${clause.target}"]
+            return [f"${clause.source} {edge}{_format_edge(clause)} ${clause.target}"]
         case syntax.Shortest():
-            return [f"shortest ${clause.source} {_edge(clause)} ${clause.target} as ${clause.path}"]
+            return [f"shortest ${clause.source} {_format_edge(clause)} ${clause.target} as ${clause.path}"]
         case syntax.Filter():
-            return _condition(clause.condition, after_condition=after_condition)
+            return _format_condition(clause.condition, after_condition=after_condition)
         case syntax.Negation():
-            return _block("not", clause.clauses)
+            return _format_block("not", clause.clauses)
         case syntax.Optional():
-            return _block("optional", clause.clauses)
+            return _format_block("optional", clause.clauses)
         case syntax.Alternatives():
-            lines = _block("or", clause.blocks[0])
+            lines = _format_block("or", clause.blocks[0])
             for block in clause.blocks[1:]:
-                lines[-1:] = _block("}", block)
+                lines[-1:] = _format_block("}", block)
             return lines
         case _:
             assert_never(clause)
 
 
-def _edge(clause: syntax.Traversal | syntax.Shortest) -> str:
+def _format_edge(clause: syntax.Traversal | syntax.Shortest) -> str:
     hops = ""
     if clause.hops is not None:
         hops = f"{{{clause.hops.least},{'' if clause.hops.most is None else clause.hops.most}}}"
     return (f"<{clause.edge}>" if clause.undirected else clause.edge) + hops
 
 
-def _condition(condition: syntax.Expression, *, after_condition: bool) -> list[str]:
+def _format_condition(condition: syntax.Expression, *, after_condition: bool) -> list[str]:
     match condition:
         case syntax.Exists():
-            return _block("exists", condition.clauses)
+            return _format_block("exists", condition.clauses)
         case syntax.Not(operand=syntax.Exists(clauses=clauses)):
-            return _block("not exists", clauses)
+            return _format_block("not exists", clauses)
         case _:
             text = format_expression(condition)
             # Nothing separates clauses: a sign would continue a condition before it.
@@ -167,55 +167,51 @@ def _condition(condition: syntax.Expression, *, after_condition: bool) -> list[s
 
 def format_expression(expression: syntax.Expression) -> str:
     """Format one expression with the fewest parentheses."""
-    return _expression(expression, _OR)
+    return _format_expression(expression, _OR)
 
 
-def _expression(expression: syntax.Expression, least: int) -> str:
-    text, binds = _spell(expression)
+def _format_expression(expression: syntax.Expression, least: int) -> str:
+    text, binds = _format_with_precedence(expression)
     return f"({text})" if binds < least else text
 
 
-def _spell(expression: syntax.Expression) -> tuple[str, int]:
+def _format_with_precedence(expression: syntax.Expression) -> tuple[str, int]:
     match expression:
         case syntax.Or():
-            return " or ".join(_expression(operand, _AND) for operand in expression.operands), _OR
+            return " or ".join(_format_expression(operand, _AND) for operand in expression.operands), _OR
         case syntax.And():
-            return " and ".join(_expression(operand, _NOT) for operand in expression.operands), _AND
+            return " and ".join(_format_expression(operand, _NOT) for operand in expression.operands), _AND
         case syntax.Not():
-            return f"not {_expression(expression.operand, _NOT)}", _NOT
+            return f"not {_format_expression(expression.operand, _NOT)}", _NOT
         case syntax.Comparison():
-            return (
-                f"{_expression(expression.left, _SUM)} {expression.op} {_expression(expression.right, _SUM)}",
-                _COMPARISON,
-            )
+            left, right = _format_expression(expression.left, _SUM), _format_expression(expression.right, _SUM)
+            return f"{left} {expression.op} {right}", _COMPARISON
         case syntax.In():
             word = "not in" if expression.negated else "in"
             return (
-                f"{_expression(expression.operand, _SUM)} {word} {_expression(expression.choices, _SUM)}",
+                f"{_format_expression(expression.operand, _SUM)} {word} {_format_expression(expression.choices, _SUM)}",
                 _COMPARISON,
             )
         case syntax.IsNull():
             word = "is not null" if expression.negated else "is null"
-            return f"{_expression(expression.operand, _SUM)} {word}", _COMPARISON
+            return f"{_format_expression(expression.operand, _SUM)} {word}", _COMPARISON
         case syntax.Arithmetic():
             own = _SUM if expression.op in (syntax.ArithmeticOp.ADD, syntax.ArithmeticOp.SUBTRACT) else _PRODUCT
-            return (
-                f"{_expression(expression.left, own)} {expression.op} {_expression(expression.right, own + 1)}",
-                own,
-            )
+            left, right = _format_expression(expression.left, own), _format_expression(expression.right, own + 1)
+            return f"{left} {expression.op} {right}", own
         case syntax.Negative():
-            return f"-{_negated(expression.operand)}", _SIGN
+            return f"-{_format_negated(expression.operand)}", _SIGN
         case _:
-            return _spell_whole(expression), _WHOLE
+            return _format_primary(expression), _WHOLE
 
 
-def _negated(operand: syntax.Expression) -> str:
+def _format_negated(operand: syntax.Expression) -> str:
     # A sign before digits would be read as part of the number.
-    text = _expression(operand, _SIGN)
+    text = _format_expression(operand, _SIGN)
     return f"({text})" if text[0].isdigit() else text
 
 
-def _spell_whole(
+def _format_primary(
     expression: syntax.Literal
     | syntax.ListLiteral
     | syntax.Variable
@@ -232,9 +228,9 @@ def _spell_whole(
 ) -> str:
     match expression:
         case syntax.Literal():
-            return _literal(expression)
+            return _format_literal(expression)
         case syntax.ListLiteral():
-            return f"[{', '.join(_spell_whole(item) for item in expression.items)}]"
+            return f"[{', '.join(_format_primary(item) for item in expression.items)}]"
         case syntax.Variable():
             return f"${expression.name}"
         case syntax.Property():
@@ -244,31 +240,31 @@ def _spell_whole(
         case syntax.Now():
             return "now()"
         case syntax.Nearest():
-            return _call("nearest", expression.target, expression.query)
+            return _format_call("nearest", expression.target, expression.query)
         case syntax.TextMatch():
-            return _call(expression.function, expression.target, expression.query, expression.max_edits)
+            return _format_call(expression.function, expression.target, expression.query, expression.max_edits)
         case syntax.Bm25():
-            return _call("bm25", expression.target, expression.query)
+            return _format_call("bm25", expression.target, expression.query)
         case syntax.Rrf():
-            return _call("rrf", expression.first, expression.second, expression.k)
+            return _format_call("rrf", expression.first, expression.second, expression.k)
         case syntax.Aggregate():
             if expression.argument is None:
                 return f"{expression.function}(*)"
             distinct = "distinct " if expression.distinct else ""
             return f"{expression.function}({distinct}{format_expression(expression.argument)})"
         case syntax.Call():
-            return _call(expression.function, *expression.arguments)
+            return _format_call(expression.function, *expression.arguments)
         case syntax.Exists():
-            return " ".join(line.strip() for line in _block("exists", expression.clauses))
+            return " ".join(line.strip() for line in _format_block("exists", expression.clauses))
         case _:
             assert_never(expression)
 
 
-def _call(function: str, *arguments: syntax.Expression | None) -> str:
+def _format_call(function: str, *arguments: syntax.Expression | None) -> str:
     return f"{function}({', '.join(format_expression(argument) for argument in arguments if argument is not None)})"
 
 
-def _literal(literal: syntax.Literal) -> str:
+def _format_literal(literal: syntax.Literal) -> str:
     match literal.kind:
         case syntax.LiteralKind.STRING:
             return quote(str(literal.value))

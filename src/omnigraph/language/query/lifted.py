@@ -18,7 +18,7 @@ from omnigraph.errors import GraphError
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
-from omnigraph.language.query.compile import CompiledQuery, compile, compile_uncached, compiled_before
+from omnigraph.language.query.compile import CompiledQuery, compile, compile_uncached, find_compiled
 from omnigraph.lru import LruCache
 from omnigraph.model.schema import Schema
 from omnigraph.model.types import PropertyType
@@ -69,17 +69,17 @@ def compile_lifted(
         InvalidRequestError: the query does not exist.
         LimitError: the text is too long.
     """
-    known = compiled_before(text, name, schema_digest)
+    known = find_compiled(text, name, schema_digest)
     if known is not None:
         return known, NO_VALUES
-    cut = _cut(text)
+    cut = _split_strings(text)
     if cut is None:
         return compile(text, schema, name=name, schema_digest=schema_digest), NO_VALUES
     pieces, strings = cut
     key = (pieces, name, schema_digest)
     shared = _shapes.get(key)
     if isinstance(shared, _Seen):
-        shared = _share(pieces, strings, schema, name, schema_digest)
+        shared = _compile_shared(pieces, strings, schema, name, schema_digest)
         _shapes.put(key, shared)
     elif shared is None:
         _shapes.put(key, _Seen())
@@ -88,7 +88,7 @@ def compile_lifted(
     return shared.compiled, {parameter: strings[at] for parameter, at in shared.lifted}
 
 
-def _cut(text: str | bytes) -> tuple[Pieces, list[str]] | None:
+def _split_strings(text: str | bytes) -> tuple[Pieces, list[str]] | None:
     """Split a text into the pieces outside its strings and the strings; None if that is ambiguous."""
     if not isinstance(text, str) or len(text) > limits.LIFTED_TEXT_CHARACTERS_MAX or "\\" in text or "\0" in text:
         return None
@@ -109,7 +109,9 @@ def _cut(text: str | bytes) -> tuple[Pieces, list[str]] | None:
     return pieces, parts[1::2]
 
 
-def _share(pieces: Pieces, strings: list[str], schema: Schema, name: str | None, schema_digest: str) -> _Shared:
+def _compile_shared(
+    pieces: Pieces, strings: list[str], schema: Schema, name: str | None, schema_digest: str
+) -> _Shared:
     """Compile the plan for all texts of these pieces."""
 
     def compiled(marked: set[int]) -> CompiledQuery | None:
@@ -136,19 +138,19 @@ def _with_parameters(compiled: CompiledQuery, marked: set[int]) -> CompiledQuery
     if not isinstance(compiled.plan, ReadPlan):
         return None
     by_mark = {_MARK.format(at): _NAME.format(at) for at in marked}
-    plan = _replaced(compiled.plan, by_mark)
+    plan = _replace_placeholders(compiled.plan, by_mark)
     rest = repr(plan)
     return None if any(repr(mark)[1:-1] in rest for mark in by_mark) else replace(compiled, plan=plan)
 
 
-def _replaced(value: Any, by_mark: Mapping[str, str]) -> Any:  # noqa: ANN401  (any part of a plan)
+def _replace_placeholders(value: Any, by_mark: Mapping[str, str]) -> Any:  # noqa: ANN401  (any part of a plan)
     match value:
         case ex.Constant(value=str() as mark, type=PropertyType() as type_) if mark in by_mark:
             return ex.Parameter(by_mark[mark], type_)
         case tuple():
-            return tuple(_replaced(item, by_mark) for item in value)
+            return tuple(_replace_placeholders(item, by_mark) for item in value)
         case _ if is_dataclass(value) and not isinstance(value, type):
             inside = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-            return replace(value, **{name: _replaced(field, by_mark) for name, field in inside.items()})
+            return replace(value, **{name: _replace_placeholders(field, by_mark) for name, field in inside.items()})
         case _:
             return value

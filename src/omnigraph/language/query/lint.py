@@ -84,24 +84,24 @@ class LintReport:
     @property
     def errors(self) -> int:
         """Number of errors in queries and in the file."""
-        return sum(result.error is not None for result in self.results) + self._found(Severity.ERROR)
+        return sum(result.error is not None for result in self.results) + self._count_findings(Severity.ERROR)
 
     @property
     def warnings(self) -> int:
         """Number of warnings."""
-        return sum(len(result.warnings) for result in self.results) + self._found(Severity.WARNING)
+        return sum(len(result.warnings) for result in self.results) + self._count_findings(Severity.WARNING)
 
     @property
     def infos(self) -> int:
         """Number of informational findings."""
-        return self._found(Severity.INFO)
+        return self._count_findings(Severity.INFO)
 
     @property
     def is_ok(self) -> bool:
         """True if there are no errors."""
         return self.errors == 0
 
-    def _found(self, severity: Severity) -> int:
+    def _count_findings(self, severity: Severity) -> int:
         return sum(finding.severity is severity for finding in self.findings)
 
     def to_json(self, *, schema_source: dict[str, str], query_path: str) -> dict[str, object]:
@@ -156,11 +156,11 @@ def lint(text: str | bytes, schema: Schema) -> LintReport:
         file = parse_source(source)
     except GraphError as mistake:
         return LintReport((), (Finding(Severity.ERROR, "Q000", str(mistake)),))
-    results = tuple(_checked(query, schema, source) for query in file.queries)
-    return LintReport(results, tuple(_never_updated(file, schema)))
+    results = tuple(_check_query(query, schema, source) for query in file.queries)
+    return LintReport(results, tuple(_find_never_updated(file, schema)))
 
 
-def _checked(query: statements.Query, schema: Schema, source: Source) -> QueryResult:
+def _check_query(query: statements.Query, schema: Schema, source: Source) -> QueryResult:
     is_mutation = isinstance(query.body, statements.Mutation)
     warnings = (HARD_CODED,) if is_mutation and not query.parameters else ()
     try:
@@ -172,7 +172,7 @@ def _checked(query: statements.Query, schema: Schema, source: Source) -> QueryRe
     return QueryResult(query.name, is_mutation, warnings, operation=operation)
 
 
-def _never_updated(file: statements.QueryFile, schema: Schema) -> Iterator[Finding]:
+def _find_never_updated(file: statements.QueryFile, schema: Schema) -> Iterator[Finding]:
     """Yield nullable properties of updated types that no update sets."""
     updates: dict[str, list[tuple[str, statements.Update]]] = {}
     for query in file.queries:
@@ -187,10 +187,10 @@ def _never_updated(file: statements.QueryFile, schema: Schema) -> Iterator[Findi
             assigned = {
                 assignment.property for _, statement in updates[type_name] for assignment in statement.assignments
             }
-            yield from _unset(node, assigned, names)
+            yield from _find_unset(node, assigned, names)
 
 
-def _unset(node: NodeType, assigned: set[str], names: tuple[str, ...]) -> Iterator[Finding]:
+def _find_unset(node: NodeType, assigned: set[str], names: tuple[str, ...]) -> Iterator[Finding]:
     key = {property_.name for property_ in node.key}
     for property_ in node.properties:
         if (

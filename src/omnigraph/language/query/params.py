@@ -47,7 +47,7 @@ def bind_values(parameters: Iterable[Parameter], given: object, *, counts: froze
     for parameter in parameters:
         name = parameter.name
         if name in given:
-            values[name] = _declared(name, parameter.type, given[name])
+            values[name] = _convert_declared(name, parameter.type, given[name])
         elif parameter.type.nullable:
             values[name] = None
         else:
@@ -57,7 +57,7 @@ def bind_values(parameters: Iterable[Parameter], given: object, *, counts: froze
             raise _wrong(name, f"a number of rows cannot be negative, got {value}")
     for name, extra in given.items():
         if name not in values:
-            values[str(name)] = _inferred(str(name), extra)
+            values[str(name)] = _infer(str(name), extra)
     return Params(values)
 
 
@@ -65,47 +65,47 @@ def _wrong(name: str, message: str) -> InvalidRequestError:
     return InvalidRequestError(f"param '{name}': {message}")
 
 
-def _declared(name: str, type_: PropertyType, value: object) -> Value:
+def _convert_declared(name: str, type_: PropertyType, value: object) -> Value:
     if value is None:
         if type_.nullable:
             return None
         raise _wrong(name, "null is not accepted for non-nullable parameter")
     if type_.is_vector:
-        return _vector(name, type_, value)
+        return _convert_vector(name, type_, value)
     if type_.list:
         if not isinstance(value, list | tuple):
             raise _wrong(name, f"expected array for {type_.as_required()}")
-        return tuple(_single(name, type_.scalar, item) for item in value)
-    return _single(name, type_.scalar, value)
+        return tuple(_convert_single(name, type_.scalar, item) for item in value)
+    return _convert_single(name, type_.scalar, value)
 
 
-def _single(name: str, scalar: Scalar, value: object) -> SingleValue:
+def _convert_single(name: str, scalar: Scalar, value: object) -> SingleValue:
     match scalar:
         case Scalar.STRING:
             if isinstance(value, str):
-                return _text(name, value)
+                return _convert_text(name, value)
             raise _wrong(name, f"expected string, got {_json_type(value)}")
         case Scalar.BLOB:
             if isinstance(value, str):
-                return _text(name, value)
+                return _convert_text(name, value)
             raise _wrong(name, f"expected blob URI string, got {_json_type(value)}")
         case Scalar.BOOL:
             if isinstance(value, bool):
                 return value
             raise _wrong(name, "expected boolean")
         case Scalar.DATE:
-            return _date(name, value)
+            return _convert_date(name, value)
         case Scalar.DATETIME:
-            return _datetime(name, value)
+            return _convert_datetime(name, value)
         case _ if scalar in FLOAT_SCALARS:
-            return _float(name, value)
+            return _convert_float(name, value)
         case _ if scalar in INTEGER_SCALARS:
-            return _integer(name, scalar, value)
+            return _convert_integer(name, scalar, value)
         case _:
             raise _wrong(name, f"{scalar} cannot be given")
 
 
-def _text(name: str, value: str) -> str:
+def _convert_text(name: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -113,7 +113,7 @@ def _text(name: str, value: str) -> str:
     return value
 
 
-def _date(name: str, value: object) -> SingleValue:
+def _convert_date(name: str, value: object) -> SingleValue:
     if not isinstance(value, str):
         raise _wrong(name, "expected date string")
     parsed = parse_date(value)
@@ -122,7 +122,7 @@ def _date(name: str, value: object) -> SingleValue:
     return parsed
 
 
-def _datetime(name: str, value: object) -> SingleValue:
+def _convert_datetime(name: str, value: object) -> SingleValue:
     if not isinstance(value, str):
         raise _wrong(name, "expected datetime string")
     parsed = parse_datetime(value)
@@ -131,7 +131,7 @@ def _datetime(name: str, value: object) -> SingleValue:
     return parsed
 
 
-def _float(name: str, value: object) -> float:
+def _convert_float(name: str, value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise _wrong(name, "expected float")
     try:
@@ -143,8 +143,8 @@ def _float(name: str, value: object) -> float:
     return number
 
 
-def _integer(name: str, scalar: Scalar, value: object) -> int:
-    number = _whole(name, value)
+def _convert_integer(name: str, scalar: Scalar, value: object) -> int:
+    number = _convert_whole(name, value)
     least, most = INTEGER_BOUNDS[scalar]
     if scalar is Scalar.U64 and number > _I64_MAX:
         raise _wrong(name, f"value {number} exceeds current engine range for U64 (max {_I64_MAX})")
@@ -155,7 +155,7 @@ def _integer(name: str, scalar: Scalar, value: object) -> int:
     return number
 
 
-def _whole(name: str, value: object) -> int:
+def _convert_whole(name: str, value: object) -> int:
     if isinstance(value, str):
         digits = value.removeprefix("-").removeprefix("+")
         if not (digits.isascii() and digits.isdigit() and len(digits.lstrip("0")) <= _DIGITS_MAX) or len(value) > 100:
@@ -169,7 +169,7 @@ def _whole(name: str, value: object) -> int:
     return value
 
 
-def _vector(name: str, type_: PropertyType, value: object) -> tuple[float, ...]:
+def _convert_vector(name: str, type_: PropertyType, value: object) -> tuple[float, ...]:
     shown = type_.as_required()
     if not isinstance(value, list | tuple):
         raise _wrong(name, f"expected array for {shown}")
@@ -179,18 +179,18 @@ def _vector(name: str, type_: PropertyType, value: object) -> tuple[float, ...]:
     for item in value:
         if not isinstance(item, int | float) or isinstance(item, bool):
             raise _wrong(name, "vector element is not numeric")
-        numbers.append(_float(name, item))
+        numbers.append(_convert_float(name, item))
     return tuple(numbers)
 
 
-def _inferred(name: str, value: object) -> Value:
+def _infer(name: str, value: object) -> Value:
     """Infer the value of an undeclared key, which no query refers to."""
     if isinstance(value, list | tuple):
-        return tuple(_inferred_single(name, item) for item in value)
-    return _inferred_single(name, value)
+        return tuple(_infer_single(name, item) for item in value)
+    return _infer_single(name, value)
 
 
-def _inferred_single(name: str, value: object) -> SingleValue:
+def _infer_single(name: str, value: object) -> SingleValue:
     if isinstance(value, Mapping):
         raise _wrong(name, "object is not supported")
     if isinstance(value, list | tuple):

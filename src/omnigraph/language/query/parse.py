@@ -32,27 +32,27 @@ def parse(text: str | bytes, *, name: str = "query text") -> statements.QueryFil
 
 def parse_source(source: Source) -> statements.QueryFile:
     """Parse a query file that was checked already; see `parse`."""
-    return _Parser(Cursor(source)).file()
+    return _Parser(Cursor(source)).parse_file()
 
 
 class _Parser(PatternParser):
-    def file(self) -> statements.QueryFile:
+    def parse_file(self) -> statements.QueryFile:
         queries = []
-        while self._at.kind is not lexer.END:
-            queries.append(self._query())
-        return statements.QueryFile(tuple(queries), span=self._since(0))
+        while self._cursor.kind is not lexer.END:
+            queries.append(self._parse_query())
+        return statements.QueryFile(tuple(queries), span=self._span_since(0))
 
-    def _query(self) -> statements.Query:
-        cursor = self._at
+    def _parse_query(self) -> statements.Query:
+        cursor = self._cursor
         start = cursor.span.start
-        if not self._keyword("query"):
+        if not self._take_keyword("query"):
             hint = "every query starts with `query name() {`" if cursor.kind is lexer.NAME else ""
             raise self._unexpected("between queries", expected=("`query`", "end of text"), hint=hint)
-        name = self.name("after `query`", expected=("a query name",), hint=self._capital_hint("query names"))
-        parameters = self._parameters()
-        annotations = self._annotations(name)
+        name = self.parse_name("after `query`", expected=("a query name",), hint=self._capital_hint("query names"))
+        parameters = self._parse_parameters()
+        annotations = self._parse_annotations(name)
         cursor.expect("{", where=f"before the body of query {name}")
-        body = self._body(name)
+        body = self._parse_body(name)
         cursor.expect("}", where=f"in query {name}", expected=self._after_body(body), hint=self._late_word_hint())
         return statements.Query(
             name,
@@ -61,11 +61,11 @@ class _Parser(PatternParser):
             description=annotations.get("description"),
             instruction=annotations.get("instruction"),
             ordered="ordered" in annotations,
-            span=self._since(start),
+            span=self._span_since(start),
         )
 
     def _capital_hint(self, what: str) -> str:
-        return f"{what} start with a small letter" if self._at.kind is lexer.TYPE_NAME else ""
+        return f"{what} start with a small letter" if self._cursor.kind is lexer.TYPE_NAME else ""
 
     def _after_body(self, body: statements.Read | statements.Mutation) -> tuple[str, ...]:
         if isinstance(body, statements.Mutation):
@@ -79,7 +79,7 @@ class _Parser(PatternParser):
 
     def _late_word_hint(self) -> str:
         """Return a hint for a word of another language, or in the wrong place."""
-        match self._at.text:
+        match self._cursor.text:
             case "group":
                 return "there is no `group by`: aggregates are grouped by whatever else is returned"
             case "where" | "having":
@@ -91,8 +91,8 @@ class _Parser(PatternParser):
 
     # --- heads ----------------------------------------------------------------------------------------------------
 
-    def _parameters(self) -> tuple[statements.Parameter, ...]:
-        cursor = self._at
+    def _parse_parameters(self) -> tuple[statements.Parameter, ...]:
+        cursor = self._cursor
         cursor.expect("(", where="after the query name", hint="a query without parameters has empty ones: `()`")
         parameters: list[statements.Parameter] = []
         while cursor.kind != ")":
@@ -107,12 +107,12 @@ class _Parser(PatternParser):
             name = cursor.text[1:]
             cursor.advance()
             cursor.expect(":", where=f"after parameter ${name}")
-            parameters.append(statements.Parameter(name, self._parameter_type(), span=self._since(start)))
+            parameters.append(statements.Parameter(name, self._parse_parameter_type(), span=self._span_since(start)))
         cursor.advance()
         return tuple(parameters)
 
-    def _parameter_type(self) -> statements.ParameterType:
-        cursor = self._at
+    def _parse_parameter_type(self) -> statements.ParameterType:
+        cursor = self._cursor
         start = cursor.span.start
         is_list = cursor.take("[") is not None
         base, dimension = cursor.text, None
@@ -126,7 +126,7 @@ class _Parser(PatternParser):
             cursor.advance()
         else:
             hint = ""
-            if cursor.at_word("enum"):
+            if cursor.is_at_word("enum"):
                 hint = "an enum is passed as a String"
             raise self._unexpected(
                 "as a parameter's type", expected=("a type like `String`, `[I64]` or `Vector(4)`",), hint=hint
@@ -134,10 +134,10 @@ class _Parser(PatternParser):
         if is_list:
             cursor.expect("]", where="after a list's element type")
         nullable = cursor.take("?") is not None
-        return statements.ParameterType(base, is_list, dimension, nullable, span=self._since(start))
+        return statements.ParameterType(base, is_list, dimension, nullable, span=self._span_since(start))
 
-    def _annotations(self, query: str) -> dict[str, str]:
-        cursor = self._at
+    def _parse_annotations(self, query: str) -> dict[str, str]:
+        cursor = self._cursor
         found: dict[str, str] = {}
         while cursor.kind == "@":
             start = cursor.advance().start
@@ -148,88 +148,90 @@ class _Parser(PatternParser):
             value = ""
             if kind in _TEXT_ANNOTATIONS:
                 cursor.expect("(", where=f"after @{kind}")
-                value = lexer.string_value(cursor.source, cursor.expect(lexer.STRING, where=f"in @{kind}(…)"))
+                value = lexer.unescape_string(cursor.source, cursor.expect(lexer.STRING, where=f"in @{kind}(…)"))
                 cursor.expect(")", where=f"in @{kind}(…)")
             if kind in found:
-                raise cursor.error(self._since(start), f"query `{query}` cannot include duplicate @{kind} annotations")
+                raise cursor.error(
+                    self._span_since(start), f"query `{query}` cannot include duplicate @{kind} annotations"
+                )
             found[kind] = value
         return found
 
     # --- reads ----------------------------------------------------------------------------------------------------
 
-    def _body(self, query: str) -> statements.Read | statements.Mutation:
-        cursor = self._at
-        if cursor.at_word("match"):
-            return self._read()
+    def _parse_body(self, query: str) -> statements.Read | statements.Mutation:
+        cursor = self._cursor
+        if cursor.is_at_word("match"):
+            return self._parse_read()
         start = cursor.span.start
         written = []
-        while statement := self._statement():
+        while statement := self._parse_statement():
             written.append(statement)
         if not written:
             hint = "a query reads (`match … return …`) or writes; it needs at least one statement"
             expected = ("`match`", *(f"`{word}`" for word in _STATEMENTS))
-            if cursor.at_word("return"):
+            if cursor.is_at_word("return"):
                 hint = "a read starts with `match { … }`"
             raise self._unexpected(f"in query {query}", expected=expected, hint=hint if cursor.kind != "@" else "")
-        return statements.Mutation(tuple(written), span=self._since(start))
+        return statements.Mutation(tuple(written), span=self._span_since(start))
 
-    def _read(self) -> statements.Read:
-        cursor = self._at
+    def _parse_read(self) -> statements.Read:
+        cursor = self._cursor
         start = cursor.advance().start
-        with self._deeper():
-            clauses = self._clauses("in the match block")
+        with self._nest():
+            clauses = self._parse_clauses("in the match block")
         if not cursor.take_word("return"):
             raise self._unexpected("after the match block", expected=("`return`",))
         distinct = cursor.take_word("distinct") is not None
-        projections = self._projections()
-        ordering = self._orderings() if cursor.take_word("order") else ()
-        limit, offset = self._window()
-        return statements.Read(clauses, projections, distinct, ordering, limit, offset, span=self._since(start))
+        projections = self._parse_projections()
+        ordering = self._parse_orderings() if cursor.take_word("order") else ()
+        limit, offset = self._parse_window()
+        return statements.Read(clauses, projections, distinct, ordering, limit, offset, span=self._span_since(start))
 
-    def _projections(self) -> tuple[statements.Projection, ...]:
-        cursor = self._at
+    def _parse_projections(self) -> tuple[statements.Projection, ...]:
+        cursor = self._cursor
         cursor.expect("{", where="after `return`")
-        projections = [self._projection()]
+        projections = [self._parse_projection()]
         while cursor.kind != "}":
-            projections.append(self._projection())
+            projections.append(self._parse_projection())
         cursor.advance()
         return tuple(projections)
 
-    def _projection(self) -> statements.Projection:
-        cursor = self._at
+    def _parse_projection(self) -> statements.Projection:
+        cursor = self._cursor
         self._operators = 0
         start = cursor.span.start
         if cursor.kind == "}":
             raise self._unexpected("in the return block", expected=("something to return",))
-        value = self.expression()
+        value = self.parse_expression()
         alias = None
         if cursor.take_word("as"):
-            alias = self.name("after `as`", hint=self._capital_hint("aliases"))
-        span = self._since(start)
+            alias = self.parse_name("after `as`", hint=self._capital_hint("aliases"))
+        span = self._span_since(start)
         cursor.take(",")
         return statements.Projection(value, alias, span=span)
 
-    def _orderings(self) -> tuple[statements.Ordering, ...]:
-        cursor = self._at
+    def _parse_orderings(self) -> tuple[statements.Ordering, ...]:
+        cursor = self._cursor
         cursor.expect("{", where="after `order`", hint="write `order { $p.name desc }`")
-        orderings = [self._ordering()]
+        orderings = [self._parse_ordering()]
         while cursor.kind != "}":
             if cursor.kind != ",":
                 hint = "put a comma between terms" if cursor.kind in (lexer.VARIABLE, lexer.NAME) else ""
                 raise self._unexpected("in the order block", expected=("`asc`", "`desc`", "`,`", "`}`"), hint=hint)
             cursor.advance()
-            orderings.append(self._ordering())
+            orderings.append(self._parse_ordering())
         cursor.advance()
         return tuple(orderings)
 
-    def _ordering(self) -> statements.Ordering:
-        cursor = self._at
+    def _parse_ordering(self) -> statements.Ordering:
+        cursor = self._cursor
         self._operators = 0
         start = cursor.span.start
         # Null sorts nothing: alone the word can only be an alias of that name.
-        is_alias = cursor.at_word("null") and self._ends_a_name()
-        value = syntax.Name("null", span=cursor.advance()) if is_alias else self.expression()
-        modifier = cursor.text if cursor.at_word("asc") or cursor.at_word("desc") else None
+        is_alias = cursor.is_at_word("null") and self._is_bare_name()
+        value = syntax.Name("null", span=cursor.advance()) if is_alias else self.parse_expression()
+        modifier = cursor.text if cursor.is_at_word("asc") or cursor.is_at_word("desc") else None
         if modifier is not None:
             span = cursor.advance()
             if isinstance(value, syntax.Nearest):
@@ -238,20 +240,20 @@ class _Parser(PatternParser):
                     "nearest() ordering does not accept asc/desc modifiers",
                     hint="the nearest come first; leave the modifier out",
                 )
-        return statements.Ordering(value, modifier == "desc", span=self._since(start))
+        return statements.Ordering(value, modifier == "desc", span=self._span_since(start))
 
-    def _window(self) -> tuple[syntax.Literal | syntax.Variable | None, syntax.Literal | syntax.Variable | None]:
+    def _parse_window(self) -> tuple[syntax.Literal | syntax.Variable | None, syntax.Literal | syntax.Variable | None]:
         limit = offset = None
         while True:
-            if limit is None and self._keyword("limit"):
-                limit = self._count("limit")
-            elif offset is None and self._at.take_word("offset"):
-                offset = self._count("offset")
+            if limit is None and self._take_keyword("limit"):
+                limit = self._parse_count("limit")
+            elif offset is None and self._cursor.take_word("offset"):
+                offset = self._parse_count("offset")
             else:
                 return limit, offset
 
-    def _count(self, word: str) -> syntax.Literal | syntax.Variable:
-        cursor = self._at
+    def _parse_count(self, word: str) -> syntax.Literal | syntax.Variable:
+        cursor = self._cursor
         text = cursor.text
         if cursor.kind is lexer.VARIABLE:
             return syntax.Variable(text[1:], span=cursor.advance())
@@ -265,26 +267,26 @@ class _Parser(PatternParser):
 
     # --- mutations ------------------------------------------------------------------------------------------------
 
-    def _statement(self) -> statements.Statement | None:
-        start = self._at.span.start
-        if self._keyword("insert"):
-            type_name = self._target("insert")
+    def _parse_statement(self) -> statements.Statement | None:
+        start = self._cursor.span.start
+        if self._take_keyword("insert"):
+            type_name = self._parse_target("insert")
             return statements.Insert(
-                type_name, self._assignments(f"in the insert of {type_name}"), span=self._since(start)
+                type_name, self._parse_assignments(f"in the insert of {type_name}"), span=self._span_since(start)
             )
-        if self._keyword("update"):
-            type_name = self._target("update")
-            if not self._at.take_word("set"):
+        if self._take_keyword("update"):
+            type_name = self._parse_target("update")
+            if not self._cursor.take_word("set"):
                 raise self._unexpected(f"in the update of {type_name}", expected=("`set`",))
-            assignments = self._assignments(f"in the update of {type_name}")
-            return statements.Update(type_name, assignments, self._where(type_name), span=self._since(start))
-        if self._keyword("delete"):
-            type_name = self._target("delete")
-            return statements.Delete(type_name, self._where(type_name), span=self._since(start))
+            assignments = self._parse_assignments(f"in the update of {type_name}")
+            return statements.Update(type_name, assignments, self._parse_where(type_name), span=self._span_since(start))
+        if self._take_keyword("delete"):
+            type_name = self._parse_target("delete")
+            return statements.Delete(type_name, self._parse_where(type_name), span=self._span_since(start))
         return None
 
-    def _target(self, word: str) -> str:
-        cursor = self._at
+    def _parse_target(self, word: str) -> str:
+        cursor = self._cursor
         if cursor.kind is not lexer.TYPE_NAME:
             hint = "types start with a capital letter" if cursor.kind is lexer.NAME else ""
             raise self._unexpected(f"after `{word}`", expected=("a node or edge type",), hint=hint)
@@ -292,37 +294,37 @@ class _Parser(PatternParser):
         cursor.advance()
         return name
 
-    def _assignments(self, where: str) -> tuple[syntax.Assignment, ...]:
-        cursor = self._at
+    def _parse_assignments(self, where: str) -> tuple[syntax.Assignment, ...]:
+        cursor = self._cursor
         cursor.expect("{", where=where)
-        assignments = [self._assignment(where)]
+        assignments = [self._parse_assignment(where)]
         while cursor.kind != "}":
-            assignments.append(self._assignment(where))
+            assignments.append(self._parse_assignment(where))
         cursor.advance()
         return tuple(assignments)
 
-    def _assignment(self, where: str) -> syntax.Assignment:
+    def _parse_assignment(self, where: str) -> syntax.Assignment:
         self._operators = 0
-        assignment = self._match(where)
-        self._at.take(",")
+        assignment = self._parse_match(where)
+        self._cursor.take(",")
         return assignment
 
-    def _where(self, type_name: str) -> syntax.Expression:
+    def _parse_where(self, type_name: str) -> syntax.Expression:
         self._operators = 0
         where = f"in the predicate on {type_name}"
-        if not self._keyword("where"):
+        if not self._take_keyword("where"):
             raise self._unexpected(where, expected=("`where`",), hint="say which: `where name = $n`")
-        if self._at.kind is lexer.VARIABLE and self._at.kind_after() == ".":
+        if self._cursor.kind is lexer.VARIABLE and self._cursor.peek_kind() == ".":
             raise self._unexpected(
                 where, expected=("a property name",), hint="properties stand without a variable here: `where name = $n`"
             )
-        return self._filter(where).condition
+        return self._parse_filter(where).condition
 
     # --- keywords -------------------------------------------------------------------------------------------------
 
-    def _keyword(self, word: str) -> bool:
+    def _take_keyword(self, word: str) -> bool:
         """Consume a keyword, which needs no space after it."""
-        cursor = self._at
+        cursor = self._cursor
         if cursor.kind is not lexer.NAME or not cursor.text.startswith(word):
             return False
         if len(cursor.text) == len(word):

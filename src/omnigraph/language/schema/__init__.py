@@ -9,11 +9,11 @@ render    resolved schema to its text
 lint      tree to what is valid and probably not meant
 """
 
-from omnigraph.language.schema.check import check, problems
+from omnigraph.language.schema.check import check, find_problems
 from omnigraph.language.schema.format import format
 from omnigraph.language.schema.lint import CATALOGUE, Finding, lint
 from omnigraph.language.schema.parse import parse
-from omnigraph.language.schema.plan import plan, steps_between
+from omnigraph.language.schema.plan import plan, plan_steps
 from omnigraph.language.schema.render import render
 from omnigraph.language.schema.resolve import accept
 
@@ -22,11 +22,11 @@ __all__ = [
     "Finding",
     "accept",
     "check",
+    "find_problems",
     "format",
     "lint",
     "parse",
     "plan",
-    "problems",
+    "plan_steps",
     "render",
-    "steps_between",
 ]

@@ -10,24 +10,24 @@ from dataclasses import replace
 from omnigraph.errors import ParseError
 from omnigraph.language.schema import hints
 from omnigraph.language.schema.check_annotations import (
-    embed_span,
-    header_problems,
-    kept,
-    kind_of,
-    properties_of,
-    property_problems,
-    property_shape,
-    rename_hint,
+    build_property_shape,
+    find_embed_span,
+    find_header_problems,
+    find_property_problems,
+    find_rename_hint,
+    get_kind,
+    list_properties,
+    select_kept,
 )
-from omnigraph.language.schema.check_catalog import catalog_problems
+from omnigraph.language.schema.check_catalog import find_catalog_problems
 from omnigraph.language.schema.check_constraints import (
     Owner,
-    constraint_of,
-    edge_problems,
-    fit_problems,
-    form_problems,
-    in_order,
-    own_constraints,
+    build_constraint,
+    build_inline_constraints,
+    find_edge_problems,
+    find_fit_problems,
+    find_form_problems,
+    sort_constraints,
 )
 from omnigraph.language.schema.expand import Expanded, expand
 from omnigraph.language.schema.shape import PropertyShape, SchemaShape, TypeShape
@@ -49,13 +49,13 @@ def check(syntax: SchemaSyntax) -> SchemaShape:
     Raises:
         ParseError: the first violation; `stage` is `parse` or `catalog`.
     """
-    for problem in problems(syntax):
+    for problem in find_problems(syntax):
         raise problem
-    interfaces = _interfaces(syntax)
+    interfaces = _expand_interfaces(syntax)
     types: dict[TypeKind, list[TypeShape]] = {kind: [] for kind in TypeKind}
     for declaration in syntax.declarations:
-        types[kind_of(declaration)].append(
-            _shape(declaration, _expanded(syntax.source, declaration, interfaces).properties)
+        types[get_kind(declaration)].append(
+            _build_shape(declaration, _expand(syntax.source, declaration, interfaces).properties)
         )
     for shapes in types.values():
         shapes.sort(key=lambda shape: shape.name)
@@ -67,7 +67,7 @@ def check(syntax: SchemaSyntax) -> SchemaShape:
     )
 
 
-def problems(syntax: SchemaSyntax) -> Iterator[ParseError]:
+def find_problems(syntax: SchemaSyntax) -> Iterator[ParseError]:
     """Return every violation in a schema text, as errors that have not been raised.
 
     An invalid declaration is not checked further, since its meaning is unknown.
@@ -76,112 +76,112 @@ def problems(syntax: SchemaSyntax) -> Iterator[ParseError]:
     sound: list[Declaration] = []
     for declaration in syntax.declarations:
         found = False
-        for problem in _local_problems(source, declaration):
+        for problem in _find_local_problems(source, declaration):
             found = True
             yield problem
         if not found:
             sound.append(declaration)
-    interfaces = _interfaces(syntax)
+    interfaces = _expand_interfaces(syntax)
     for declaration in sound:
-        expanded = _expanded(source, declaration, interfaces)
+        expanded = _expand(source, declaration, interfaces)
         yield from expanded.problems
-        yield from _embed_problems(source, declaration, expanded.properties)
+        yield from _find_embed_problems(source, declaration, expanded.properties)
         if not isinstance(declaration, InterfaceSyntax):
-            yield from _constraint_problems(source, declaration, expanded.properties)
-    yield from catalog_problems(syntax)
+            yield from _find_constraint_problems(source, declaration, expanded.properties)
+    yield from find_catalog_problems(syntax)
 
 
-def _interfaces(syntax: SchemaSyntax) -> dict[str, dict[str, PropertyShape]]:
+def _expand_interfaces(syntax: SchemaSyntax) -> dict[str, dict[str, PropertyShape]]:
     interfaces: dict[str, dict[str, PropertyShape]] = {}
     for declaration in syntax.declarations:
         if isinstance(declaration, InterfaceSyntax):
-            interfaces.setdefault(declaration.name.text, _own(declaration))
+            interfaces.setdefault(declaration.name.text, _own_properties(declaration))
     return interfaces
 
 
-def _expanded(
+def _expand(
     source: Source, declaration: Declaration, interfaces: Mapping[str, Mapping[str, PropertyShape]]
 ) -> Expanded:
     """Return the properties of a type, including those of its interfaces."""
-    own = _own(declaration)
+    own = _own_properties(declaration)
     return expand(source, declaration, own, interfaces) if isinstance(declaration, NodeSyntax) else Expanded(own, ())
 
 
-def _own(declaration: Declaration) -> dict[str, PropertyShape]:
+def _own_properties(declaration: Declaration) -> dict[str, PropertyShape]:
     own: dict[str, PropertyShape] = {}
-    for property_ in properties_of(declaration):
-        own.setdefault(property_.name, property_shape(property_))
+    for property_ in list_properties(declaration):
+        own.setdefault(property_.name, build_property_shape(property_))
     return own
 
 
-def _constraints(declaration: Declaration) -> Iterator[ConstraintSyntax]:
+def _find_constraints(declaration: Declaration) -> Iterator[ConstraintSyntax]:
     yield from (member for member in declaration.members if isinstance(member, ConstraintSyntax))
 
 
-def _local_problems(source: Source, declaration: Declaration) -> Iterator[ParseError]:
+def _find_local_problems(source: Source, declaration: Declaration) -> Iterator[ParseError]:
     if not isinstance(declaration, InterfaceSyntax):
-        yield from header_problems(source, declaration)
+        yield from find_header_problems(source, declaration)
     if isinstance(declaration, EdgeSyntax):
         card = declaration.cardinality
         if card is not None and card.max is not None and card.min > card.max:
             yield parse_error(source, card.span, f"cardinality min ({card.min}) exceeds max ({card.max})")
-    for property_ in properties_of(declaration):
-        yield from property_problems(source, declaration, property_)
-    for constraint in _constraints(declaration):
-        yield from form_problems(source, constraint)
+    for property_ in list_properties(declaration):
+        yield from find_property_problems(source, declaration, property_)
+    for constraint in _find_constraints(declaration):
+        yield from find_form_problems(source, constraint)
         if isinstance(declaration, EdgeSyntax):
-            yield from edge_problems(source, constraint, declaration.name.text)
+            yield from find_edge_problems(source, constraint, declaration.name.text)
 
 
-def _embed_problems(
+def _find_embed_problems(
     source: Source, declaration: Declaration, properties: Mapping[str, PropertyShape]
 ) -> Iterator[ParseError]:
     owner = declaration.name.text
-    for property_ in properties_of(declaration):
+    for property_ in list_properties(declaration):
         embed = properties[property_.name].embed
         if embed is None:
             continue
         found = properties.get(embed.source)
         if found is None:
             message = f"@embed on {owner}.{property_.name} references unknown source property {embed.source}"
-            hint = hints.did_you_mean(embed.source, properties)
-            yield parse_error(source, embed_span(property_), message, hint=hint)
+            hint = hints.suggest_word(embed.source, properties)
+            yield parse_error(source, find_embed_span(property_), message, hint=hint)
         elif not found.type.is_string:
             message = f"@embed source property {owner}.{embed.source} must be String"
-            yield parse_error(source, embed_span(property_), message)
+            yield parse_error(source, find_embed_span(property_), message)
 
 
-def _constraint_problems(
+def _find_constraint_problems(
     source: Source, declaration: NodeSyntax | EdgeSyntax, properties: Mapping[str, PropertyShape]
 ) -> Iterator[ParseError]:
-    owner = Owner(kind_of(declaration), declaration.name.text, properties)
+    owner = Owner(get_kind(declaration), declaration.name.text, properties)
     keys = 0
     for shape in properties.values():
-        for constraint in own_constraints(shape):
+        for constraint in build_inline_constraints(shape):
             keys += isinstance(constraint, Key)
-            yield from fit_problems(source, shape.span, constraint, owner)
-    for written in _constraints(declaration):
+            yield from find_fit_problems(source, shape.span, constraint, owner)
+    for written in _find_constraints(declaration):
         keys += written.name == "key"
-        yield from fit_problems(source, written.span, constraint_of(written), owner)
+        yield from find_fit_problems(source, written.span, build_constraint(written), owner)
     if keys > 1:
         message = f"{owner.kind} type {owner.name} has multiple @key constraints; only one is supported"
         hint = "a key over several properties is one constraint: `@key(first, second)`"
         yield parse_error(source, declaration.name.span, message, hint=hint)
 
 
-def _shape(declaration: Declaration, properties: Mapping[str, PropertyShape]) -> TypeShape:
+def _build_shape(declaration: Declaration, properties: Mapping[str, PropertyShape]) -> TypeShape:
     name, by_name = declaration.name, tuple(properties[key] for key in sorted(properties))
     if isinstance(declaration, InterfaceSyntax):
         return TypeShape(TypeKind.INTERFACE, name.text, by_name, span=name.span)
-    constraints: list[Constraint] = [constraint_of(constraint) for constraint in _constraints(declaration)]
-    constraints += [constraint for property_ in by_name for constraint in own_constraints(property_)]
+    constraints: list[Constraint] = [build_constraint(constraint) for constraint in _find_constraints(declaration)]
+    constraints += [constraint for property_ in by_name for constraint in build_inline_constraints(property_)]
     shape = TypeShape(
-        kind_of(declaration),
+        get_kind(declaration),
         name.text,
         by_name,
-        constraints=in_order(constraints),
-        annotations=kept(declaration.annotations),
-        rename_from=rename_hint(declaration.annotations),
+        constraints=sort_constraints(constraints),
+        annotations=select_kept(declaration.annotations),
+        rename_from=find_rename_hint(declaration.annotations),
         span=name.span,
     )
     if isinstance(declaration, NodeSyntax):

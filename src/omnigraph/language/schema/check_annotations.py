@@ -37,7 +37,7 @@ _EDGE_ENDS = {
 }
 
 
-def kind_of(declaration: Declaration) -> TypeKind:
+def get_kind(declaration: Declaration) -> TypeKind:
     """Return the kind of a declaration."""
     match declaration:
         case InterfaceSyntax():
@@ -48,15 +48,15 @@ def kind_of(declaration: Declaration) -> TypeKind:
             return TypeKind.EDGE
 
 
-def properties_of(declaration: Declaration) -> Iterator[PropertySyntax]:
+def list_properties(declaration: Declaration) -> Iterator[PropertySyntax]:
     """Yield the properties a declaration writes out, in order."""
     yield from (member for member in declaration.members if isinstance(member, PropertySyntax))
 
 
-def header_problems(source: Source, declaration: NodeSyntax | EdgeSyntax) -> Iterator[ParseError]:
+def find_header_problems(source: Source, declaration: NodeSyntax | EdgeSyntax) -> Iterator[ParseError]:
     """Yield violations in the annotations of a declaration itself."""
     name, annotations = declaration.name.text, declaration.annotations
-    subject = f"{kind_of(declaration)} {name}"
+    subject = f"{get_kind(declaration)} {name}"
     for annotation in annotations:
         if annotation.name not in PROPERTY_ONLY:
             continue
@@ -70,14 +70,14 @@ def header_problems(source: Source, declaration: NodeSyntax | EdgeSyntax) -> Ite
             yield parse_error(
                 source, annotation.span, f"@{ANALYZER} is only supported on String properties ({subject})"
             )
-    yield from _text_problems(source, annotations, subject)
-    yield from _rename_problems(source, annotations, subject)
+    yield from _find_text_problems(source, annotations, subject)
+    yield from _find_rename_problems(source, annotations, subject)
 
 
-def property_problems(source: Source, declaration: Declaration, property_: PropertySyntax) -> Iterator[ParseError]:
+def find_property_problems(source: Source, declaration: Declaration, property_: PropertySyntax) -> Iterator[ParseError]:
     """Yield violations in a property's name and annotations."""
-    kind, owner = kind_of(declaration), declaration.name.text
-    yield from _name_problems(source, property_, kind)
+    kind, owner = get_kind(declaration), declaration.name.text
+    yield from _find_name_problems(source, property_, kind)
     path = f"{owner}.{property_.name}"
     subject = f"property {path}"
     seen: set[str] = set()
@@ -87,22 +87,22 @@ def property_problems(source: Source, declaration: Declaration, property_: Prope
             yield parse_error(source, annotation.span, message)
         if annotation.name not in PROPERTY_ONLY:
             continue
-        unfit = _unfit(annotation, property_, path, kind, f"edge {path}")
+        unfit = _explain_unfit(annotation, property_, path, kind, f"edge {path}")
         if unfit:
             yield parse_error(source, annotation.span, unfit)
         elif annotation.name in seen:
             message = f"{subject} declares @{annotation.name} multiple times"
             yield parse_error(source, annotation.span, message)
         elif annotation.name == "embed":
-            yield from _embed_problems(source, annotation, path)
+            yield from _find_embed_problems(source, annotation, path)
         seen.add(annotation.name)
-    yield from _analyzer_problems(source, property_, subject)
+    yield from _find_analyzer_problems(source, property_, subject)
     without_instruction = [annotation for annotation in property_.annotations if annotation.name != "instruction"]
-    yield from _text_problems(source, without_instruction, subject)
-    yield from _rename_problems(source, property_.annotations, subject)
+    yield from _find_text_problems(source, without_instruction, subject)
+    yield from _find_rename_problems(source, property_.annotations, subject)
 
 
-def _name_problems(source: Source, property_: PropertySyntax, kind: TypeKind) -> Iterator[ParseError]:
+def _find_name_problems(source: Source, property_: PropertySyntax, kind: TypeKind) -> Iterator[ParseError]:
     name = property_.name
     if name in _STORAGE_COLUMNS:
         message = (
@@ -116,7 +116,9 @@ def _name_problems(source: Source, property_: PropertySyntax, kind: TypeKind) ->
         yield parse_error(source, property_.name_span, f"property name '{name}' is reserved{where}: {why}")
 
 
-def _unfit(annotation: AnnotationSyntax, property_: PropertySyntax, path: str, kind: TypeKind, edge: str) -> str:
+def _explain_unfit(
+    annotation: AnnotationSyntax, property_: PropertySyntax, path: str, kind: TypeKind, edge: str
+) -> str:
     """Explain why `@key`, `@unique`, `@index` or `@embed` is not allowed on this property; empty if it is."""
     name, type_ = annotation.name, property_.type.resolved
     if type_.list:
@@ -132,7 +134,7 @@ def _unfit(annotation: AnnotationSyntax, property_: PropertySyntax, path: str, k
     return ""
 
 
-def _embed_problems(source: Source, annotation: AnnotationSyntax, path: str) -> Iterator[ParseError]:
+def _find_embed_problems(source: Source, annotation: AnnotationSyntax, path: str) -> Iterator[ParseError]:
     if annotation.value is None:
         yield parse_error(source, annotation.span, f"@embed on {path} requires a source property name")
     elif not annotation.value.text.strip():
@@ -143,7 +145,7 @@ def _embed_problems(source: Source, annotation: AnnotationSyntax, path: str) -> 
             yield parse_error(source, literal.span, message)
 
 
-def _analyzer_problems(source: Source, property_: PropertySyntax, subject: str) -> Iterator[ParseError]:
+def _find_analyzer_problems(source: Source, property_: PropertySyntax, subject: str) -> Iterator[ParseError]:
     found = [annotation for annotation in property_.annotations if annotation.name == ANALYZER]
     if len(found) > 1:
         yield parse_error(source, found[1].span, f"{subject} declares @{ANALYZER} multiple times")
@@ -157,7 +159,7 @@ def _analyzer_problems(source: Source, property_: PropertySyntax, subject: str) 
             yield parse_error(source, annotation.span, f"@{ANALYZER} on {subject} takes one of: {known}")
 
 
-def _text_problems(source: Source, annotations: Sequence[AnnotationSyntax], subject: str) -> Iterator[ParseError]:
+def _find_text_problems(source: Source, annotations: Sequence[AnnotationSyntax], subject: str) -> Iterator[ParseError]:
     for name in _TEXTS:
         found = [annotation for annotation in annotations if annotation.name == name]
         if len(found) > 1:
@@ -167,7 +169,9 @@ def _text_problems(source: Source, annotations: Sequence[AnnotationSyntax], subj
                 yield parse_error(source, annotation.span, f"@{name} on {subject} requires a non-empty value")
 
 
-def _rename_problems(source: Source, annotations: Sequence[AnnotationSyntax], subject: str) -> Iterator[ParseError]:
+def _find_rename_problems(
+    source: Source, annotations: Sequence[AnnotationSyntax], subject: str
+) -> Iterator[ParseError]:
     found = [annotation for annotation in annotations if annotation.name == "rename_from"]
     if len(found) > 1:
         yield parse_error(source, found[1].span, f"{subject} declares @rename_from multiple times")
@@ -180,28 +184,28 @@ def _rename_problems(source: Source, annotations: Sequence[AnnotationSyntax], su
             yield parse_error(source, annotation.span, message)
 
 
-def property_shape(property_: PropertySyntax) -> PropertyShape:
+def build_property_shape(property_: PropertySyntax) -> PropertyShape:
     """Return the meaning of a valid property."""
     constraints = {annotation.name for annotation in property_.annotations} & set(PropertyConstraint)
     return PropertyShape(
         name=property_.name,
         type=property_.type.resolved,
-        annotations=kept(property_.annotations),
+        annotations=select_kept(property_.annotations),
         constraints=tuple(sorted(PropertyConstraint(name) for name in constraints)),
-        embed=_embed(property_.annotations),
-        rename_from=rename_hint(property_.annotations),
+        embed=_build_embed(property_.annotations),
+        rename_from=find_rename_hint(property_.annotations),
         span=property_.name_span,
     )
 
 
-def embed_span(property_: PropertySyntax) -> Span:
+def find_embed_span(property_: PropertySyntax) -> Span:
     """Return the span of a property's `@embed`; of the property itself if it has none."""
     return next(
         (annotation.span for annotation in property_.annotations if annotation.name == "embed"), property_.name_span
     )
 
 
-def _embed(annotations: Sequence[AnnotationSyntax]) -> EmbedShape | None:
+def _build_embed(annotations: Sequence[AnnotationSyntax]) -> EmbedShape | None:
     for annotation in annotations:
         if annotation.name == "embed" and annotation.value is not None:
             return EmbedShape(
@@ -210,7 +214,7 @@ def _embed(annotations: Sequence[AnnotationSyntax]) -> EmbedShape | None:
     return None
 
 
-def rename_hint(annotations: Sequence[AnnotationSyntax]) -> str | None:
+def find_rename_hint(annotations: Sequence[AnnotationSyntax]) -> str | None:
     """Return the value of `@rename_from`, if present."""
     return next(
         (annotation.value.text for annotation in annotations if annotation.name == "rename_from" and annotation.value),
@@ -218,7 +222,7 @@ def rename_hint(annotations: Sequence[AnnotationSyntax]) -> str | None:
     )
 
 
-def kept(annotations: Sequence[AnnotationSyntax]) -> tuple[Annotation, ...]:
+def select_kept(annotations: Sequence[AnnotationSyntax]) -> tuple[Annotation, ...]:
     """Return the annotations the schema keeps, in an order that does not depend on the text."""
     found = [
         Annotation(

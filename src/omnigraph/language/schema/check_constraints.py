@@ -15,7 +15,7 @@ _ORDER = ("key", "unique", "index", "range", "check")
 _EXACT_INTEGERS = 2**53
 
 
-def form_problems(source: Source, constraint: ConstraintSyntax) -> Iterator[ParseError]:
+def find_form_problems(source: Source, constraint: ConstraintSyntax) -> Iterator[ParseError]:
     """Yield violations in the form of a constraint's arguments."""
     arguments = constraint.arguments
     if constraint.name in _TUPLES:
@@ -23,7 +23,7 @@ def form_problems(source: Source, constraint: ConstraintSyntax) -> Iterator[Pars
             yield parse_error(
                 source, constraint.span, f"@{constraint.name} constraint requires at least one property name"
             )
-        yield from _not_names(source, arguments)
+        yield from _find_non_names(source, arguments)
         return
     second = arguments[1] if len(arguments) == 2 else None
     if second is None:
@@ -33,20 +33,20 @@ def form_problems(source: Source, constraint: ConstraintSyntax) -> Iterator[Pars
         }
         yield parse_error(source, constraint.span, usage[constraint.name])
         return
-    yield from _not_names(source, arguments[:1])
+    yield from _find_non_names(source, arguments[:1])
     if constraint.name == "range" and not isinstance(second, Bounds):
         yield parse_error(source, second.span, "expected range bounds (min..max) in @range constraint")
     if constraint.name == "check" and not (isinstance(second, Literal) and second.kind is LiteralKind.STRING):
         yield parse_error(source, second.span, "expected string argument in constraint")
 
 
-def _not_names(source: Source, arguments: Sequence[Literal | Bounds]) -> Iterator[ParseError]:
+def _find_non_names(source: Source, arguments: Sequence[Literal | Bounds]) -> Iterator[ParseError]:
     for argument in arguments:
         if not (isinstance(argument, Literal) and argument.kind is LiteralKind.NAME):
             yield parse_error(source, argument.span, "expected property name in constraint")
 
 
-def edge_problems(source: Source, constraint: ConstraintSyntax, edge: str) -> Iterator[ParseError]:
+def find_edge_problems(source: Source, constraint: ConstraintSyntax, edge: str) -> Iterator[ParseError]:
     """Yield reasons why a constraint is not allowed in the body of an edge."""
     if constraint.name == "key":
         named = {argument.text for argument in constraint.arguments if isinstance(argument, Literal)}
@@ -61,19 +61,19 @@ def edge_problems(source: Source, constraint: ConstraintSyntax, edge: str) -> It
         )
 
 
-def constraint_of(constraint: ConstraintSyntax) -> Constraint:
+def build_constraint(constraint: ConstraintSyntax) -> Constraint:
     """Return the meaning of a well-formed constraint."""
     names = tuple(dict.fromkeys(argument.text for argument in constraint.arguments if isinstance(argument, Literal)))
     match constraint.name, constraint.arguments:
         case "range", (Literal(), Bounds() as bounds):
-            return Range(names[0], _plain(bounds.min), _plain(bounds.max))
+            return Range(names[0], _normalize_bound(bounds.min), _normalize_bound(bounds.max))
         case "check", (Literal() as name, Literal() as pattern):
             return Check(name.text, pattern.text)
         case _:
             return _TUPLES[constraint.name](names)
 
 
-def own_constraints(property_: PropertyShape) -> Iterator[Constraint]:
+def build_inline_constraints(property_: PropertyShape) -> Iterator[Constraint]:
     """Yield the inline constraints of one property."""
     for constraint in property_.constraints:
         yield _TUPLES[constraint]((property_.name,))
@@ -88,7 +88,7 @@ class Owner:
     properties: Mapping[str, PropertyShape]
 
 
-def fit_problems(source: Source, span: Span, constraint: Constraint, owner: Owner) -> Iterator[ParseError]:
+def find_fit_problems(source: Source, span: Span, constraint: Constraint, owner: Owner) -> Iterator[ParseError]:
     """Yield violations concerning the properties a constraint names."""
     names = constraint.properties if isinstance(constraint, Key | Unique | Index) else (constraint.property,)
     for name in names:
@@ -97,14 +97,14 @@ def fit_problems(source: Source, span: Span, constraint: Constraint, owner: Owne
             if owner.kind is TypeKind.EDGE and name in ENDPOINTS:
                 continue
             message = f"@{constraint.kind} on {owner.name} references unknown property '{name}'"
-            yield parse_error(source, span, message, hint=hints.did_you_mean(name, owner.properties))
+            yield parse_error(source, span, message, hint=hints.suggest_word(name, owner.properties))
             continue
-        message = _misfit(constraint, property_, f"{owner.name}.{name}")
+        message = _explain_misfit(constraint, property_, f"{owner.name}.{name}")
         if message:
             yield parse_error(source, span, message)
 
 
-def _misfit(constraint: Constraint, property_: PropertyShape, path: str) -> str:
+def _explain_misfit(constraint: Constraint, property_: PropertyShape, path: str) -> str:
     type_ = property_.type
     match constraint:
         case Key() if type_.nullable:
@@ -122,7 +122,7 @@ def _misfit(constraint: Constraint, property_: PropertyShape, path: str) -> str:
             return ""
 
 
-def in_order(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
+def sort_constraints(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
     """Remove duplicate constraints, and sort them independently of the text."""
     once: dict[tuple[object, ...], Constraint] = {}
     for constraint in constraints:
@@ -141,7 +141,7 @@ def _sort_key(constraint: Constraint) -> tuple[object, ...]:
             return (place, *sorted(names))
 
 
-def _plain(bound: int | float | None) -> int | float | None:
+def _normalize_bound(bound: int | float | None) -> int | float | None:
     """Return the bound with `5.0` as `5`, so that equal numbers are equal bounds."""
     if isinstance(bound, float) and bound.is_integer() and abs(bound) <= _EXACT_INTEGERS:
         return int(bound)

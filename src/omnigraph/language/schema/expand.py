@@ -32,7 +32,7 @@ def expand(source: Source, node: NodeSyntax, own: Mapping[str, PropertyShape], i
         span = next(name.span for name in node.implements if name.text == interface)
         if interface not in interfaces:
             message = f"node {node.name.text} implements unknown interface '{interface}'"
-            problems.append(parse_error(source, span, message, hint=hints.did_you_mean(interface, interfaces)))
+            problems.append(parse_error(source, span, message, hint=hints.suggest_word(interface, interfaces)))
             continue
         for promised in interfaces[interface].values():
             present = properties.get(promised.name)

@@ -8,7 +8,7 @@ most one at a time.
 from collections.abc import Iterator
 from decimal import Decimal
 
-from omnigraph.language.lexer import Comment, comments, quoted
+from omnigraph.language.lexer import Comment, quoted, scan_comments
 from omnigraph.language.schema.parse import parse
 from omnigraph.language.schema.syntax import (
     AnnotationSyntax,
@@ -51,7 +51,7 @@ def format_syntax(syntax: SchemaSyntax) -> str:
         is_bodied = bool(declaration.members)
         # Edges without a body may stand together; everything else is a paragraph of its own.
         page.before(declaration.span.start, apart=is_bodied or was_bodied)
-        _write(page, declaration)
+        _write_declaration(page, declaration)
         was_bodied = is_bodied
     page.comments_before(len(syntax.source.text) + 1)
     return page.text()
@@ -62,7 +62,7 @@ class _Page:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._comments: list[Comment] = list(comments(source))
+        self._comments: list[Comment] = list(scan_comments(source))
         self._next = 0
         self._lines: list[str] = []
         self._end = 0
@@ -128,8 +128,8 @@ class _Page:
                 return
 
 
-def _write(page: _Page, declaration: Declaration) -> None:
-    header, end = _header(declaration), declaration.span.end
+def _write_declaration(page: _Page, declaration: Declaration) -> None:
+    header, end = _format_header(declaration), declaration.span.end
     body = declaration.body
     inside = body is not None and page.has_comment_before(body.end)
     if not declaration.members and not inside:
@@ -138,56 +138,60 @@ def _write(page: _Page, declaration: Declaration) -> None:
     page.opening(f"{header} {{", body.start + 1 if body else 0)
     for member in declaration.members:
         page.before(member.span.start, _INDENT)
-        page.line(_INDENT + _member(member), member.span.end)
+        page.line(_INDENT + _format_member(member), member.span.end)
     if body is not None:
         page.comments_before(body.end - 1, _INDENT)
     page.line("}", end)
 
 
-def _header(declaration: Declaration) -> str:
+def _format_header(declaration: Declaration) -> str:
     name = declaration.name.text
     match declaration:
         case InterfaceSyntax():
             return f"interface {name}"
         case NodeSyntax():
-            parts = [f"node {name}", *_annotations(declaration.annotations)]
+            parts = [f"node {name}", *_format_annotations(declaration.annotations)]
             if declaration.implements:
                 parts.append(f"implements {', '.join(interface.text for interface in declaration.implements)}")
             return " ".join(parts)
         case EdgeSyntax():
             parts = [f"edge {name}: {declaration.from_type.text} -> {declaration.to_type.text}"]
             if declaration.cardinality is not None:
-                parts.append(_cardinality(declaration.cardinality))
-            return " ".join([*parts, *_annotations(declaration.annotations)])
+                parts.append(_format_cardinality(declaration.cardinality))
+            return " ".join([*parts, *_format_annotations(declaration.annotations)])
 
 
-def _cardinality(cardinality: CardinalitySyntax) -> str:
+def _format_cardinality(cardinality: CardinalitySyntax) -> str:
     return f"@card({cardinality.min}..{'' if cardinality.max is None else cardinality.max})"
 
 
-def _annotations(annotations: tuple[AnnotationSyntax, ...]) -> Iterator[str]:
+def _format_annotations(annotations: tuple[AnnotationSyntax, ...]) -> Iterator[str]:
     for annotation in annotations:
         if annotation.value is None:
             yield f"@{annotation.name}"
         else:
-            arguments = [_literal(annotation.value), *(f"{key}={_literal(value)}" for key, value in annotation.kwargs)]
+            arguments = [
+                _format_literal(annotation.value),
+                *(f"{key}={_format_literal(value)}" for key, value in annotation.kwargs),
+            ]
             yield f"@{annotation.name}({', '.join(arguments)})"
 
 
-def _literal(literal: Literal) -> str:
+def _format_literal(literal: Literal) -> str:
     return quoted(literal.text) if literal.kind is LiteralKind.STRING else literal.text
 
 
-def _member(member: Member) -> str:
+def _format_member(member: Member) -> str:
     if isinstance(member, PropertySyntax):
-        return " ".join([f"{member.name}: {type_text(member.type)}", *_annotations(member.annotations)])
+        return " ".join([f"{member.name}: {format_type(member.type)}", *_format_annotations(member.annotations)])
     arguments = [
-        _bounds(argument) if isinstance(argument, Bounds) else _literal(argument) for argument in member.arguments
+        _format_bounds(argument) if isinstance(argument, Bounds) else _format_literal(argument)
+        for argument in member.arguments
     ]
     return f"@{member.name}({', '.join(arguments)})"
 
 
-def type_text(type_: TypeSyntax) -> str:
+def format_type(type_: TypeSyntax) -> str:
     """Format a type, the values of an enum in textual order."""
     if type_.enum_values is not None:
         name = f"enum({', '.join(type_.enum_values)})"
@@ -198,11 +202,12 @@ def type_text(type_: TypeSyntax) -> str:
     return f"{name}?" if type_.nullable else name
 
 
-def _bounds(bounds: Bounds) -> str:
-    return f"{'' if bounds.min is None else _number(bounds.min)}..{'' if bounds.max is None else _number(bounds.max)}"
+def _format_bounds(bounds: Bounds) -> str:
+    least, most = ("" if bound is None else _format_number(bound) for bound in (bounds.min, bounds.max))
+    return f"{least}..{most}"
 
 
-def _number(value: int | float) -> str:
+def _format_number(value: int | float) -> str:
     """Format a number: without an exponent, a float always with a point."""
     if isinstance(value, int):
         return str(value)

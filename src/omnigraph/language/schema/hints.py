@@ -57,7 +57,7 @@ _DECLARATIONS = {
 _KEYWORDS = ("interface", "node", "edge")
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def suggest_word(word: str, known: Iterable[str]) -> str:
     """Return `did you mean …?` for the known word closest to `word`, ignoring case; empty if none is close."""
     # Comparing with very many names takes long, and then none of them is a likely answer.
     folded = {name.lower(): name for name in islice(known, limits.HINT_NAMES_MAX)}
@@ -65,13 +65,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{folded[close[0]]}`?" if close else ""
 
 
-def for_type(word: str) -> str:
+def suggest_type(word: str) -> str:
     """Suggest a replacement for an unknown type."""
     foreign = _FOREIGN_TYPES.get(word.lower())
-    return f"did you mean `{foreign}`?" if foreign else did_you_mean(word, TYPE_WORDS)
+    return f"did you mean `{foreign}`?" if foreign else suggest_word(word, TYPE_WORDS)
 
 
-def for_declaration(word: str) -> str:
+def suggest_declaration(word: str) -> str:
     """Suggest a replacement for a word that does not start a declaration."""
     folded = word.lower()
     if folded == "query":
@@ -79,10 +79,10 @@ def for_declaration(word: str) -> str:
     if folded in _KEYWORDS:
         return f"keywords are written in lower case: `{folded}`"
     meant = _DECLARATIONS.get(folded)
-    return f"did you mean `{meant}`?" if meant else did_you_mean(word, _KEYWORDS)
+    return f"did you mean `{meant}`?" if meant else suggest_word(word, _KEYWORDS)
 
 
-def capitalised(word: str) -> str:
+def capitalize(word: str) -> str:
     """Return a name as a type name: without leading underscores, first letter in upper case."""
     bare = word.lstrip("_0123456789")
     return bare[:1].upper() + bare[1:]

@@ -126,50 +126,56 @@ def lint(syntax: SchemaSyntax) -> tuple[Finding, ...]:
     Returns:
         Findings in the order of the text.
     """
-    return tuple(finding for declaration in syntax.declarations for finding in _findings(syntax.source, declaration))
+    return tuple(
+        finding for declaration in syntax.declarations for finding in _lint_declaration(syntax.source, declaration)
+    )
 
 
-def _findings(source: Source, declaration: Declaration) -> Iterator[Finding]:
+def _lint_declaration(source: Source, declaration: Declaration) -> Iterator[Finding]:
     owner = declaration.name.text
     if not isinstance(declaration, InterfaceSyntax):
-        yield from _annotation_findings(source, declaration.annotations, owner, None)
+        yield from _lint_annotations(source, declaration.annotations, owner, None)
     for member in declaration.members:
         if isinstance(member, PropertySyntax):
-            yield from _annotation_findings(source, member.annotations, owner, member.name)
+            yield from _lint_annotations(source, member.annotations, owner, member.name)
             if isinstance(declaration, EdgeSyntax) and any(found.name == "index" for found in member.annotations):
                 message = f"@index on {owner}.{member.name} builds nothing: edges are indexed by id, src and dst"
-                yield _finding(source, member.span, INDEX_WITHOUT_EFFECT, message, owner, name=member.name)
+                yield _make_finding(source, member.span, INDEX_WITHOUT_EFFECT, message, owner, name=member.name)
         else:
-            yield from _constraint_findings(source, member, declaration)
+            yield from _lint_constraint(source, member, declaration)
 
 
-def _annotation_findings(
+def _lint_annotations(
     source: Source, annotations: tuple[AnnotationSyntax, ...], owner: str, name: str | None
 ) -> Iterator[Finding]:
     subject = owner if name is None else f"{owner}.{name}"
     for annotation in annotations:
         if annotation.name == "card":
             message = f"@card on {subject} has no effect; on an edge, directly after its ends, write @card(min..max)"
-            yield _finding(source, annotation.span, UNKNOWN_ANNOTATION, message, owner, name=name)
+            yield _make_finding(source, annotation.span, UNKNOWN_ANNOTATION, message, owner, name=name)
         elif annotation.name not in _KNOWN_ANNOTATIONS:
             close = get_close_matches(annotation.name, _KNOWN_ANNOTATIONS, n=1, cutoff=0.75)
             if close:
                 message = f"@{annotation.name} on {subject} has no effect; did you mean @{close[0]}?"
-                yield _finding(source, annotation.span, UNKNOWN_ANNOTATION, message, owner, name=name)
+                yield _make_finding(source, annotation.span, UNKNOWN_ANNOTATION, message, owner, name=name)
 
 
-def _constraint_findings(source: Source, constraint: ConstraintSyntax, declaration: Declaration) -> Iterator[Finding]:
+def _lint_constraint(source: Source, constraint: ConstraintSyntax, declaration: Declaration) -> Iterator[Finding]:
     owner = declaration.name.text
     if constraint.name == "index" and (isinstance(declaration, EdgeSyntax) or len(constraint.arguments) > 1):
         why = "edges are indexed by id, src and dst" if isinstance(declaration, EdgeSyntax) else "it names several"
-        yield _finding(source, constraint.span, INDEX_WITHOUT_EFFECT, f"@index on {owner} builds nothing: {why}", owner)
+        yield _make_finding(
+            source, constraint.span, INDEX_WITHOUT_EFFECT, f"@index on {owner} builds nothing: {why}", owner
+        )
     for argument in constraint.arguments:
         match argument:
             case Bounds(int() | float() as least, int() | float() as most) if least > most:
                 message = f"@range on {owner} lets no value pass: {least} exceeds {most}"
-                yield _finding(source, argument.span, EMPTY_RANGE, message, owner)
+                yield _make_finding(source, argument.span, EMPTY_RANGE, message, owner)
 
 
-def _finding(source: Source, span: Span, code: str, message: str, owner: str, *, name: str | None = None) -> Finding:
+def _make_finding(
+    source: Source, span: Span, code: str, message: str, owner: str, *, name: str | None = None
+) -> Finding:
     line, column = source.position(span.start)
     return Finding(code, CATALOGUE[code].severity, message, line, column, owner, name)

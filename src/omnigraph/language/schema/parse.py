@@ -9,13 +9,13 @@ from omnigraph.errors import ParseError
 from omnigraph.language.lexer import END, NAME, STRING, TYPE_NAME, Cursor
 from omnigraph.language.schema import hints
 from omnigraph.language.schema.parse_annotation import (
-    annotation,
-    at_cardinality,
-    at_constraint,
-    cardinality,
-    constraint,
+    is_at_cardinality,
+    is_at_constraint,
+    parse_annotation,
+    parse_cardinality,
+    parse_constraint,
 )
-from omnigraph.language.schema.parse_type import property_type
+from omnigraph.language.schema.parse_type import parse_property_type
 from omnigraph.language.schema.syntax import (
     AnnotationSyntax,
     Declaration,
@@ -44,7 +44,7 @@ def parse(text: str | bytes, name: str = "schema.pg") -> SchemaSyntax:
         ParseError: the text violates the grammar; the error shows where.
         LimitError: it is too long.
     """
-    return _Parser(Source(text, name)).schema()
+    return _Parser(Source(text, name)).parse_schema()
 
 
 class _Parser:
@@ -53,26 +53,26 @@ class _Parser:
         self._cursor = Cursor(source)
         self._where = ""
 
-    def schema(self) -> SchemaSyntax:
+    def parse_schema(self) -> SchemaSyntax:
         declarations: list[Declaration] = []
         while self._cursor.kind is not END:
-            declarations.append(self._declaration())
+            declarations.append(self._parse_declaration())
         return SchemaSyntax(tuple(declarations), self._source)
 
-    def _declaration(self) -> Declaration:
+    def _parse_declaration(self) -> Declaration:
         start = self._cursor.span.start
         self._where = "where a declaration should start"
-        match self._keyword(*_DECLARATION_WORDS):
+        match self._take_keyword(*_DECLARATION_WORDS):
             case "interface":
-                return self._interface(start)
+                return self._parse_interface(start)
             case "node":
-                return self._node(start)
+                return self._parse_node(start)
             case "edge":
-                return self._edge(start)
+                return self._parse_edge(start)
             case _:
-                raise self._no_declaration()
+                raise self._unexpected_declaration()
 
-    def _keyword(self, *words: str) -> str | None:
+    def _take_keyword(self, *words: str) -> str | None:
         """Consume a declaration keyword, even if a type name follows it without a space."""
         cursor = self._cursor
         if cursor.kind is not NAME:
@@ -87,99 +87,99 @@ class _Parser:
                 return word
         return None
 
-    def _no_declaration(self) -> ParseError:
+    def _unexpected_declaration(self) -> ParseError:
         cursor = self._cursor
         hint = ""
         if cursor.kind == "}":
             hint = "there is one `}` too many before this place"
-        elif cursor.kind is NAME and cursor.kind_after() == ":":
+        elif cursor.kind is NAME and cursor.peek_kind() == ":":
             hint = "a property stands inside the braces of a declaration; is there a `}` too many before it?"
         elif cursor.kind in (NAME, TYPE_NAME):
-            hint = hints.for_declaration(cursor.text)
+            hint = hints.suggest_declaration(cursor.text)
         elif cursor.kind in (",", ";"):
             hint = f"declarations are separated by white space; remove the `{cursor.kind}`"
         return cursor.unexpected(where=self._where, expected=_TOP_LEVEL, hint=hint)
 
-    def _interface(self, start: int) -> InterfaceSyntax:
-        name = self._type_name("as the name of an interface")
+    def _parse_interface(self, start: int) -> InterfaceSyntax:
+        name = self._parse_type_name("as the name of an interface")
         self._where = f"in the header of interface {name.text}"
         if self._cursor.kind == "@":
             raise self._cursor.unexpected(
                 where=self._where, expected=("`{`",), hint="interfaces take no annotations; their properties do"
             )
-        if self._cursor.at_word("implements"):
+        if self._cursor.is_at_word("implements"):
             raise self._cursor.unexpected(where=self._where, expected=("`{`",), hint="only nodes implement interfaces")
-        members, body = self._body(f"interface {name.text}", interface=name.text)
+        members, body = self._parse_body(f"interface {name.text}", interface=name.text)
         properties = tuple(member for member in members if isinstance(member, PropertySyntax))
         return InterfaceSyntax(name, properties, self._cursor.span_from(start), body)
 
-    def _node(self, start: int) -> NodeSyntax:
-        name = self._type_name("as the name of a node type")
+    def _parse_node(self, start: int) -> NodeSyntax:
+        name = self._parse_type_name("as the name of a node type")
         self._where = f"in the header of node {name.text}"
-        annotations = self._header_annotations(f"node {name.text}")
+        annotations = self._parse_header_annotations(f"node {name.text}")
         implements: list[Name] = []
-        if self._keyword("implements"):
-            implements.append(self._type_name("as the name of an interface"))
+        if self._take_keyword("implements"):
+            implements.append(self._parse_type_name("as the name of an interface"))
             while self._cursor.take(","):
-                implements.append(self._type_name("as the name of an interface"))
+                implements.append(self._parse_type_name("as the name of an interface"))
             if self._cursor.kind == "@":
                 raise self._cursor.unexpected(
                     where=self._where,
                     expected=("`,`", "`{`"),
                     hint="annotations stand between the name of the node and `implements`",
                 )
-        members, body = self._body(
+        members, body = self._parse_body(
             f"node {name.text}", expected=() if implements else ("an annotation", "`implements`")
         )
         return NodeSyntax(name, annotations, tuple(implements), members, self._cursor.span_from(start), body)
 
-    def _edge(self, start: int) -> EdgeSyntax:
-        name = self._type_name("as the name of an edge type")
+    def _parse_edge(self, start: int) -> EdgeSyntax:
+        name = self._parse_type_name("as the name of an edge type")
         self._where = f"in the header of edge {name.text}"
         cursor = self._cursor
         cursor.expect(":", where=self._where, hint=f"an edge is declared as `edge {name.text}: From -> To`")
-        from_type = self._type_name("as the node type an edge leaves")
+        from_type = self._parse_type_name("as the node type an edge leaves")
         hint = "swap the two ends: an arrow always points to the right" if cursor.kind == "<" else ""
         cursor.expect("->", where=self._where, hint=hint or f"an edge is declared as `edge {name.text}: From -> To`")
-        to_type = self._type_name("as the node type an edge reaches")
-        bounds = cardinality(self._cursor)
-        annotations = self._header_annotations(f"edge {name.text}", is_edge=True)
+        to_type = self._parse_type_name("as the node type an edge reaches")
+        bounds = parse_cardinality(self._cursor)
+        annotations = self._parse_header_annotations(f"edge {name.text}", is_edge=True)
         members: tuple[Member, ...] = ()
         body: Span | None = None
         if cursor.kind == "{":
-            members, body = self._body(f"edge {name.text}")
-        elif cursor.at_word("implements"):
+            members, body = self._parse_body(f"edge {name.text}")
+        elif cursor.is_at_word("implements"):
             raise cursor.unexpected(where=self._where, hint="only nodes implement interfaces")
         return EdgeSyntax(name, from_type, to_type, bounds, annotations, members, self._cursor.span_from(start), body)
 
-    def _type_name(self, where: str) -> Name:
+    def _parse_type_name(self, where: str) -> Name:
         cursor = self._cursor
         text, hint = cursor.text, ""
-        if cursor.kind is NAME and hints.capitalised(text):
-            hint = f"type names start with an upper-case letter: `{hints.capitalised(text)}`"
+        if cursor.kind is NAME and hints.capitalize(text):
+            hint = f"type names start with an upper-case letter: `{hints.capitalize(text)}`"
         elif cursor.kind is STRING:
             hint = "type names are written without quotes"
         return Name(text, cursor.expect(TYPE_NAME, where=where, hint=hint))
 
-    def _header_annotations(self, subject: str, *, is_edge: bool = False) -> tuple[AnnotationSyntax, ...]:
+    def _parse_header_annotations(self, subject: str, *, is_edge: bool = False) -> tuple[AnnotationSyntax, ...]:
         annotations: list[AnnotationSyntax] = []
         while self._cursor.kind == "@":
-            if at_constraint(self._cursor):
-                span, word = self._cursor.span, self._cursor.text_after()
+            if is_at_constraint(self._cursor):
+                span, word = self._cursor.span, self._cursor.peek_text()
                 if is_edge:
                     message = f"@{word} is not supported on edges ({subject})"
                 else:
                     message = f"@{word} is only supported on node properties or as body constraint ({subject})"
                 hint = f"write `@{word}(…)` inside the braces of the {subject.partition(' ')[0]}"
                 raise self._cursor.error(span, message, hint=hint)
-            if is_edge and at_cardinality(self._cursor):
+            if is_edge and is_at_cardinality(self._cursor):
                 raise self._cursor.unexpected(
                     where=self._where, hint="`@card(…)` stands once, directly after the two ends of the edge"
                 )
-            annotations.append(annotation(self._cursor))
+            annotations.append(parse_annotation(self._cursor))
         return tuple(annotations)
 
-    def _body(
+    def _parse_body(
         self, subject: str, *, interface: str | None = None, expected: tuple[str, ...] = ()
     ) -> tuple[tuple[Member, ...], Span]:
         cursor = self._cursor
@@ -187,15 +187,15 @@ class _Parser:
         self._where = f"in the body of {subject}"
         members: list[Member] = []
         while cursor.kind != "}":
-            if cursor.kind is NAME and cursor.kind_after() == ":":
-                members.append(self._property(interface))
-            elif interface is None and at_constraint(self._cursor):
-                members.append(constraint(self._cursor))
+            if cursor.kind is NAME and cursor.peek_kind() == ":":
+                members.append(self._parse_property(interface))
+            elif interface is None and is_at_constraint(self._cursor):
+                members.append(parse_constraint(self._cursor))
             else:
-                raise self._no_member(opened, interface)
+                raise self._unexpected_member(opened, interface)
         return tuple(members), Span(opened.start, cursor.advance().end)
 
-    def _no_member(self, opened: Span, interface: str | None) -> ParseError:
+    def _unexpected_member(self, opened: Span, interface: str | None) -> ParseError:
         cursor = self._cursor
         expected = ["a property", "a constraint", "`}`"] if interface is None else ["a property", "`}`"]
         line, column = self._source.position(opened.start)
@@ -204,19 +204,19 @@ class _Parser:
         match cursor.kind:
             case "," | ";":
                 hint = f"properties are separated by white space; remove the `{cursor.kind}`"
-            case "@" if at_constraint(self._cursor):
+            case "@" if is_at_constraint(self._cursor):
                 hint = "interfaces take no body constraints; declare it in the nodes that implement this one"
             case "@":
                 hint = "an annotation stands behind the property it belongs to; here only @key(…), @unique(…), "
                 hint += "@index(…), @range(…) and @check(…) may stand alone"
-            case "type name" if cursor.kind_after() == ":":
+            case "type name" if cursor.peek_kind() == ":":
                 lower = cursor.text[0].lower() + cursor.text[1:]
                 hint = f"property names start with a lower-case letter: `{lower}`"
             case "string":
                 hint = "property names are written without quotes"
             case "end":
                 hint = unclosed
-            case "name" if cursor.text in _DECLARATION_WORDS and cursor.kind_after() is TYPE_NAME:
+            case "name" if cursor.text in _DECLARATION_WORDS and cursor.peek_kind() is TYPE_NAME:
                 hint = unclosed
             case "name":
                 name = cursor.text
@@ -226,18 +226,18 @@ class _Parser:
                 return cursor.unexpected(where=where, expected=("`:`",), hint=hint)
         return cursor.unexpected(where=self._where, expected=expected, hint=hint)
 
-    def _property(self, interface: str | None) -> PropertySyntax:
+    def _parse_property(self, interface: str | None) -> PropertySyntax:
         cursor = self._cursor
         name = cursor.text
         name_span = cursor.advance()
         cursor.advance()
-        type_ = property_type(cursor, name)
+        type_ = parse_property_type(cursor, name)
         annotations: list[AnnotationSyntax] = []
         while cursor.kind == "@":
-            if at_constraint(self._cursor):
-                if interface is not None and cursor.text_after() in ("key", "unique", "index"):
-                    message = f"@{cursor.text_after()} on {interface}.{name} does not accept a value"
+            if is_at_constraint(self._cursor):
+                if interface is not None and cursor.peek_text() in ("key", "unique", "index"):
+                    message = f"@{cursor.peek_text()} on {interface}.{name} does not accept a value"
                     raise cursor.error(cursor.span, message, hint="interfaces take no body constraints")
                 break
-            annotations.append(annotation(self._cursor))
+            annotations.append(parse_annotation(self._cursor))
         return PropertySyntax(name, type_, tuple(annotations), self._cursor.span_from(name_span.start), name_span)

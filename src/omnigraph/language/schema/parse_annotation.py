@@ -2,7 +2,7 @@
 
 import math
 
-from omnigraph.language.lexer import FLOAT, INTEGER, NAME, STRING, TYPE_NAME, Cursor, string_value
+from omnigraph.language.lexer import FLOAT, INTEGER, NAME, STRING, TYPE_NAME, Cursor, unescape_string
 from omnigraph.language.schema.syntax import (
     AnnotationSyntax,
     Bounds,
@@ -22,19 +22,19 @@ _I64_MIN, _I64_MAX = -(2**63), 2**63 - 1
 _DIGITS_MAX = 20
 
 
-def at_constraint(cursor: Cursor) -> bool:
+def is_at_constraint(cursor: Cursor) -> bool:
     """True if the cursor is at `@key(` or another constraint of a body."""
-    return cursor.kind == "@" and cursor.kind_after(2) == "(" and cursor.text_after() in CONSTRAINT_NAMES
+    return cursor.kind == "@" and cursor.peek_kind(2) == "(" and cursor.peek_text() in CONSTRAINT_NAMES
 
 
-def at_cardinality(cursor: Cursor) -> bool:
+def is_at_cardinality(cursor: Cursor) -> bool:
     """True if the cursor is at `@card(` with bounds; `@card(5)` is an unknown annotation."""
-    if not (cursor.kind == "@" and cursor.text_after() == "card" and cursor.kind_after(2) == "("):
+    if not (cursor.kind == "@" and cursor.peek_text() == "card" and cursor.peek_kind(2) == "("):
         return False
-    return ".." in (cursor.kind_after(3), cursor.kind_after(4)) or cursor.kind_after(3) == "-"
+    return ".." in (cursor.peek_kind(3), cursor.peek_kind(4)) or cursor.peek_kind(3) == "-"
 
 
-def annotation(cursor: Cursor) -> AnnotationSyntax:
+def parse_annotation(cursor: Cursor) -> AnnotationSyntax:
     """Parse `@name` or `@name(value, argument=literal, …)`.
 
     Raises:
@@ -48,18 +48,18 @@ def annotation(cursor: Cursor) -> AnnotationSyntax:
     value: Literal | None = None
     kwargs: list[tuple[str, Literal]] = []
     if cursor.take("("):
-        value = _argument(cursor, where, bare_names=True)
+        value = _parse_argument(cursor, where, bare_names=True)
         while cursor.take(","):
             key = cursor.text
             cursor.expect(NAME, where=where, expected=("the name of an argument",))
             cursor.expect("=", where=where, hint=f"arguments after the first have names: `{key}=…`")
-            kwargs.append((key, _argument(cursor, where, bare_names=False)))
+            kwargs.append((key, _parse_argument(cursor, where, bare_names=False)))
         cursor.expect(")", where=where, expected=("`,`", "`)`"))
     return AnnotationSyntax(name, value, tuple(kwargs), cursor.span_from(start))
 
 
-def constraint(cursor: Cursor) -> ConstraintSyntax:
-    """Parse `@key(…)` or another constraint of a body; only valid after `at_constraint`.
+def parse_constraint(cursor: Cursor) -> ConstraintSyntax:
+    """Parse `@key(…)` or another constraint of a body; only valid after `is_at_constraint`.
 
     Raises:
         ParseError: it violates the grammar.
@@ -71,20 +71,20 @@ def constraint(cursor: Cursor) -> ConstraintSyntax:
     cursor.advance()
     arguments: list[Literal | Bounds] = []
     if cursor.kind != ")":
-        arguments.append(_constraint_argument(cursor, where))
+        arguments.append(_parse_constraint_argument(cursor, where))
         while cursor.take(","):
-            arguments.append(_constraint_argument(cursor, where))
+            arguments.append(_parse_constraint_argument(cursor, where))
     cursor.expect(")", where=where, expected=("`,`", "`)`"))
     return ConstraintSyntax(name, tuple(arguments), cursor.span_from(start))
 
 
-def cardinality(cursor: Cursor) -> CardinalitySyntax | None:
+def parse_cardinality(cursor: Cursor) -> CardinalitySyntax | None:
     """Parse `@card(min..max)` or `@card(min..)`, if present.
 
     Raises:
         ParseError: it violates the grammar.
     """
-    if not at_cardinality(cursor):
+    if not is_at_cardinality(cursor):
         return None
     where = "in @card(…)"
     start = cursor.advance().start
@@ -93,14 +93,14 @@ def cardinality(cursor: Cursor) -> CardinalitySyntax | None:
     if cursor.kind == "..":
         hint = "the lower bound is required: `@card(0..5)`"
         raise cursor.unexpected(where=where, expected=("a whole number",), hint=hint)
-    least = _card_bound(cursor, "min", where)
+    least = _parse_cardinality_bound(cursor, "min", where)
     cursor.expect("..", where=where)
-    most = None if cursor.kind == ")" else _card_bound(cursor, "max", where)
+    most = None if cursor.kind == ")" else _parse_cardinality_bound(cursor, "max", where)
     cursor.expect(")", where=where)
     return CardinalitySyntax(least, most, cursor.span_from(start))
 
 
-def _card_bound(cursor: Cursor, which: str, where: str) -> int:
+def _parse_cardinality_bound(cursor: Cursor, which: str, where: str) -> int:
     text = cursor.text
     span = cursor.expect(INTEGER, where=where)
     if len(text) > _DIGITS_MAX or int(text) > _U32_MAX:
@@ -108,11 +108,11 @@ def _card_bound(cursor: Cursor, which: str, where: str) -> int:
     return int(text)
 
 
-def _argument(cursor: Cursor, where: str, *, bare_names: bool) -> Literal:
+def _parse_argument(cursor: Cursor, where: str, *, bare_names: bool) -> Literal:
     if cursor.kind in _LITERAL_KINDS:
-        return _literal(cursor)
+        return _parse_literal(cursor)
     if cursor.kind is NAME and (bare_names or cursor.text in ("true", "false")):
-        return _literal(cursor)
+        return _parse_literal(cursor)
     expected = ["a string in double quotes", "a number", "`true`", "`false`"]
     if bare_names:
         expected.append("a name")
@@ -126,32 +126,32 @@ def _argument(cursor: Cursor, where: str, *, bare_names: bool) -> Literal:
     raise cursor.unexpected(where=where, expected=expected, hint=hint)
 
 
-def _literal(cursor: Cursor) -> Literal:
+def _parse_literal(cursor: Cursor) -> Literal:
     kind, text = _LITERAL_KINDS.get(cursor.kind, LiteralKind.NAME), cursor.text
     span = cursor.advance()
     if kind is LiteralKind.STRING:
-        text = string_value(cursor.source, span)
+        text = unescape_string(cursor.source, span)
     elif text in ("true", "false"):
         kind = LiteralKind.BOOL
     return Literal(kind, text, span)
 
 
-def _constraint_argument(cursor: Cursor, where: str) -> Literal | Bounds:
+def _parse_constraint_argument(cursor: Cursor, where: str) -> Literal | Bounds:
     start = cursor.span.start
     if cursor.take(".."):
-        return Bounds(None, _bound(cursor, where), cursor.span_from(start))
-    if cursor.kind == "-" or (cursor.kind in _NUMBER_STARTS and cursor.kind_after() == ".."):
-        least = _bound(cursor, where)
+        return Bounds(None, _parse_bound(cursor, where), cursor.span_from(start))
+    if cursor.kind == "-" or (cursor.kind in _NUMBER_STARTS and cursor.peek_kind() == ".."):
+        least = _parse_bound(cursor, where)
         cursor.expect("..", where=where)
-        most = _bound(cursor, where) if cursor.kind in _NUMBER_STARTS else None
+        most = _parse_bound(cursor, where) if cursor.kind in _NUMBER_STARTS else None
         return Bounds(least, most, cursor.span_from(start))
     if cursor.kind is NAME or cursor.kind in _LITERAL_KINDS:
-        return _literal(cursor)
+        return _parse_literal(cursor)
     hint = "property names start with a lower-case letter" if cursor.kind is TYPE_NAME else ""
     raise cursor.unexpected(where=where, expected=("a property name", "bounds", "a string"), hint=hint)
 
 
-def _bound(cursor: Cursor, where: str) -> int | float:
+def _parse_bound(cursor: Cursor, where: str) -> int | float:
     start = cursor.span.start
     is_negative = cursor.take("-") is not None
     if cursor.kind not in (INTEGER, FLOAT) or (is_negative and not cursor.is_adjacent):

@@ -15,7 +15,7 @@ _U64_MAX = 2**64 - 1
 _DIGITS_MAX = 20
 
 
-def property_type(cursor: Cursor, owner: str) -> TypeSyntax:
+def parse_property_type(cursor: Cursor, owner: str) -> TypeSyntax:
     """Parse the type of the property `owner`.
 
     Raises:
@@ -24,27 +24,27 @@ def property_type(cursor: Cursor, owner: str) -> TypeSyntax:
     start = cursor.span.start
     where = f"as the type of `{owner}`"
     if cursor.take("["):
-        scalar = _base(cursor, f"as the elements of `{owner}`", in_list=True)
+        scalar = _parse_base(cursor, f"as the elements of `{owner}`", in_list=True)
         hint = "elements of a list are never absent; a list that may be absent is `[…]?`"
         cursor.expect("]", where=where, hint=hint if cursor.kind == "?" else "")
         if scalar is Scalar.BLOB:
             raise cursor.error(cursor.span_from(start), "list of Blob is not supported")
-        return TypeSyntax(scalar, _nullable(cursor), list=True, span=cursor.span_from(start))
-    if cursor.at_word("enum") and cursor.kind_after() == "(":
-        values = _enum_values(cursor)
-        return TypeSyntax(Scalar.STRING, _nullable(cursor), enum_values=values, span=cursor.span_from(start))
-    if cursor.kind is TYPE_NAME and cursor.text == "Vector" and cursor.kind_after() == "(":
-        dimension = _vector_dimension(cursor)
-        return TypeSyntax(Scalar.VECTOR, _nullable(cursor), vector_dim=dimension, span=cursor.span_from(start))
-    scalar = _base(cursor, where, in_list=False)
-    return TypeSyntax(scalar, _nullable(cursor), span=cursor.span_from(start))
+        return TypeSyntax(scalar, _take_nullable(cursor), list=True, span=cursor.span_from(start))
+    if cursor.is_at_word("enum") and cursor.peek_kind() == "(":
+        values = _parse_enum_values(cursor)
+        return TypeSyntax(Scalar.STRING, _take_nullable(cursor), enum_values=values, span=cursor.span_from(start))
+    if cursor.kind is TYPE_NAME and cursor.text == "Vector" and cursor.peek_kind() == "(":
+        dimension = _parse_vector_dimension(cursor)
+        return TypeSyntax(Scalar.VECTOR, _take_nullable(cursor), vector_dim=dimension, span=cursor.span_from(start))
+    scalar = _parse_base(cursor, where, in_list=False)
+    return TypeSyntax(scalar, _take_nullable(cursor), span=cursor.span_from(start))
 
 
-def _nullable(cursor: Cursor) -> bool:
+def _take_nullable(cursor: Cursor) -> bool:
     return cursor.take("?") is not None
 
 
-def _base(cursor: Cursor, where: str, *, in_list: bool) -> Scalar:
+def _parse_base(cursor: Cursor, where: str, *, in_list: bool) -> Scalar:
     text = cursor.text
     if cursor.kind is TYPE_NAME:
         for scalar in BASE_SCALARS:
@@ -53,14 +53,14 @@ def _base(cursor: Cursor, where: str, *, in_list: bool) -> Scalar:
                 return scalar
             rest = text.removeprefix(scalar)
             # `x: I32y: I64` declares two properties; where the rest is no name, the whole is one unknown type.
-            if rest != text and cursor.kind_after() == ":" and (rest[0].islower() or rest[0] == "_"):
+            if rest != text and cursor.peek_kind() == ":" and (rest[0].islower() or rest[0] == "_"):
                 cursor.split(len(scalar))
                 return scalar
     if in_list and (cursor.kind == "[" or text in ("Vector", "enum")):
         raise cursor.unexpected(where=where, expected=("a scalar type",), hint="lists hold plain scalars only")
     if cursor.kind not in (NAME, TYPE_NAME):
         raise cursor.unexpected(where=where, expected=("a type",))
-    hint = hints.for_type(text)
+    hint = hints.suggest_type(text)
     if text == "Vector":
         hint = "a vector has a dimension: `Vector(1536)`"
     elif text == "enum":
@@ -69,19 +69,19 @@ def _base(cursor: Cursor, where: str, *, in_list: bool) -> Scalar:
     raise cursor.error(cursor.span, f"unknown type `{shown}`", expected=hints.TYPE_WORDS, hint=hint)
 
 
-def _enum_values(cursor: Cursor) -> tuple[str, ...]:
+def _parse_enum_values(cursor: Cursor) -> tuple[str, ...]:
     start = cursor.advance().start
     cursor.advance()
-    values = [_enum_value(cursor)]
+    values = [_parse_enum_value(cursor)]
     while cursor.take(","):
-        values.append(_enum_value(cursor))
+        values.append(_parse_enum_value(cursor))
     cursor.expect(")", where="in enum(…)", expected=("`,`", "`)`"))
     if len(set(values)) < len(values):
         raise cursor.error(cursor.span_from(start), "enum type cannot include duplicate values")
     return tuple(values)
 
 
-def _enum_value(cursor: Cursor) -> str:
+def _parse_enum_value(cursor: Cursor) -> str:
     """Read characters, not tokens: `2-b` and `-x` are one value each."""
     found = _ENUM_VALUE.match(cursor.source.text, cursor.span.start)
     if found is None or cursor.kind in (BAD, END):
@@ -95,7 +95,7 @@ def _enum_value(cursor: Cursor) -> str:
     return found.group()
 
 
-def _vector_dimension(cursor: Cursor) -> int:
+def _parse_vector_dimension(cursor: Cursor) -> int:
     where = "as the dimension of a vector"
     cursor.advance()
     cursor.advance()

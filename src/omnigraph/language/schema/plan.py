@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from omnigraph.language.schema.check import check
 from omnigraph.language.schema.lint import ADD_REQUIRED_PROPERTY, CHANGE_PROPERTY_TYPE
 from omnigraph.language.schema.parse import parse
-from omnigraph.language.schema.plan_validated import LookingRules, Rules
-from omnigraph.language.schema.resolve import against
+from omnigraph.language.schema.plan_validated import StrictRules, ValidatingRules
+from omnigraph.language.schema.resolve import assign_next_ids
 from omnigraph.model.analyzer import ANNOTATION
 from omnigraph.model.schema import (
     Annotation,
@@ -44,14 +44,14 @@ from omnigraph.model.schema_change import (
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
-    constraint_text,
+    format_constraint,
 )
 from omnigraph.model.schema_document import shape_digest
 from omnigraph.model.types import PropertyType
 
 _METADATA = frozenset({"description", "instruction", ANNOTATION})
 _V1 = "is not supported in schema migration v1"
-_STRICT, _LOOKING = Rules(), LookingRules()
+_STRICT, _LOOKING = StrictRules(), ValidatingRules()
 _OTHER_ANNOTATIONS = f"changing annotations beyond @description/@instruction {_V1}"
 
 
@@ -74,21 +74,21 @@ def plan(
         LimitError: it is too long.
         InvalidRequestError: a rename hint cannot be resolved.
     """
-    resolved = against(accepted, check(parse(desired_text, name)))
-    steps = steps_between(accepted, resolved.schema, validated=validated)
+    resolved = assign_next_ids(accepted, check(parse(desired_text, name)))
+    steps = plan_steps(accepted, resolved.schema, validated=validated)
     return SchemaPlan(steps, resolved.schema if steps else accepted, resolved.diagnostics)
 
 
-def steps_between(accepted: Schema, desired: Schema, *, validated: bool = False) -> tuple[Step, ...]:
+def plan_steps(accepted: Schema, desired: Schema, *, validated: bool = False) -> tuple[Step, ...]:
     """Return the steps between two schemas of one identity domain; impossible ones are `UnsupportedChange`.
 
     With `validated`, changes that are valid only for some data are planned too.
     """
     rules = _LOOKING if validated else _STRICT
     steps = [
-        *_kind_steps(TypeKind.INTERFACE, accepted.interfaces, desired.interfaces, rules),
-        *_kind_steps(TypeKind.NODE, accepted.nodes, desired.nodes, rules),
-        *_kind_steps(TypeKind.EDGE, accepted.edges, desired.edges, rules),
+        *_plan_kind(TypeKind.INTERFACE, accepted.interfaces, desired.interfaces, rules),
+        *_plan_kind(TypeKind.NODE, accepted.nodes, desired.nodes, rules),
+        *_plan_kind(TypeKind.EDGE, accepted.edges, desired.edges, rules),
     ]
     is_same = accepted.identity_domain == desired.identity_domain and shape_digest(accepted) == shape_digest(desired)
     if not steps and not is_same:
@@ -96,8 +96,8 @@ def steps_between(accepted: Schema, desired: Schema, *, validated: bool = False)
     return tuple(steps)
 
 
-def _kind_steps(
-    kind: TypeKind, accepted: tuple[AnyType, ...], desired: tuple[AnyType, ...], rules: Rules
+def _plan_kind(
+    kind: TypeKind, accepted: tuple[AnyType, ...], desired: tuple[AnyType, ...], rules: StrictRules
 ) -> Iterator[Step]:
     before = {type_.type_id: type_ for type_ in accepted}
     for type_ in desired:
@@ -105,7 +105,7 @@ def _kind_steps(
         if was is None:
             yield AddType(kind, type_.name)
         else:
-            yield from _type_steps(was, type_, rules)
+            yield from _plan_type(was, type_, rules)
     for gone in before.values():
         if kind is TypeKind.INTERFACE:
             yield UnsupportedChange(gone.type_key, f"removing interface '{gone.name}' {_V1}")
@@ -113,7 +113,7 @@ def _kind_steps(
             yield DropType(kind, gone.name)
 
 
-def _type_steps(was: AnyType, now: AnyType, rules: Rules) -> Iterator[Step]:
+def _plan_type(was: AnyType, now: AnyType, rules: StrictRules) -> Iterator[Step]:
     if was.name != now.name:
         if isinstance(now, InterfaceType):
             yield UnsupportedChange(now.type_key, f"renaming interfaces {_V1}")
@@ -121,22 +121,22 @@ def _type_steps(was: AnyType, now: AnyType, rules: Rules) -> Iterator[Step]:
             yield RenameType(now.kind, was.name, now.name)
     match was, now:
         case NodeType(), NodeType():
-            yield from _implements_steps(was, now)
-            yield from _metadata_steps(was, now)
+            yield from _plan_implements(was, now)
+            yield from _plan_metadata(was, now)
         case EdgeType(), EdgeType():
-            yield from _edge_steps(was, now, rules)
-            yield from _metadata_steps(was, now)
-    yield from _properties_steps(was, now, rules)
+            yield from _plan_edge(was, now, rules)
+            yield from _plan_metadata(was, now)
+    yield from _plan_properties(was, now, rules)
     if isinstance(was, NodeType | EdgeType) and isinstance(now, NodeType | EdgeType):
-        yield from _constraint_steps(was, now, rules)
+        yield from _plan_constraints(was, now, rules)
 
 
-def _implements_steps(was: NodeType, now: NodeType) -> Iterator[Step]:
+def _plan_implements(was: NodeType, now: NodeType) -> Iterator[Step]:
     if {interface.type_id for interface in was.implements} != {interface.type_id for interface in now.implements}:
         yield UnsupportedChange(now.type_key, f"changing implemented interfaces on node '{now.name}' {_V1}")
 
 
-def _edge_steps(was: EdgeType, now: EdgeType, rules: Rules) -> Iterator[Step]:
+def _plan_edge(was: EdgeType, now: EdgeType, rules: StrictRules) -> Iterator[Step]:
     if (was.from_type.type_id, was.to_type.type_id) != (now.from_type.type_id, now.to_type.type_id):
         yield UnsupportedChange(now.type_key, f"changing edge endpoints on '{now.name}' {_V1}")
     if was.cardinality != now.cardinality:
@@ -145,27 +145,27 @@ def _edge_steps(was: EdgeType, now: EdgeType, rules: Rules) -> Iterator[Step]:
         )
 
 
-def _metadata_steps(was: NodeType | EdgeType, now: NodeType | EdgeType) -> Iterator[Step]:
-    if _metadata(was.annotations) != _metadata(now.annotations):
-        yield UpdateTypeMetadata(now.kind, now.name, _metadata(now.annotations))
-    if _others(was.annotations) != _others(now.annotations):
+def _plan_metadata(was: NodeType | EdgeType, now: NodeType | EdgeType) -> Iterator[Step]:
+    if _select_metadata(was.annotations) != _select_metadata(now.annotations):
+        yield UpdateTypeMetadata(now.kind, now.name, _select_metadata(now.annotations))
+    if _select_other_annotations(was.annotations) != _select_other_annotations(now.annotations):
         yield UnsupportedChange(now.type_key, _OTHER_ANNOTATIONS)
 
 
-def _metadata(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
+def _select_metadata(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
     return tuple(annotation for annotation in annotations if annotation.name in _METADATA)
 
 
-def _others(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
+def _select_other_annotations(annotations: tuple[Annotation, ...]) -> tuple[Annotation, ...]:
     return tuple(annotation for annotation in annotations if annotation.name not in _METADATA)
 
 
-def _properties_steps(was: AnyType, now: AnyType, rules: Rules) -> Iterator[Step]:
+def _plan_properties(was: AnyType, now: AnyType, rules: StrictRules) -> Iterator[Step]:
     before = {property_.property_id: property_ for property_ in was.properties}
     for property_ in now.properties:
         known = before.pop(property_.property_id, None)
         if known is not None:
-            yield from _property_steps(known, property_, now, rules)
+            yield from _plan_property(known, property_, now, rules)
         elif property_.type.nullable:
             yield AddProperty(now.kind, now.name, property_.name, property_.type)
         else:
@@ -178,36 +178,36 @@ def _properties_steps(was: AnyType, now: AnyType, rules: Rules) -> Iterator[Step
         yield DropProperty(now.kind, now.name, gone.name)
 
 
-def _property_steps(was: Property, now: Property, owner: AnyType, rules: Rules) -> Iterator[Step]:
+def _plan_property(was: Property, now: Property, owner: AnyType, rules: StrictRules) -> Iterator[Step]:
     path, entity = f"{owner.name}.{now.name}", f"{owner.type_key}.{now.name}"
     if was.name != now.name:
         yield RenameProperty(owner.kind, owner.name, was.name, now.name)
     if was.type != now.type:
-        added = _added_values(was.type, now.type)
+        added = _find_added_values(was.type, now.type)
         if added:
             yield ExtendEnum(owner.kind, owner.name, now.name, added)
         else:
             yield rules.property_type(was, now, owner) or UnsupportedChange(
                 entity, f"changing property type for '{path}' {_V1}", CHANGE_PROPERTY_TYPE
             )
-    if _embed_facts(was) != _embed_facts(now):
+    if _embed_identity(was) != _embed_identity(now):
         reason = (
             f"changing @embed source or model for '{path}' {_V1}; rebuild the graph so stored vectors and their "
             "declared embedding space cannot diverge"
         )
         yield UnsupportedChange(entity, reason)
-    yield from _own_constraint_steps(was, now, owner, rules)
+    yield from _plan_inline_constraints(was, now, owner, rules)
     if was.declared_directly != now.declared_directly:
         yield UnsupportedChange(entity, f"changing whether '{path}' is declared by the type itself {_V1}")
-    if _links(was) != _links(now):
+    if _interface_links(was) != _interface_links(now):
         yield UnsupportedChange(entity, f"changing which interface properties '{path}' satisfies {_V1}")
-    if _metadata(was.annotations) != _metadata(now.annotations):
-        yield UpdatePropertyMetadata(owner.kind, owner.name, now.name, _metadata(now.annotations))
-    if _others(was.annotations) != _others(now.annotations):
+    if _select_metadata(was.annotations) != _select_metadata(now.annotations):
+        yield UpdatePropertyMetadata(owner.kind, owner.name, now.name, _select_metadata(now.annotations))
+    if _select_other_annotations(was.annotations) != _select_other_annotations(now.annotations):
         yield UnsupportedChange(entity, _OTHER_ANNOTATIONS)
 
 
-def _added_values(was: PropertyType, now: PropertyType) -> tuple[str, ...]:
+def _find_added_values(was: PropertyType, now: PropertyType) -> tuple[str, ...]:
     """Return the values an enum gained, if nothing else about the type changed."""
     if was.enum_values is None or now.enum_values is None or (was.nullable, was.list) != (now.nullable, now.list):
         return ()
@@ -216,15 +216,15 @@ def _added_values(was: PropertyType, now: PropertyType) -> tuple[str, ...]:
     return tuple(sorted(set(now.enum_values) - set(was.enum_values)))
 
 
-def _embed_facts(property_: Property) -> tuple[int, str | None] | None:
+def _embed_identity(property_: Property) -> tuple[int, str | None] | None:
     return None if property_.embed is None else (property_.embed.source.property_id, property_.embed.model)
 
 
-def _links(property_: Property) -> set[tuple[int, int]]:
+def _interface_links(property_: Property) -> set[tuple[int, int]]:
     return {(link.owner_type_id, link.property_id) for link in property_.satisfies}
 
 
-def _own_constraint_steps(was: Property, now: Property, owner: AnyType, rules: Rules) -> Iterator[Step]:
+def _plan_inline_constraints(was: Property, now: Property, owner: AnyType, rules: StrictRules) -> Iterator[Step]:
     path, entity = f"{owner.name}.{now.name}", f"{owner.type_key}.{now.name}"
     # A type with a table lists these among its constraints, and the steps come from there; an interface has no table.
     inherited = isinstance(owner, InterfaceType)
@@ -234,15 +234,17 @@ def _own_constraint_steps(was: Property, now: Property, owner: AnyType, rules: R
         if constraint is not PropertyConstraint.INDEX and not rules.by_constraint(constraint):
             yield UnsupportedChange(entity, f"adding a property-level @{constraint} constraint to '{path}' {_V1}")
         elif inherited:
-            yield AddConstraint(owner.kind, owner.name, _of_property(constraint, now.name))
+            yield AddConstraint(owner.kind, owner.name, _as_type_constraint(constraint, now.name))
     gone = [constraint for constraint in was.constraints if constraint not in now.constraints]
     if any(not rules.by_constraint(constraint) for constraint in gone):
         yield UnsupportedChange(entity, f"removing property constraints from '{path}' {_V1}")
     elif inherited:
-        yield from (RemoveConstraint(owner.kind, owner.name, _of_property(constraint, now.name)) for constraint in gone)
+        yield from (
+            RemoveConstraint(owner.kind, owner.name, _as_type_constraint(constraint, now.name)) for constraint in gone
+        )
 
 
-def _of_property(constraint: PropertyConstraint, name: str) -> Constraint:
+def _as_type_constraint(constraint: PropertyConstraint, name: str) -> Constraint:
     """Return an inline constraint as a constraint of the type."""
     match constraint:
         case PropertyConstraint.INDEX:
@@ -253,18 +255,18 @@ def _of_property(constraint: PropertyConstraint, name: str) -> Constraint:
             return Key((name,))
 
 
-def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType, rules: Rules) -> Iterator[Step]:
-    before = {_identity(constraint, was) for constraint in was.constraints}
-    after = {_identity(constraint, now) for constraint in now.constraints}
+def _plan_constraints(was: NodeType | EdgeType, now: NodeType | EdgeType, rules: StrictRules) -> Iterator[Step]:
+    before = {_constraint_identity(constraint, was) for constraint in was.constraints}
+    after = {_constraint_identity(constraint, now) for constraint in now.constraints}
     for constraint in now.constraints:
-        if _identity(constraint, now) in before:
+        if _constraint_identity(constraint, now) in before:
             continue
         if isinstance(constraint, Index):
             yield AddConstraint(now.kind, now.name, constraint)
         else:
-            reason = f"adding constraint '{constraint_text(constraint)}' to '{now.name}' {_V1}"
+            reason = f"adding constraint '{format_constraint(constraint)}' to '{now.name}' {_V1}"
             yield rules.added(constraint, now) or UnsupportedChange(now.type_key, reason)
-    gone = [constraint for constraint in was.constraints if _identity(constraint, was) not in after]
+    gone = [constraint for constraint in was.constraints if _constraint_identity(constraint, was) not in after]
     removed = [rules.removed(constraint, now) for constraint in gone]
     if None in removed:
         yield UnsupportedChange(now.type_key, f"removing constraints from '{now.name}' {_V1}")
@@ -272,7 +274,7 @@ def _constraint_steps(was: NodeType | EdgeType, now: NodeType | EdgeType, rules:
         yield from (step for step in removed if step is not None)
 
 
-def _identity(constraint: Constraint, owner: NodeType | EdgeType) -> tuple[object, ...]:
+def _constraint_identity(constraint: Constraint, owner: NodeType | EdgeType) -> tuple[object, ...]:
     """Return the meaning of a constraint by property ids, so that a rename does not change it."""
 
     def number(name: str) -> int | str:

@@ -32,7 +32,7 @@ _WIDER = {
 }
 
 
-class Rules:
+class StrictRules:
     """Strict rules: no steps for changes that depend on data."""
 
     def cardinality(self, now: EdgeType) -> Step | None:  # noqa: ARG002  (the rules that look at the data do)
@@ -60,7 +60,7 @@ class Rules:
         return False
 
 
-class LookingRules(Rules):
+class ValidatingRules(StrictRules):
     """Rules that plan steps for changes whose data is checked first."""
 
     def cardinality(self, now: EdgeType) -> Step | None:
@@ -76,7 +76,7 @@ class LookingRules(Rules):
 
     def property_type(self, was: Property, now: Property, owner: AnyType) -> Step | None:
         """Allow a type that holds every value of the old one, or an enum that existing values may fit."""
-        if not holds(was.type, now.type) or (_is_key(now, owner) and not _is_written_alike(was.type, now.type)):
+        if not can_hold(was.type, now.type) or (_is_key(now, owner) and not _has_same_text(was.type, now.type)):
             return None
         return ChangePropertyType(owner.kind, owner.name, now.name, was.type, now.type)
 
@@ -93,7 +93,7 @@ class LookingRules(Rules):
         return constraint is not PropertyConstraint.KEY
 
 
-def holds(was: PropertyType, now: PropertyType) -> bool:
+def can_hold(was: PropertyType, now: PropertyType) -> bool:
     """True if every non-null value of `was` is a value of `now`."""
     if was.list != now.list or was.vector_dim != now.vector_dim:
         return False
@@ -110,6 +110,6 @@ def _is_key(constraint: Property, owner: AnyType) -> bool:
     return any(isinstance(rule, Key) and constraint.name in rule.properties for rule in owner.constraints)
 
 
-def _is_written_alike(was: PropertyType, now: PropertyType) -> bool:
+def _has_same_text(was: PropertyType, now: PropertyType) -> bool:
     """True if every value has the same text in both types: 0.1 in 32 bits is another number than in 64."""
     return was.scalar is not Scalar.F32 or now.scalar is Scalar.F32

@@ -32,7 +32,7 @@ from omnigraph.model.schema import (
     Unique,
 )
 from omnigraph.model.schema_change import Diagnostic, DiagnosticCode
-from omnigraph.model.schema_identity import derived_number, retired_after
+from omnigraph.model.schema_identity import derive_schema_id, find_retired
 
 _FIRST_ID = 1
 
@@ -57,10 +57,10 @@ def accept(text: str | bytes, name: str = "schema.pg", *, ids: IdSource | None =
         ParseError: the text is invalid.
         LimitError: it is too long.
     """
-    return initial(check(parse(text, name)), ids or UlidSource()).schema
+    return assign_first_ids(check(parse(text, name)), ids or UlidSource()).schema
 
 
-def initial(shape: SchemaShape, ids: IdSource) -> Resolved:
+def assign_first_ids(shape: SchemaShape, ids: IdSource) -> Resolved:
     """Assign ids to the first schema of a graph; rename hints are ignored."""
     diagnostics = [
         Diagnostic(
@@ -68,12 +68,12 @@ def initial(shape: SchemaShape, ids: IdSource) -> Resolved:
             entity,
             f'@rename_from("{hint}") has no effect: the graph is new',
         )
-        for entity, hint in _hints(shape)
+        for entity, hint in _find_rename_hints(shape)
     ]
-    return Resolved(_numbered(shape, _Counter(ids.new()), _Matches()), tuple(diagnostics))
+    return Resolved(_assign_ids(shape, _Counter(ids.new()), _Matches()), tuple(diagnostics))
 
 
-def against(accepted: Schema, shape: SchemaShape) -> Resolved:
+def assign_next_ids(accepted: Schema, shape: SchemaShape) -> Resolved:
     """Assign ids to the next schema of a graph; existing declarations keep theirs.
 
     Raises:
@@ -83,8 +83,8 @@ def against(accepted: Schema, shape: SchemaShape) -> Resolved:
     _match_types(accepted, shape, matches)
     for type_ in shape.types:
         _match_properties(accepted, shape.source, type_, matches)
-    schema = _numbered(shape, _Deriver(accepted), matches)
-    schema = replace(schema, retired=retired_after(accepted, set(schema.numbers)))
+    schema = _assign_ids(shape, _Deriver(accepted), matches)
+    schema = replace(schema, retired=find_retired(accepted, set(schema.numbers)))
     return Resolved(schema, tuple(matches.diagnostics))
 
 
@@ -101,7 +101,7 @@ class _Matches:
         self.diagnostics.append(Diagnostic(DiagnosticCode.IGNORED_RENAME_HINT, entity, message))
 
 
-def _hints(shape: SchemaShape) -> Iterator[tuple[str, str]]:
+def _find_rename_hints(shape: SchemaShape) -> Iterator[tuple[str, str]]:
     for type_ in shape.types:
         if type_.rename_from is not None:
             yield type_.type_key, type_.rename_from
@@ -125,14 +125,14 @@ def _match_types(accepted: Schema, shape: SchemaShape, matches: _Matches) -> Non
         old_key = f"{type_.kind}:{old}"
         if old_key in taken:
             message = f"accepted {type_.kind} '{old}' is consumed by more than one desired declaration"
-            raise _unresolved(shape.source, type_.span, message)
+            raise _resolution_error(shape.source, type_.span, message)
         if old_key not in known:
-            raise _unresolved(shape.source, type_.span, _no_such_type(type_, old, known))
+            raise _resolution_error(shape.source, type_.span, _explain_unknown_type(type_, old, known))
         taken.add(old_key)
         matches.types[type_.type_key] = known[old_key]
 
 
-def _no_such_type(type_: TypeShape, old: str, known: Mapping[str, AnyType]) -> str:
+def _explain_unknown_type(type_: TypeShape, old: str, known: Mapping[str, AnyType]) -> str:
     if any(f"{kind}:{old}" in known for kind in TypeKind):
         return f"{type_.kind} '{type_.name}' cannot rename accepted '{old}' across declaration kinds"
     return f"{type_.kind} '{type_.name}' declares @rename_from(\"{old}\") but no accepted declaration has that name"
@@ -162,18 +162,18 @@ def _match_properties(accepted: Schema, source: Source, owner: TypeShape, matche
             elif old in taken:
                 message = f"accepted property '{owner.name}.{old}' is consumed by more than one desired declaration"
             else:
-                message = _no_such_property(accepted, owner, property_, old)
-            raise _unresolved(source, property_.span, message)
+                message = _explain_unknown_property(accepted, owner, property_, old)
+            raise _resolution_error(source, property_.span, message)
 
 
-def _no_such_property(accepted: Schema, owner: TypeShape, property_: PropertyShape, old: str) -> str:
+def _explain_unknown_property(accepted: Schema, owner: TypeShape, property_: PropertyShape, old: str) -> str:
     subject = f"property '{owner.name}.{property_.name}' declares @rename_from(\"{old}\")"
     if any(known.property_named(old) for known in accepted.types):
         return f"{subject}: property moves across stable owners are not supported"
     return f"{subject}: no accepted property with that name exists under the stable owner"
 
 
-def _unresolved(source: Source, span: Span, message: str) -> InvalidRequestError:
+def _resolution_error(source: Source, span: Span, message: str) -> InvalidRequestError:
     line, column = source.position(span.start)
     return InvalidRequestError(
         f"schema identity resolution failed: {message}", line=line, column=column, report=report(source, span)
@@ -201,7 +201,7 @@ class _Deriver:
         self._taken = {*accepted.numbers, *accepted.retired}
 
     def fresh(self, *path: str | int) -> int:
-        found = derived_number(self.domain, path, self._taken)
+        found = derive_schema_id(self.domain, path, self._taken)
         self._taken.add(found)
         return found
 
@@ -236,33 +236,33 @@ class _Numbers:
         return PropertyRef(self.types[type_key], owner, self.properties[type_key, name], name)
 
 
-def _numbered(shape: SchemaShape, source: _Counter | _Deriver, matches: _Matches) -> Schema:
+def _assign_ids(shape: SchemaShape, source: _Counter | _Deriver, matches: _Matches) -> Schema:
     numbers = _Numbers(shape, source, matches)
     return Schema(
         identity_domain=source.domain,
         next_id=source.next_id,
         interfaces=tuple(
-            InterfaceType(interface.name, numbers.types[interface.type_key], _properties(interface, numbers))
+            InterfaceType(interface.name, numbers.types[interface.type_key], _build_properties(interface, numbers))
             for interface in shape.interfaces
         ),
-        nodes=tuple(_node(node, numbers, matches) for node in shape.nodes),
-        edges=tuple(_edge(edge, numbers, matches) for edge in shape.edges),
+        nodes=tuple(_build_node(node, numbers, matches) for node in shape.nodes),
+        edges=tuple(_build_edge(edge, numbers, matches) for edge in shape.edges),
     )
 
 
-def _node(type_: TypeShape, numbers: _Numbers, matches: _Matches) -> NodeType:
+def _build_node(type_: TypeShape, numbers: _Numbers, matches: _Matches) -> NodeType:
     return NodeType(
         name=type_.name,
         type_id=numbers.types[type_.type_key],
         table_id=numbers.tables[type_.type_key],
-        properties=_properties(type_, numbers),
-        constraints=_constraints(type_, matches),
+        properties=_build_properties(type_, numbers),
+        constraints=_order_constraints(type_, matches),
         annotations=type_.annotations,
         implements=tuple(numbers.type_ref(TypeKind.INTERFACE, name) for name in type_.implements),
     )
 
 
-def _edge(type_: TypeShape, numbers: _Numbers, matches: _Matches) -> EdgeType:
+def _build_edge(type_: TypeShape, numbers: _Numbers, matches: _Matches) -> EdgeType:
     assert type_.ends is not None, "a checked edge has two ends"
     leaves, reaches = type_.ends
     return EdgeType(
@@ -272,13 +272,13 @@ def _edge(type_: TypeShape, numbers: _Numbers, matches: _Matches) -> EdgeType:
         from_type=numbers.type_ref(TypeKind.NODE, leaves),
         to_type=numbers.type_ref(TypeKind.NODE, reaches),
         cardinality=type_.cardinality,
-        properties=_properties(type_, numbers),
-        constraints=_constraints(type_, matches),
+        properties=_build_properties(type_, numbers),
+        constraints=_order_constraints(type_, matches),
         annotations=type_.annotations,
     )
 
 
-def _properties(owner: TypeShape, numbers: _Numbers) -> tuple[Property, ...]:
+def _build_properties(owner: TypeShape, numbers: _Numbers) -> tuple[Property, ...]:
     return tuple(
         Property(
             name=property_.name,
@@ -296,7 +296,7 @@ def _properties(owner: TypeShape, numbers: _Numbers) -> tuple[Property, ...]:
     )
 
 
-def _constraints(owner: TypeShape, matches: _Matches) -> tuple[Constraint, ...]:
+def _order_constraints(owner: TypeShape, matches: _Matches) -> tuple[Constraint, ...]:
     def order(name: str) -> tuple[bool, str]:
         # The ends of an edge come first, `src` before `dst`; a property may not be called like one of them.
         return (False, str(ENDPOINTS.index(name))) if name in ENDPOINTS else (True, name)

@@ -8,7 +8,7 @@ from pyspark.sql.types import IntegralType, StringType
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import NodeType
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 from omnigraph.model.types import FLOAT_SCALARS, PropertyType
 
 
@@ -101,7 +101,7 @@ def check_columns(answers: DataFrame, properties: Mapping[str, str]) -> None:
     known = [column for column in answers.columns if column not in ("type", "id")]
     for column in properties:
         if column not in known:
-            raise InvalidRequestError(unknown("the answers have no column", str(column), known))
+            raise InvalidRequestError(explain_unknown("the answers have no column", str(column), known))
 
 
 def check_properties(node: NodeType, answers: DataFrame, properties: Mapping[str, str]) -> None:

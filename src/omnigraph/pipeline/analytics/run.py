@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentat
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import EdgeType, Schema
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.analytics import cores, labels, paths
 from omnigraph.pipeline.analytics.asked import check_columns, check_properties, rounds, starts, texts, within
 from omnigraph.pipeline.analytics.blocks import Blocks, blocks_of
@@ -93,7 +93,7 @@ def subject(schema: Schema, read: Read, edges: Sequence[str] | None) -> Subject:
     found = [(name, schema.edge(name)) for name in names]
     for name, edge in found:
         if edge is None:
-            raise InvalidRequestError(unknown("there is no edge type", name, known), code="type_not_found")
+            raise InvalidRequestError(explain_unknown("there is no edge type", name, known), code="type_not_found")
     if not found:
         raise InvalidRequestError("there are no edges to count: the graph has no edge types, or none was named")
     return Subject(schema, read, tuple(edge for _, edge in found if edge is not None))
@@ -144,7 +144,7 @@ def distance_frame(
     """`source_type`, `source_id`, `type`, `id` and `value` of every node that a source reaches: how far it is."""
     for type_name, _ in starts(sources):
         if type_name not in of.node_types:
-            message = unknown("the edges that count leave and reach no nodes of type", type_name, of.node_types)
+            message = explain_unknown("the edges that count leave and reach no nodes of type", type_name, of.node_types)
             raise InvalidRequestError(message)
     if rounds_max is not None:
         rounds("rounds_max", rounds_max)

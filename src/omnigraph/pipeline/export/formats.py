@@ -8,7 +8,7 @@ from typing import IO
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import EntityType, Schema
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 
 
 class ExportFormat(StrEnum):
@@ -70,7 +70,7 @@ def chosen_entities(schema: Schema, types: Iterable[str] | None) -> tuple[Entity
     wanted = [types] if isinstance(types, str) else list(types)
     for name in wanted:
         if not any(name in (entity.name, entity.type_key) for entity in everything):
-            message = unknown("unknown export type", str(name), (entity.name for entity in everything))
+            message = explain_unknown("unknown export type", str(name), (entity.name for entity in everything))
             raise InvalidRequestError(message, code="unknown_export_type")
     return tuple(entity for entity in everything if entity.name in wanted or entity.type_key in wanted)
 

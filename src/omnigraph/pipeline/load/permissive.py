@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.errors import GraphError, InvalidRequestError
-from omnigraph.model.keys import derived_id, key_parts
+from omnigraph.model.keys import derive_id, list_key_columns
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType, Property, Schema
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.pipeline.load.batches import Batch
@@ -187,7 +187,7 @@ def _edge_row(edge: EdgeType, row: dict[str, Any], schema: Schema, names: _Names
     for end, of in ((SRC, edge.from_type), (DST, edge.to_type)):
         node = schema.node(of.type_name)
         ends[end] = row[end] if node is None or not node.is_keyed else names.id_of(node, row[end])
-    if edge.is_keyed and ID in row and row[ID] == derived_id(edge, _typed(edge, row)):
+    if edge.is_keyed and ID in row and row[ID] == derive_id(edge, _typed(edge, row)):
         row = {name: value for name, value in row.items() if name != ID}
     return row | ends
 
@@ -199,7 +199,7 @@ def _settle_id(node: NodeType, row: dict[str, Any], names: _Names) -> None:
             raise InvalidRequestError(f"node {node.name} missing @key property '{each.name}'")
     explicit = row.pop(ID, None)
     typed = _typed(node, row)
-    canonical = derived_id(node, typed)
+    canonical = derive_id(node, typed)
     names.add(node, canonical if explicit is None else explicit, canonical)
     if explicit is None or explicit == canonical or canonical in _readings(node, explicit):
         return
@@ -213,12 +213,12 @@ def _settle_id(node: NodeType, row: dict[str, Any], names: _Names) -> None:
 
 def _typed(entity: EntityType, row: dict[str, Any]) -> dict[str, Any]:
     """The values of a key in the types of its properties."""
-    return {name: from_python([row.get(name)], of, name)[0].as_py() for name, of in key_parts(entity)}
+    return {name: from_python([row.get(name)], of, name)[0].as_py() for name, of in list_key_columns(entity)}
 
 
 def _readings(node: NodeType, text: str) -> Iterator[str]:
     """The canonical ids that a text can be read as: every part of the key in another spelling of its value."""
-    parts = key_parts(node)
+    parts = list_key_columns(node)
     texts: list[object] = [text]
     if len(parts) > 1:
         found = next(_json(text), None)
@@ -226,7 +226,7 @@ def _readings(node: NodeType, text: str) -> Iterator[str]:
     if len(texts) != len(parts):
         return
     for values in product(*(_values_of(of, each) for (_, of), each in zip(parts, texts, strict=True))):
-        yield derived_id(node, dict(zip((name for name, _ in parts), values, strict=True)))
+        yield derive_id(node, dict(zip((name for name, _ in parts), values, strict=True)))
 
 
 def _values_of(of: PropertyType, given: object) -> list[Any]:

@@ -7,7 +7,7 @@ from omnigraph import limits
 from omnigraph.errors import GraphError, InvalidRequestError, LimitError
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.schema import DST, SRC, EdgeType, NodeType, Schema
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.load.how_far import Watch, nobody
 from omnigraph.pipeline.load.problems import Located, Problem, located
 from omnigraph.pipeline.load.sources import OPTION, Source
@@ -126,7 +126,7 @@ def _node(schema: Schema, name: str) -> NodeType:
         return found
     if schema.edge(name) is not None:
         raise _wrong(f"unknown node type '{name}': it is an edge type, name it as one")
-    raise _wrong(unknown("unknown node type", name, (each.name for each in schema.nodes)))
+    raise _wrong(explain_unknown("unknown node type", name, (each.name for each in schema.nodes)))
 
 
 def _edge(schema: Schema, name: str) -> EdgeType:
@@ -135,7 +135,7 @@ def _edge(schema: Schema, name: str) -> EdgeType:
         return found
     if schema.node(name) is not None:
         raise _wrong(f"unknown edge type '{name}': it is a node type, name it as one")
-    raise _wrong(unknown("unknown edge type", name, (each.name for each in schema.edges)))
+    raise _wrong(explain_unknown("unknown edge type", name, (each.name for each in schema.edges)))
 
 
 def _wrong(message: str) -> InvalidRequestError:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 from omnigraph.transaction.mode import Mode
 
 _BOTH = ("graph", "type", "branch")
@@ -30,7 +30,7 @@ def refuse_unknown(options: Mapping[str, str], *, reading: bool | None = None) -
             # Spark makes this of what is given to `load` or `save`.
             raise InvalidRequestError("a graph is named with the option 'graph', not with a path", code=_CODE)
         if name is None:
-            raise InvalidRequestError(unknown("there is no option", given, fitting), code=_CODE)
+            raise InvalidRequestError(explain_unknown("there is no option", given, fitting), code=_CODE)
         if name not in fitting:
             other = "writing" if reading else "reading"
             raise InvalidRequestError(f"the option '{name}' is for {other}: leave it out here", code=_CODE)

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from omnigraph import limits
 from omnigraph.errors import NotFoundError
 from omnigraph.model.commit import Pin
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.columns import arrow_schema, cast_batch
 from omnigraph.storage.blob_values import outward
 from omnigraph.storage.tables.fragments import fragment_groups, rows_of_fragments
@@ -48,7 +48,7 @@ def check_columns(type_key: str, known: Sequence[str], wanted: Sequence[str]) ->
     """
     for name in wanted:
         if name not in known:
-            message = unknown(f"{type_key.partition(':')[2]} has no column", name, known)
+            message = explain_unknown(f"{type_key.partition(':')[2]} has no column", name, known)
             raise NotFoundError(message, code="column_not_found")
 
 

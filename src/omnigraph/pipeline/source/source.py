@@ -21,7 +21,7 @@ from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.ids import UlidSource, is_ulid
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import TypeKind
-from omnigraph.model.suggest import unknown
+from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
 from omnigraph.pipeline.source.options import mode_of, one_of, refuse_unknown, whole_number
 from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_columns, check_filter
@@ -117,7 +117,7 @@ def type_key_in(record: Record, name: str) -> str:
         if key in record.tables:
             return key
     known = (key.partition(":")[2] for key in record.tables)
-    raise NotFoundError(unknown("there is no type", name, known), code="type_not_found", type=name)
+    raise NotFoundError(explain_unknown("there is no type", name, known), code="type_not_found", type=name)
 
 
 def _pinned(options: Mapping[str, str]) -> tuple[str, PinnedTable]:

@@ -11,7 +11,7 @@ from omnigraph.api.documents import type_document
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.drawing import difference, history, pattern, schema, surroundings
-from omnigraph.language.query.completing import suggestions, typed
+from omnigraph.language.query.completing import split_words, suggest_next
 from omnigraph.policy.rules import SERVER_ACTIONS, TARGET_ACTIONS, Action
 from omnigraph.server.errors import Refusal
 from omnigraph.server.graph_call import CurrentCall, GraphCall
@@ -120,10 +120,10 @@ def permissions(call: CurrentCall, branch: Branch = None) -> Response:
 def complete(body: CompletionRequest, call: CurrentCall) -> Response:
     """Suggest continuations of a query text: keywords, types, properties, edges, variables."""
     call.authorize_read(body.branch)
-    found = suggestions(body.text, call.graph.snapshot(branch=body.branch).schema)
+    found = suggest_next(body.text, call.graph.snapshot(branch=body.branch).schema)
     return json_response(
         {
-            "partial": typed(body.text).partial if found else "",
+            "partial": split_words(body.text).partial if found else "",
             "suggestions": [
                 {"text": suggestion.text, "about": suggestion.about} for suggestion in found[: limits.COMPLETIONS_MAX]
             ],

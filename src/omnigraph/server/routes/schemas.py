@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import Response
 
-from omnigraph.model.schema_change_document import plan_document
+from omnigraph.model.schema_change_document import dump_plan
 from omnigraph.model.schema_document import to_document
 from omnigraph.policy.rules import Action
 from omnigraph.server.errors import Refusal
@@ -53,7 +53,7 @@ def plan(body: SchemaApplyRequest, call: CurrentCall) -> Response:
     planned = call.graph.schema_plan(
         body.schema_source, branch=branch, allow_data_loss=body.allow_data_loss, validated=body.validated
     )
-    steps: dict[str, Any] = plan_document(planned.steps)
+    steps: dict[str, Any] = dump_plan(planned.steps)
     return json_response({"uri": call.graph.uri, "step_count": len(planned.steps), **steps})
 
 

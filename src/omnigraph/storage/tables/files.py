@@ -105,7 +105,7 @@ def step_to(handle: Handle, version: int) -> Step:
     )
 
 
-def steps_between(base: Handle, staged: Handle) -> Iterator[Step]:
+def plan_steps(base: Handle, staged: Handle) -> Iterator[Step]:
     """How `staged` came from `base`, the last step first.
 
     Args:

@@ -33,7 +33,7 @@ from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.effect import Effect, effect_between, key_of, keyed, same_content
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fields import read_columns
-from omnigraph.storage.tables.files import deletion_files, fragment_files, steps_between, version_files
+from omnigraph.storage.tables.files import deletion_files, fragment_files, plan_steps, version_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
 from omnigraph.storage.tables.indexes import SegmentChange, segment_files, with_segments
 from omnigraph.storage.tables.rewriting import CATCHES_UP, Rewriting, rewriting_of
@@ -72,7 +72,7 @@ def read_staging(base: Pin, handle: Handle, staged: Handle) -> Staging:
         InternalError: `staged` was not made from `base`.
     """
     with mapped(staged.table, staged.version):
-        steps = [*steps_between(handle, staged)][::-1]
+        steps = [*plan_steps(handle, staged)][::-1]
         found = StagedTable(base, staged.pin(), files=tuple(sorted(version_files(staged) - version_files(handle))))
         rewriting = rewriting_of(steps, staged)
         if rewriting is not None:

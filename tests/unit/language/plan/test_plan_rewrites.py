@@ -13,9 +13,9 @@ from omnigraph.language.plan import steps
 from omnigraph.language.plan.build import build
 from omnigraph.language.plan.explain import explain
 from omnigraph.language.plan.pattern import Read
-from omnigraph.language.plan.pipeline import inside
+from omnigraph.language.plan.pipeline import get_nested_steps
 from omnigraph.language.plan.rewrite import REWRITES, Rewrite
-from omnigraph.language.plan.walk import children, conjunction, conjuncts, parts, replaced, variables
+from omnigraph.language.plan.walk import find_variables, get_children, join_conjuncts, replaced, split_conjuncts, walk
 from omnigraph.language.query import parse
 from omnigraph.language.query.bind import bind
 from omnigraph.language.schema import accept
@@ -194,15 +194,15 @@ C = ex.Computed("#exists1", ex.BOOL)
 
 
 def test_conjunctions_are_taken_apart_and_put_together() -> None:
-    assert conjuncts(ex.And((A, ex.And((B, C))))) == (A, B, C)
-    assert conjunction([A, None, ex.And((B, C))]) == ex.And((A, B, C))
-    assert conjunction([A]) == A
-    assert conjunction([]) is None
+    assert split_conjuncts(ex.And((A, ex.And((B, C))))) == (A, B, C)
+    assert join_conjuncts([A, None, ex.And((B, C))]) == ex.And((A, B, C))
+    assert join_conjuncts([A]) == A
+    assert join_conjuncts([]) is None
 
 
 def test_an_expression_tells_what_it_needs() -> None:
-    assert variables(ex.Or((A, ex.Not(B), C))) == {"p", "q", "#exists1"}
-    assert len(list(parts(ex.Or((A, B))))) == 6
+    assert find_variables(ex.Or((A, ex.Not(B), C))) == {"p", "q", "#exists1"}
+    assert len(list(walk(ex.Or((A, B))))) == 6
 
 
 def test_a_part_is_replaced_and_the_rest_is_shared() -> None:
@@ -224,7 +224,7 @@ def test_every_expression_inside_another_is_found() -> None:
         if kind in (ex.Aggregation, ex.Column):
             continue
         values = {each.name: argument(each.name, str(each.type), leaf) for each in fields(kind)}
-        assert leaf in children(kind(**values)), kind
+        assert leaf in get_children(kind(**values)), kind
 
 
 def argument(name: str, declared: str, leaf: ex.Expression) -> object:
@@ -270,4 +270,4 @@ def test_steps_inside_steps_are_all_reached() -> None:
         values: dict[str, object] = {each.name: () for each in fields(kind)}
         values |= {"steps": (scan,)} if "steps" in values else {"branches": ((scan,),)}
 
-        assert inside(kind(**values)) == ((scan,),), kind
+        assert get_nested_steps(kind(**values)) == ((scan,),), kind

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from omnigraph import limits
 from omnigraph.errors import ParseError
-from omnigraph.language.lexer import BAD, END, Cursor, comments, phrase_of, quoted, string_value, tokenize
+from omnigraph.language.lexer import BAD, END, Cursor, describe_kind, quoted, scan_comments, tokenize, unescape_string
 from omnigraph.language.text import Source, Span
 
 QUICK = settings(derandomize=True, max_examples=200)
@@ -84,7 +84,7 @@ def test_a_long_text_of_one_repeated_mistake_stops_at_the_first() -> None:
 )
 def test_texts_made_to_be_slow_are_read_in_one_pass(text: str) -> None:
     assert len(kinds(text)) <= 2
-    assert sum(1 for _ in comments(Source(text))) <= 250_000
+    assert sum(1 for _ in scan_comments(Source(text))) <= 250_000
 
 
 def test_a_long_string_of_escapes_takes_little_memory() -> None:
@@ -104,7 +104,7 @@ def test_an_unclosed_comment_after_a_closed_one_takes_nothing_with_it() -> None:
 def test_comments_are_found_outside_strings_only() -> None:
     source = Source('a // one\n"// not" /* two\n */ b')
 
-    assert [(each.text, each.span.start) for each in comments(source)] == [("// one", 2), ("/* two\n */", 18)]
+    assert [(each.text, each.span.start) for each in scan_comments(source)] == [("// one", 2), ("/* two\n */", 18)]
 
 
 @QUICK
@@ -113,14 +113,14 @@ def test_a_quoted_string_says_what_was_quoted(value: str) -> None:
     source = Source(quoted(value))
 
     assert tokens(source.text) == [("string", source.text), (END, "")]
-    assert string_value(source, Span(0, len(source.text))) == value
+    assert unescape_string(source, Span(0, len(source.text))) == value
 
 
 def test_an_unknown_escape_is_refused_where_it_stands() -> None:
     source = Source('"ab\\x"')
 
     with pytest.raises(ParseError, match=r"unsupported escape sequence: \\x") as raised:
-        string_value(source, Span(0, 6))
+        unescape_string(source, Span(0, 6))
     assert raised.value.column == 4
 
 
@@ -138,8 +138,8 @@ def test_any_text_becomes_tokens_in_order_that_end_with_the_end(text: str) -> No
 def test_a_cursor_walks_and_never_passes_the_end() -> None:
     cursor = Cursor(Source("node A"))
 
-    assert cursor.at_word("node")
-    assert (cursor.kind_after(), cursor.text_after(), cursor.kind_after(9), cursor.text_after(9)) == (
+    assert cursor.is_at_word("node")
+    assert (cursor.peek_kind(), cursor.peek_text(), cursor.peek_kind(9), cursor.peek_text(9)) == (
         "type name",
         "A",
         END,
@@ -227,5 +227,5 @@ def test_nesting_is_bounded_and_released() -> None:
 
 @pytest.mark.parametrize("kind", ["name", "type name", "string", "integer", "float", "variable", "end", "->"])
 def test_every_kind_of_token_has_a_phrase(kind: str) -> None:
-    assert phrase_of(kind)
-    assert (phrase_of(kind) == "`->`") == (kind == "->")
+    assert describe_kind(kind)
+    assert (describe_kind(kind) == "`->`") == (kind == "->")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from omnigraph import limits
 from omnigraph.errors import GraphError, LimitError, ParseError
 from omnigraph.language import schema as language
-from omnigraph.language.lexer import comments, tokenize
+from omnigraph.language.lexer import scan_comments, tokenize
 from omnigraph.language.schema.format import format_syntax
 from omnigraph.language.schema.syntax import (
     AnnotationSyntax,
@@ -28,7 +28,7 @@ from omnigraph.language.schema.syntax import (
     TypeSyntax,
 )
 from omnigraph.language.text import Source
-from omnigraph.model.schema_change_document import plan_document, steps_from_document
+from omnigraph.model.schema_change_document import dump_plan, load_steps
 from omnigraph.model.schema_document import from_bytes, shape_digest, to_bytes
 from omnigraph.model.types import BASE_SCALARS, Scalar
 
@@ -135,7 +135,7 @@ def everything(text: str | bytes) -> None:
 
 def _problems(text: str | bytes) -> None:
     syntax = language.parse(text)
-    found = list(language.problems(syntax))
+    found = list(language.find_problems(syntax))
     language.lint(syntax)
     try:
         language.check(syntax)
@@ -198,7 +198,7 @@ def _scattered(text: str, data: st.DataObject) -> str:
 
 
 def _comments(text: str) -> list[str]:
-    return [each.text.rstrip() for each in comments(Source(text))]
+    return [each.text.rstrip() for each in scan_comments(Source(text))]
 
 
 @QUICK
@@ -294,7 +294,7 @@ def test_a_plan_that_was_carried_out_leaves_nothing_to_do(before: str, after: st
         assume(False)
     again = language.plan(plan.schema, after)
 
-    assert steps_from_document(json.loads(json.dumps(plan_document(plan.steps)))) == plan.steps
+    assert load_steps(json.loads(json.dumps(dump_plan(plan.steps)))) == plan.steps
     assert from_bytes(to_bytes(plan.schema)) == plan.schema
     if plan.supported:
         assert again.is_empty

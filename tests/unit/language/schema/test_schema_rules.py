@@ -8,7 +8,7 @@ import pytest
 from omnigraph.errors import InvalidRequestError, ParseError
 from omnigraph.language import schema as language
 from omnigraph.language.schema.lint import CATALOGUE, FAMILIES, Severity, Tier
-from omnigraph.language.schema.plan import steps_between
+from omnigraph.language.schema.plan import plan_steps
 from omnigraph.language.schema.shape import SchemaShape
 from omnigraph.language.schema.syntax import SchemaSyntax
 from omnigraph.model.schema import Index, Schema, Unique
@@ -34,9 +34,9 @@ def test_the_public_names_are_functions_and_not_the_modules_they_live_in() -> No
         "lint",
         "parse",
         "plan",
-        "problems",
+        "find_problems",
         "render",
-        "steps_between",
+        "plan_steps",
     }
 
 
@@ -48,7 +48,7 @@ def test_all_problems_of_a_text_are_found_at_once() -> None:
     edge E: A -> C
     """
 
-    assert [each.message for each in language.problems(language.parse(text))] == [
+    assert [each.message for each in language.find_problems(language.parse(text))] == [
         "property name 'id' is reserved: every node and edge has an id of its own",
         "@unique is not supported on list property A.y",
         "@key property B.z cannot be nullable",
@@ -188,7 +188,7 @@ def test_renaming_an_interface_is_unsupported() -> None:
     schema = language.accept("interface I { x: I32 }")
     renamed = replace(schema, interfaces=(replace(schema.interfaces[0], name="J"),))
 
-    assert steps_between(schema, renamed) == (
+    assert plan_steps(schema, renamed) == (
         UnsupportedChange("interface:J", "renaming interfaces is not supported in schema migration v1"),
     )
 
@@ -197,7 +197,7 @@ def test_a_difference_no_step_describes_is_unsupported() -> None:
     schema = language.accept("node A { x: I32 }")
     foreign = replace(schema, identity_domain="01J00000000000000000000000")
 
-    assert steps_between(schema, foreign) == (
+    assert plan_steps(schema, foreign) == (
         UnsupportedChange("schema", "schema migration contains an unclassified semantic IR change"),
     )
 

@@ -6,9 +6,9 @@ After:   scan $p: Person, count #times1 neighbours of $p -[Knows]->, aggregate c
 
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import AggregateFunction, Aggregation
-from omnigraph.language.plan.pipeline import Pipeline, brings, counts_only, uses
+from omnigraph.language.plan.pipeline import Pipeline, find_new_variables, find_uses, is_count_only
 from omnigraph.language.plan.steps import Step
-from omnigraph.language.plan.walk import variables
+from omnigraph.language.plan.walk import find_variables
 from omnigraph.model.schema import Schema
 
 
@@ -16,7 +16,7 @@ def count_without_listing(pipeline: Pipeline, _schema: Schema) -> Pipeline:
     """Replace expansions and scans whose rows are only counted."""
     for place, step in enumerate(pipeline):
         if isinstance(step, steps.Aggregate):
-            if not _only_counts(step):
+            if not _is_count_only(step):
                 return pipeline
             counted = _Counted(step)
             before = counted.rewritten(pipeline[:place])
@@ -26,13 +26,13 @@ def count_without_listing(pipeline: Pipeline, _schema: Schema) -> Pipeline:
     return pipeline
 
 
-def _only_counts(step: steps.Aggregate) -> bool:
+def _is_count_only(step: steps.Aggregate) -> bool:
     aggregates = [column.value for column in step.columns if isinstance(column.value, Aggregation)]
     return all(
         aggregate.function is AggregateFunction.COUNT
         and not aggregate.distinct
-        and all(counts_only(aggregate, name) for name in variables(aggregate))
-        and (aggregate.argument is None or bool(variables(aggregate)))
+        and all(is_count_only(aggregate, name) for name in find_variables(aggregate))
+        and (aggregate.argument is None or bool(find_variables(aggregate)))
         for aggregate in aggregates
     )
 
@@ -45,21 +45,21 @@ class _Counted:
         self._used: set[str] = set()
         for column in aggregate.columns:
             if not isinstance(column.value, Aggregation):
-                self._used |= variables(column.value)
+                self._used |= find_variables(column.value)
 
     def rewritten(self, pipeline: Pipeline) -> Pipeline:
         rewritten: list[Step] = []
         for place in range(len(pipeline) - 1, -1, -1):
-            step = self._counted(pipeline[place], is_alone=len(pipeline) == 1)
+            step = self._replace_by_count(pipeline[place], is_alone=len(pipeline) == 1)
             if isinstance(step, steps.Product):
                 step = steps.Product(self.rewritten(step.steps))
             else:
-                self._used |= {name for name, _ in uses((step,))}
+                self._used |= {name for name, _ in find_uses((step,))}
             rewritten.append(step)
         return tuple(reversed(rewritten))
 
-    def _counted(self, step: Step, *, is_alone: bool) -> Step:
-        if not self._used.isdisjoint(brings(step)):
+    def _replace_by_count(self, step: Step, *, is_alone: bool) -> Step:
+        if not self._used.isdisjoint(find_new_variables(step)):
             return step
         match step:
             case steps.Expand(path=None, target_condition=None, edge_condition=None):

@@ -7,9 +7,9 @@ After:   scan $p: Person {name} where $p.age > 30, return $p.name
 from dataclasses import replace
 
 from omnigraph.language.plan import steps
-from omnigraph.language.plan.pipeline import Pipeline, inside, reads, with_inside
+from omnigraph.language.plan.pipeline import Pipeline, find_read_expressions, get_nested_steps, map_nested_steps
 from omnigraph.language.plan.steps import Step
-from omnigraph.language.plan.walk import properties
+from omnigraph.language.plan.walk import find_properties
 from omnigraph.model.schema import Schema
 
 
@@ -22,9 +22,9 @@ def narrow_scans(pipeline: Pipeline, _schema: Schema) -> Pipeline:
 
 def _collect(pipeline: Pipeline, needed: dict[str, set[str]]) -> None:
     for step in pipeline:
-        for variable, name in properties(reads(step)):
+        for variable, name in find_properties(find_read_expressions(step)):
             needed.setdefault(variable, set()).add(name)
-        for inner in inside(step):
+        for inner in get_nested_steps(step):
             _collect(inner, needed)
 
 
@@ -45,5 +45,5 @@ def _narrowed(pipeline: Pipeline, needed: dict[str, tuple[str, ...]]) -> Pipelin
             case steps.Connect():
                 narrowed.append(replace(step, edge_properties=needed.get(step.edge_variable or "", ())))
             case _:
-                narrowed.append(with_inside(step, lambda inner: _narrowed(inner, needed)))
+                narrowed.append(map_nested_steps(step, lambda inner: _narrowed(inner, needed)))
     return tuple(narrowed)

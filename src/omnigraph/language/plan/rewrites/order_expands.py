@@ -14,13 +14,13 @@ from enum import IntEnum
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Expression
-from omnigraph.language.plan.pipeline import Pipeline, with_inside
+from omnigraph.language.plan.pipeline import Pipeline, map_nested_steps
 from omnigraph.language.plan.steps import Step
-from omnigraph.language.plan.walk import conjuncts, variables
+from omnigraph.language.plan.walk import find_variables, split_conjuncts
 from omnigraph.model.schema import Index, Key, NodeType, Schema, Unique
 
 
-class _Reach(IntEnum):
+class _Selectivity(IntEnum):
     """Estimated selectivity of a condition, guessed from its form; smaller is more selective."""
 
     ONE = 0
@@ -34,20 +34,20 @@ class _Reach(IntEnum):
 class _Node:
     type_name: str
     condition: Expression | None
-    reach: _Reach
+    reach: _Selectivity
     properties: tuple[str, ...] | None
 
 
 def order_expands(pipeline: Pipeline, schema: Schema) -> Pipeline:
     """Choose the root of the pattern that starts the pipeline, and the order of its expansions."""
-    length = _run_length(pipeline)
+    length = _count_pattern_steps(pipeline)
     run, rest = pipeline[:length], pipeline[length:]
-    if length > 1 and all(_reversible(step) for step in run):
+    if length > 1 and all(_is_reversible(step) for step in run):
         run = _Pattern(run, schema).ordered()
-    return (*run, *(with_inside(step, lambda inner: order_expands(inner, schema)) for step in rest))
+    return (*run, *(map_nested_steps(step, lambda inner: order_expands(inner, schema)) for step in rest))
 
 
-def _run_length(pipeline: Pipeline) -> int:
+def _count_pattern_steps(pipeline: Pipeline) -> int:
     if not pipeline or not isinstance(pipeline[0], steps.Scan | steps.Given):
         return 0
     for place, step in enumerate(pipeline[1:], start=1):
@@ -56,7 +56,7 @@ def _run_length(pipeline: Pipeline) -> int:
     return len(pipeline)
 
 
-def _reversible(step: Step) -> bool:
+def _is_reversible(step: Step) -> bool:
     return not isinstance(step, steps.Expand | steps.Connect) or (step.least == 1 and step.path is None)
 
 
@@ -80,7 +80,7 @@ class _Pattern:
                 case steps.Connect():
                     self._edges.append(step)
                 case steps.Filter():
-                    self._filters += conjuncts(step.condition)
+                    self._filters += split_conjuncts(step.condition)
                 case _:
                     pass
         self._touching: dict[str, list[int]] = {}
@@ -101,7 +101,7 @@ class _Pattern:
     ) -> None:
         node = schema.node(type_name)
         assert node is not None
-        self._nodes[name] = _Node(type_name, condition, _reach(node, name, condition), properties)
+        self._nodes[name] = _Node(type_name, condition, _estimate_selectivity(node, name, condition), properties)
 
     def ordered(self) -> Pipeline:
         waiting_filters = _WaitingFilters(self._filters)
@@ -185,7 +185,7 @@ class _WaitingFilters:
 
     def __init__(self, conditions: list[Expression]) -> None:
         self._conditions = conditions
-        self._missing = [set(variables(condition)) for condition in conditions]
+        self._missing = [set(find_variables(condition)) for condition in conditions]
         self._needing: dict[str, list[int]] = {}
         self._gone: set[int] = set()
         for place, names in enumerate(self._missing):
@@ -208,20 +208,21 @@ class _WaitingFilters:
         return [steps.Filter(condition) for place, condition in enumerate(self._conditions) if place not in self._gone]
 
 
-def _reach(node: NodeType, variable: str, condition: Expression | None) -> _Reach:
+def _estimate_selectivity(node: NodeType, variable: str, condition: Expression | None) -> _Selectivity:
     if condition is None:
-        return _Reach.ALL
-    equal = {name for conjunct in conjuncts(condition) if (name := _equal_to(conjunct, variable)) is not None}
+        return _Selectivity.ALL
+    fixed = (_find_fixed_property(conjunct, variable) for conjunct in split_conjuncts(condition))
+    equal = {name for name in fixed if name is not None}
     if any(
         set(constraint.properties) <= equal for constraint in node.constraints if isinstance(constraint, Key | Unique)
     ):
-        return _Reach.ONE
+        return _Selectivity.ONE
     if any(set(constraint.properties) <= equal for constraint in node.constraints if isinstance(constraint, Index)):
-        return _Reach.FEW
-    return _Reach.SOME if equal else _Reach.MANY
+        return _Selectivity.FEW
+    return _Selectivity.SOME if equal else _Selectivity.MANY
 
 
-def _equal_to(condition: Expression, variable: str) -> str | None:
+def _find_fixed_property(condition: Expression, variable: str) -> str | None:
     """Return the property that a condition restricts to one value, or to one of a few."""
     match condition:
         case ex.Compare(op=ex.CompareOp.EQUAL, left=ex.Property() as own, right=other):
@@ -232,4 +233,4 @@ def _equal_to(condition: Expression, variable: str) -> str | None:
             pass
         case _:
             return None
-    return own.name if own.variable == variable and not variables(other) else None
+    return own.name if own.variable == variable and not find_variables(other) else None

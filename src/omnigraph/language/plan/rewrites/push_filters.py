@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Expression
-from omnigraph.language.plan.pipeline import Pipeline, brings, with_inside
+from omnigraph.language.plan.pipeline import Pipeline, find_new_variables, map_nested_steps
 from omnigraph.language.plan.steps import Step
-from omnigraph.language.plan.walk import conjunction, conjuncts, variables
+from omnigraph.language.plan.walk import find_variables, join_conjuncts, split_conjuncts
 from omnigraph.model.schema import Schema
 
 
@@ -21,25 +21,25 @@ def push_filters(pipeline: Pipeline, schema: Schema) -> Pipeline:
     home: dict[str, int] = {}
     for step in pipeline:
         if isinstance(step, steps.Filter):
-            for condition in conjuncts(step.condition):
-                needed = variables(condition)
+            for condition in split_conjuncts(step.condition):
+                needed = find_variables(condition)
                 # A condition without variables stays where it is, in front of whatever comes next.
                 position = max((home.get(name, len(kept) - 1) for name in needed), default=len(kept) - 1)
                 behind.setdefault(position, []).append(condition)
             continue
-        for name in brings(step):
+        for name in find_new_variables(step):
             home[name] = len(kept)
         kept.append(step)
-    pushed = list(_placed(behind.get(-1, [])))
+    pushed = list(_make_filter(behind.get(-1, [])))
     for position, step in enumerate(kept):
         taken, left = _absorb(step, behind.get(position, []))
-        pushed.append(with_inside(taken, lambda inner: push_filters(inner, schema)))
-        pushed += _placed(left)
+        pushed.append(map_nested_steps(taken, lambda inner: push_filters(inner, schema)))
+        pushed += _make_filter(left)
     return tuple(pushed)
 
 
-def _placed(conditions: list[Expression]) -> tuple[Step, ...]:
-    together = conjunction(conditions)
+def _make_filter(conditions: list[Expression]) -> tuple[Step, ...]:
+    together = join_conjuncts(conditions)
     return () if together is None else (steps.Filter(together),)
 
 
@@ -49,30 +49,30 @@ def _absorb(step: Step, conditions: list[Expression]) -> tuple[Step, list[Expres
         return step, conditions
     match step:
         case steps.Scan():
-            own, left = _about({step.variable}, conditions)
-            return replace(step, condition=conjunction([step.condition, *own])), left
+            own, left = _partition({step.variable}, conditions)
+            return replace(step, condition=join_conjuncts([step.condition, *own])), left
         case steps.Expand():
-            own, left = _about({step.target}, conditions)
-            of_edge, left = _about({step.edge_variable or ""}, left)
+            own, left = _partition({step.target}, conditions)
+            of_edge, left = _partition({step.edge_variable or ""}, left)
             return replace(
                 step,
-                target_condition=conjunction([step.target_condition, *own]),
-                edge_condition=conjunction([step.edge_condition, *of_edge]),
+                target_condition=join_conjuncts([step.target_condition, *own]),
+                edge_condition=join_conjuncts([step.edge_condition, *of_edge]),
             ), left
         case steps.Connect():
-            of_edge, left = _about({step.edge_variable or ""}, conditions)
-            return replace(step, edge_condition=conjunction([step.edge_condition, *of_edge])), left
+            of_edge, left = _partition({step.edge_variable or ""}, conditions)
+            return replace(step, edge_condition=join_conjuncts([step.edge_condition, *of_edge])), left
         case steps.Product():
-            own, left = _about(set(brings(step)), conditions)
-            return replace(step, steps=(*step.steps, *_placed(own))), left
+            own, left = _partition(set(find_new_variables(step)), conditions)
+            return replace(step, steps=(*step.steps, *_make_filter(own))), left
         case _:
             return step, conditions
 
 
-def _about(names: set[str], conditions: list[Expression]) -> tuple[list[Expression], list[Expression]]:
+def _partition(names: set[str], conditions: list[Expression]) -> tuple[list[Expression], list[Expression]]:
     own: list[Expression] = []
     left: list[Expression] = []
     for condition in conditions:
-        needed = variables(condition)
+        needed = find_variables(condition)
         (own if needed and needed <= names else left).append(condition)
     return own, left
