@@ -16,7 +16,6 @@ PENDING: tuple[str, ...] = (
     "api",
     "branch",
     "client",
-    "cluster",
     "drawing",
     "execution",
     "pipeline",

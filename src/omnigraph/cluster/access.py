@@ -1,7 +1,7 @@
-"""A cluster as the command line addresses it: its graphs, its stored queries, its policies.
+"""Graphs, stored queries and policies of a cluster, as the command line addresses them.
 
-Where the address is a folder with a cluster.yaml, queries and policies are those of its files, so that they can be
-tried before they are applied; elsewhere they are the applied ones. Graphs are always those that were applied.
+If the address is a folder with a cluster.yaml, queries and policies come from its files, so that they can be tried
+before they are applied; otherwise they are the applied ones. Graphs are always the applied ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,12 +28,12 @@ from omnigraph.storage.object_stores.open import open_store
 
 @dataclass(frozen=True, slots=True)
 class PolicyBundle:
-    """A policy and what it is for.
+    """Policy text with its scope.
 
     Attributes:
-        name: of the policy.
-        applies_to: graphs, or the cluster itself.
-        text: the file.
+        name: resource name in cluster.yaml.
+        applies_to: graph ids, or `cluster` alone.
+        text: content of the policy file.
     """
 
     name: str
@@ -41,23 +41,23 @@ class PolicyBundle:
     text: str
 
     def policy(self) -> Policy:
-        """Ready to be asked.
+        """Parse the text.
 
         Raises:
-            PolicyError: the file is wrong.
+            PolicyError: the text is not a valid policy.
         """
-        own = layout.CLUSTER_SCOPE in self.applies_to
-        return Policy.parse(self.text, kind=rules.Kind.SERVER if own else rules.Kind.GRAPH)
+        is_for_cluster = layout.CLUSTER_SCOPE in self.applies_to
+        return Policy.parse(self.text, kind=rules.Kind.SERVER if is_for_cluster else rules.Kind.GRAPH)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredQueries:
-    """The stored queries of a graph.
+    """Stored queries of one graph.
 
     Attributes:
-        graph: which.
-        texts: by name, the file each of them is in.
-        schema: gives the schema they are about.
+        graph: graph id.
+        texts: content of the query file, by query name.
+        schema: loads the schema to check the queries against.
     """
 
     graph: str
@@ -66,19 +66,19 @@ class StoredQueries:
 
 
 def graph_address(root: str, graph: str | None) -> str:
-    """The storage of a graph of a cluster.
+    """Return the storage address of a graph of a cluster.
 
     Args:
-        root: the cluster's storage, or the folder of its configuration.
-        graph: which; None where there is only one.
+        root: storage address of the cluster, or the folder of its configuration.
+        graph: graph id; None if the cluster has only one.
 
     Raises:
-        NotFoundError: there is no such graph, or no cluster.
-        InvalidRequestError: there are several.
+        NotFoundError: the graph or the cluster does not exist.
+        InvalidRequestError: no id was given and the cluster has several graphs.
     """
     store = open_store(storage_root(root), read_only=True)
     known = ledger_state(store).graphs()
-    if graph is not None and graph not in known and is_config_folder(root) and graph in _declared(root)[1].graphs:
+    if graph is not None and graph not in known and is_config_folder(root) and graph in _read_declared(root)[1].graphs:
         raise NotFoundError(
             f"graph '{graph}' is declared and not applied yet; run: omnigraph cluster apply", code="graph_not_applied"
         )
@@ -86,11 +86,11 @@ def graph_address(root: str, graph: str | None) -> str:
 
 
 def select_graph(graphs: Sequence[str], graph: str | None) -> str:
-    """The graph that is meant.
+    """Return the given graph id, or the only one there is.
 
     Raises:
-        NotFoundError: there is no such graph.
-        InvalidRequestError: there are several, or none at all.
+        NotFoundError: the graph does not exist.
+        InvalidRequestError: no id was given and there is not exactly one graph.
     """
     known = ", ".join(sorted(graphs))
     if graph is not None:
@@ -108,13 +108,13 @@ def select_graph(graphs: Sequence[str], graph: str | None) -> str:
 
 
 def read_policies(root: str) -> tuple[PolicyBundle, ...]:
-    """The policies of a cluster.
+    """Read the policies of a cluster.
 
     Raises:
         GraphError: they cannot be read.
     """
     if is_config_folder(root):
-        folder, declared, diagnostics = _declared(root)
+        folder, declared, diagnostics = _read_declared(root)
         found = []
         for name, declared_policy in declared.policies.items():
             path = f"policies.{name}.file"
@@ -122,7 +122,7 @@ def read_policies(root: str) -> tuple[PolicyBundle, ...]:
                 folder, declared_policy.file, code="policy_file_missing", path=path, diagnostics=diagnostics
             )
             found.append(PolicyBundle(name, declared_policy.applies_to, "" if body is None else body.decode()))
-        _refuse(diagnostics)
+        _raise_errors(diagnostics)
         return tuple(found)
     store = open_store(root, read_only=True)
     state = ledger_state(store)
@@ -136,16 +136,13 @@ def read_policies(root: str) -> tuple[PolicyBundle, ...]:
 
 
 def select_policy(found: Sequence[PolicyBundle], graph: str | None, action: Action) -> PolicyBundle:
-    """The policy that decides about an action.
+    """Return the policy that decides on an action.
 
-    Args:
-        found: all there are.
-        graph: of which graph; None where there is only one policy for graphs.
-        action: what is asked for; some are the cluster's own.
+    Without a graph id there must be only one policy for graphs. Server actions are decided by the cluster's own policy.
 
     Raises:
-        NotFoundError: there is none.
-        InvalidRequestError: there are several.
+        NotFoundError: no policy applies.
+        InvalidRequestError: several policies apply.
     """
     if action in SERVER_ACTIONS:
         matching = [bundle for bundle in found if layout.CLUSTER_SCOPE in bundle.applies_to]
@@ -165,28 +162,32 @@ def select_policy(found: Sequence[PolicyBundle], graph: str | None, action: Acti
 
 
 def read_stored_queries(root: str, graph: str | None) -> StoredQueries:
-    """The stored queries of a graph.
+    """Read the stored queries of a graph.
 
     Raises:
-        GraphError: they cannot be read, or it is not clear which graph is meant.
+        GraphError: they cannot be read, or the graph is ambiguous.
     """
     if is_config_folder(root):
-        folder, declared, diagnostics = _declared(root)
+        folder, declared, diagnostics = _read_declared(root)
         chosen = select_graph(tuple(declared.graphs), graph)
-        one = declared.graphs[chosen]
+        declared_graph = declared.graphs[chosen]
         path = f"graphs.{chosen}"
-        queries = find_queries(folder, one.queries, path=f"{path}.queries", diagnostics=diagnostics)
-        _refuse(diagnostics)
+        queries = find_queries(folder, declared_graph.queries, path=f"{path}.queries", diagnostics=diagnostics)
+        _raise_errors(diagnostics)
         texts = {name: query.body.decode() for name, query in queries.items()}
 
         def declared_schema() -> Schema:
             body = read_file(
-                folder, one.schema, code="schema_file_missing", path=f"{path}.schema", diagnostics=diagnostics
+                folder,
+                declared_graph.schema,
+                code="schema_file_missing",
+                path=f"{path}.schema",
+                diagnostics=diagnostics,
             )
-            schema = None if body is None else parse_schema(body, one.schema, f"{path}.schema", diagnostics)
-            _refuse(diagnostics)
+            schema = None if body is None else parse_schema(body, declared_graph.schema, f"{path}.schema", diagnostics)
+            _raise_errors(diagnostics)
             if schema is None:
-                raise InvalidRequestError(f"{one.schema} is no schema", code="schema_parse_error")
+                raise InvalidRequestError(f"{declared_graph.schema} is not a valid schema", code="schema_parse_error")
             return schema
 
         return StoredQueries(chosen, texts, declared_schema)
@@ -207,18 +208,18 @@ def read_stored_queries(root: str, graph: str | None) -> StoredQueries:
     return StoredQueries(chosen, found, applied_schema)
 
 
-def _declared(root: str) -> tuple[Path, Declared, Diagnostics]:
+def _read_declared(root: str) -> tuple[Path, Declared, Diagnostics]:
     diagnostics = Diagnostics()
     folder = Path(root).expanduser()
     declared = read_config(folder, diagnostics)
-    _refuse(diagnostics)
+    _raise_errors(diagnostics)
     return folder, declared or Declared(), diagnostics
 
 
-def _refuse(diagnostics: Diagnostics) -> None:
-    wrong = [diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR]
-    if wrong:
+def _raise_errors(diagnostics: Diagnostics) -> None:
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR]
+    if errors:
         raise InvalidRequestError(
-            "\n".join(f"{diagnostic.code} {diagnostic.path}: {diagnostic.message}" for diagnostic in wrong),
-            code=wrong[0].code,
+            "\n".join(f"{diagnostic.code} {diagnostic.path}: {diagnostic.message}" for diagnostic in errors),
+            code=errors[0].code,
         )

@@ -1,4 +1,4 @@
-"""The names of all that a cluster holds: `graph.knowledge`, `query.knowledge.find`, `policy.base` and so on."""
+"""Addresses of cluster resources: `graph.knowledge`, `query.knowledge.find`, `policy.base` and so on."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from omnigraph.cluster import layout
 
 
 class Kind(StrEnum):
-    """What a resource is, in the order in which they come about."""
+    """Resource kinds, in creation order."""
 
     PROVIDER = "embedding_provider"
     GRAPH = "graph"
@@ -16,18 +16,18 @@ class Kind(StrEnum):
     POLICY = "policy"
 
 
-_ORDER = {kind: at for at, kind in enumerate(Kind)}
+_ORDER = {kind: position for position, kind in enumerate(Kind)}
 _PROVIDER = "provider.embedding."
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The name of a resource.
+    """Address of a resource.
 
     Attributes:
-        kind: what it is.
-        graph: which graph it belongs to; empty for policies and providers.
-        name: of a query, a policy or a provider.
+        kind: decides which of the other fields are set.
+        graph: owning graph; empty for policies and providers.
+        name: name of a query, policy or provider; empty for graphs and schemas.
     """
 
     kind: Kind
@@ -35,7 +35,7 @@ class Address:
     name: str = ""
 
     def __str__(self) -> str:
-        """As it is written."""
+        """Return the textual form."""
         match self.kind:
             case Kind.PROVIDER:
                 return f"{_PROVIDER}{self.name}"
@@ -48,37 +48,37 @@ class Address:
 
     @property
     def order(self) -> tuple[int, str, str]:
-        """Sorts resources as they come about."""
+        """Sort key in creation order."""
         return _ORDER[self.kind], self.graph, self.name
 
 
 def graph(graph_id: str) -> Address:
-    """A graph."""
+    """Return the address of a graph."""
     return Address(Kind.GRAPH, graph_id)
 
 
 def schema(graph_id: str) -> Address:
-    """The schema of a graph."""
+    """Return the address of a graph's schema."""
     return Address(Kind.SCHEMA, graph_id)
 
 
 def query(graph_id: str, name: str) -> Address:
-    """A stored query of a graph."""
+    """Return the address of a stored query."""
     return Address(Kind.QUERY, graph_id, name)
 
 
 def policy(name: str) -> Address:
-    """A bundle of rules."""
+    """Return the address of a policy."""
     return Address(Kind.POLICY, name=name)
 
 
 def provider(name: str) -> Address:
-    """A provider of embeddings."""
+    """Return the address of an embedding provider."""
     return Address(Kind.PROVIDER, name=name)
 
 
 def parse(text: str) -> Address | None:
-    """The address that is written so; None where it is none, or could lead out of its folder."""
+    """Parse an address; None if it is invalid or could escape its folder."""
     if text.startswith(_PROVIDER):
         name = text.removeprefix(_PROVIDER)
         return provider(name) if layout.is_name(name) else None

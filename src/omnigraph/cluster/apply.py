@@ -1,8 +1,8 @@
-"""Making a cluster what its configuration says, so that a death at any step is made up for by the next apply.
+"""`cluster apply`: make a cluster match its configuration; the next apply recovers from a crash at any step.
 
-What is done to a graph is noted first, then done, then written into the ledger in one put with everything else, and
-only then is the note deleted. Texts of queries and policies are stored under their digests before the ledger names
-them. So a server that starts at any moment finds a state that was whole.
+A graph operation is noted in a sidecar first, then executed, then recorded in the ledger together with everything else
+in one put, and only then is the sidecar deleted. Query and policy texts are stored under their digests before the
+ledger references them. So a server that starts at any time finds a complete state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,15 +36,15 @@ from omnigraph.errors import GraphError
 
 
 def apply(folder: Path, *, actor: str | None = None, environment: Environment | None = None) -> Outcome:
-    """Make a cluster what its configuration says.
+    """Make a cluster match its configuration.
 
     Args:
-        folder: of the configuration.
-        actor: who does it.
-        environment: what to work with; real stores by default.
+        folder: configuration folder.
+        actor: recorded as the author of graph commits.
+        environment: stores, clock and ids; real ones by default.
 
     Returns:
-        What was done, what was not, and whether anything is left to do.
+        What was applied, what was not, and whether the cluster has converged.
     """
     diagnostics = Diagnostics()
     run: _Apply | None = None
@@ -72,34 +72,34 @@ class _Apply:
         self._start = base.state
         self._created: set[str] = set()
         self._finished_sidecars: list[Sidecar] = []
-        self._used: list[Approval] = []
+        self._used_approvals: list[Approval] = []
 
     @property
     def is_converged(self) -> bool:
-        """Whether nothing is left to do."""
+        """True if nothing is left to apply."""
         settled = (Disposition.APPLIED, Disposition.DERIVED)
         return self.session.diagnostics.is_ok and all(change.disposition in settled for change in self.changes)
 
     def run(self) -> None:
-        """Do what is to be done, write it down, and clear away."""
+        """Recover, plan, execute every change, write the ledger and clean up."""
         recovered = recover(self.session, self.draft)
         self._finished_sidecars += recovered.done
-        self._used += recovered.approvals
+        self._used_approvals += recovered.approvals
         self._start = self.draft.current_state()
         plan = make_plan(self.session, self.desired, self._start)
         self.changes = plan.changes
-        for at in range(len(self.changes)):
-            self._apply_change(at, plan.approvals)
+        for index in range(len(self.changes)):
+            self._apply_change(index, plan.approvals)
         self._write_ledger()
         self._clean_up()
 
-    def _apply_change(self, at: int, approvals: Mapping[str, Sequence[Approval]]) -> None:
-        change = self.changes[at]
+    def _apply_change(self, index: int, approvals: Mapping[str, Sequence[Approval]]) -> None:
+        change = self.changes[index]
         address = str(change.address)
         resource = self.desired.resources.get(address)
         match change.disposition:
             case Disposition.DERIVED:
-                if resource is not None:  # else it goes with its graph
+                if resource is not None:  # else it is deleted with its graph
                     self.draft.put(address, resource.entry())
             case Disposition.DEFERRED:
                 self._defer(change)
@@ -109,24 +109,24 @@ class _Apply:
                 try:
                     self._execute(change, resource, approvals)
                 except (StoppedError, GraphError) as fault:
-                    self._handle_failure(at, fault)
+                    self._handle_failure(index, fault)
 
-    def _handle_failure(self, at: int, fault: StoppedError | GraphError) -> None:
-        change = self.changes[at]
+    def _handle_failure(self, index: int, fault: StoppedError | GraphError) -> None:
+        change = self.changes[index]
         address = str(change.address)
         if isinstance(fault, GraphError):
             self.session.diagnostics.error(_failure_code(change), address, str(fault))
         if change.address.kind is Kind.POLICY:
-            # Never a ledger with a graph in it and not the policy that was to guard it.
+            # The ledger must never have a graph without the policy that guards it.
             raise StoppedError from fault
         self.draft.mark(address, Status.ERROR, str(fault) or None)
-        self.changes[at] = change.blocked(_failure_code(change))
+        self.changes[index] = change.blocked(_failure_code(change))
         self.changes = block_dependents(self.changes, self.desired, [address])
         if change.address.kind is Kind.GRAPH and change.operation is Operation.DELETE:
             self._keep_dependencies(change.address)
 
     def _keep_dependencies(self, graph: Address) -> None:
-        """A graph that could not be deleted is still there: what guards and feeds it must not go either."""
+        """Keep the policy and provider of a graph that could not be deleted."""
         staying = {
             change.address.graph
             for change in self.changes
@@ -134,20 +134,20 @@ class _Apply:
             and change.operation is Operation.DELETE
             and change.disposition is Disposition.BLOCKED
         }
-        for at, change in enumerate(self.changes):
+        for index, change in enumerate(self.changes):
             kept = defer_while_needed(change, self.desired, self._start, staying)
             if change.address.graph == graph.graph and change.disposition is Disposition.DERIVED:
-                kept = change.deferred(f"it goes with {graph}")
+                kept = change.deferred(f"it is deleted with {graph}")
             if kept is change:
                 continue
-            self.changes[at] = kept
+            self.changes[index] = kept
             if kept.disposition is Disposition.DEFERRED:
                 self._defer(kept)
             else:
                 self.draft.put(str(kept.address), _entry(kept, self.desired.resources[str(kept.address)]))
 
     def _defer(self, change: Change) -> None:
-        """A resource stays what it was; a policy that is to go, only for the graphs that still need it."""
+        """Leave a resource as it was; a policy to be deleted stays bound only to the graphs that still need it."""
         address = str(change.address)
         self.draft.restore(address, self._start)
         if change.address.kind is Kind.POLICY and change.operation is Operation.DELETE:
@@ -161,8 +161,8 @@ class _Apply:
                 self._delete_graph(graph, approvals.get(graph, ()))
             self.draft.remove(address)
             return
-        if kind is not Kind.SCHEMA or graph not in self._created:  # else the graph was made with it
-            self._check_unchanged(resource)
+        if kind is not Kind.SCHEMA or graph not in self._created:  # else the graph was created with it
+            self._require_unchanged(resource)
         if kind is Kind.GRAPH and change.operation is Operation.CREATE:
             self._create_graph(graph)
         if kind is Kind.SCHEMA and graph not in self._created:
@@ -172,8 +172,8 @@ class _Apply:
             self.session.store.put(path, resource.body)
         self.draft.put(address, _entry(change, resource))
 
-    def _check_unchanged(self, resource: Resource) -> None:
-        """A file that is edited while it is applied is not: the ledger would tell of a text that is nowhere."""
+    def _require_unchanged(self, resource: Resource) -> None:
+        """Stop if a file was edited during the apply: the ledger would reference a text that is not stored."""
         if resource.file is None:
             return
         code, address = "resource_content_changed", str(resource.address)
@@ -181,7 +181,7 @@ class _Apply:
             self.session.folder, resource.file, code=code, path=address, diagnostics=self.session.diagnostics
         )
         if body is not None and body != resource.body:
-            message = f"'{resource.file}' was changed while it was applied; run it again"
+            message = f"'{resource.file}' was changed during the apply; run it again"
             self.session.diagnostics.error(code, address, message)
         if body != resource.body:
             raise StoppedError
@@ -190,10 +190,10 @@ class _Apply:
 
     def _create_graph(self, graph: str) -> None:
         schema = self.desired.resources[str(addresses.schema(graph))]
-        self._check_unchanged(schema)
+        self._require_unchanged(schema)
         self._finished_sidecars.append(self._write_sidecar(SidecarKind.GRAPH_CREATE, graph, schema.digest))
         if not self.session.graphs.create(graph, schema.body.decode(), actor=self.actor):
-            message = "the graph was there already, with that very schema"
+            message = "the graph already exists with this schema"
             self.session.diagnostics.warning("graph_create_skipped", str(addresses.graph(graph)), message)
         self._record_graph(graph, self.session.graphs.observe(graph), "graph_create_incomplete")
         self._created.add(graph)
@@ -201,7 +201,7 @@ class _Apply:
     def _apply_schema(self, graph: str, schema: Resource) -> None:
         before = self.session.graphs.observe(graph)
         if before.schema_digest == schema.digest:
-            message = "the graph has that very schema already"
+            message = "the graph already has this schema"
             self.session.diagnostics.warning("schema_apply_skipped", str(schema.address), message)
             self.draft.record_observation(graph, before)
             return
@@ -213,31 +213,33 @@ class _Apply:
 
     def _delete_graph(self, graph: str, approvals: Sequence[Approval]) -> None:
         address = str(addresses.graph(graph))
-        # The plan lets nothing come here without an approval. What cannot be undone is looked at twice.
+        # The plan already requires an approval; an irreversible change is checked twice.
         if not matching_approvals(approvals, graph, config_digest=self.desired.config_digest, state=self._start):
             self.session.diagnostics.error(
-                "apply_approval_invariant_violation", address, "nobody approved that it goes"
+                "apply_approval_invariant_violation", address, "the deletion is not approved"
             )
             raise StoppedError
         if readers := self.session.graphs.readers(graph):
-            message = f"somebody still reads it, at commit {readers[0]}: apply again when that is done"
+            message = f"a reader still holds commit {readers[0]}; apply again when it has finished"
             self.session.diagnostics.error("graph_delete_export_in_progress", address, message)
             raise StoppedError
-        note = self._write_sidecar(SidecarKind.GRAPH_DELETE, graph, "", approval=approvals[0].approval_id)
+        sidecar = self._write_sidecar(SidecarKind.GRAPH_DELETE, graph, "", approval=approvals[0].approval_id)
         if not self.session.graphs.has_files(graph):
-            self.session.diagnostics.warning("graph_delete_skipped", address, "the graph was gone already")
+            self.session.diagnostics.warning("graph_delete_skipped", address, "the graph was already deleted")
         elif not self.session.graphs.delete(graph):
-            self.session.diagnostics.error("graph_delete_incomplete", address, "something of the graph is still there")
+            self.session.diagnostics.error(
+                "graph_delete_incomplete", address, "some files of the graph are still there"
+            )
             raise StoppedError
         self.draft.remove_graph(graph)
-        # Only now: a deletion that failed half way stays noted, so that the next apply carries it through.
-        self._finished_sidecars.append(note)
-        self._used += approvals
+        # Only now: the sidecar of a failed deletion stays, so that the next apply finishes it.
+        self._finished_sidecars.append(sidecar)
+        self._used_approvals += approvals
 
     def _record_graph(self, graph: str, observation: GraphObservation, code: str) -> None:
         if observation.fault is not None or not observation.exists:
             self.session.diagnostics.error(
-                code, str(addresses.graph(graph)), observation.fault or "the graph is not there"
+                code, str(addresses.graph(graph)), observation.fault or "the graph does not exist"
             )
             raise StoppedError
         self.draft.record_observation(graph, observation)
@@ -266,35 +268,35 @@ class _Apply:
             raise StoppedError from None
         return sidecar
 
-    # -- the end ------------------------------------------------------------------------------------------------------
+    # -- ledger -------------------------------------------------------------------------------------------------------
 
     def _write_ledger(self) -> None:
-        at, operation = timestamps.now(self.session.environment.clock), self.session.environment.ids.new()
-        self._used = [approval.consumed(at, operation) for approval in self._used]
-        for approval in self._used:
+        now, operation = timestamps.now(self.session.environment.clock), self.session.environment.ids.new()
+        self._used_approvals = [approval.consumed(now, operation) for approval in self._used_approvals]
+        for approval in self._used_approvals:
             self.draft.record_used_approval(approval)
         self.draft.reset_statuses(str(change.address) for change in self.changes)
         state = self.draft.next_state(self.desired if self.is_converged else None)
-        self.session.write_ledger(self._base, state)  # if that fails the notes stay, for whoever comes next
+        self.session.write_ledger(self._base, state)  # if that fails, the sidecars stay for the next apply
         self.is_written = state is not None
 
     def _clean_up(self) -> None:
-        """What is left here is cleared by the next apply; nothing depends on it."""
-        for approval in self._used:
+        """Update approval files and delete sidecars; the next apply cleans up what is left."""
+        for approval in self._used_approvals:
             try:
                 self.session.approvals.put(approval)
             except GraphError as fault:
                 self.session.diagnostics.warning("approval_write_error", approval.resource, str(fault))
-        for note in self._finished_sidecars:
+        for sidecar in self._finished_sidecars:
             try:
-                self.session.sidecars.delete(note)
+                self.session.sidecars.delete(sidecar)
             except GraphError as fault:
-                path = layout.recovery(note.operation_id)
+                path = layout.recovery(sidecar.operation_id)
                 self.session.diagnostics.warning("recovery_sidecar_cleanup_failed", path, str(fault))
 
 
 def _entry(change: Change, resource: Resource) -> dict[str, Any]:
-    """What the ledger keeps of a resource: a policy also for graphs that are still to go."""
+    """Return the ledger entry of a resource; a policy keeps its bindings to graphs that are still to be deleted."""
     entry = resource.entry()
     if change.keeps:
         entry["applies_to"] = sorted({*entry["applies_to"], *change.keeps})

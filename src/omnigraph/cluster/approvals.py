@@ -1,4 +1,4 @@
-"""Who agreed to what cannot be undone: bound to exactly what they saw, good for one apply."""
+"""Approvals of irreversible changes: bound to one configuration and state, valid for one apply."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -24,20 +24,20 @@ _OPTIONAL = {"bound_before_digest": str, "bound_after_digest": str, "consumed_at
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Somebody's word for one change.
+    """Consent to one change.
 
     Attributes:
-        approval_id: its name.
-        resource: what is changed.
-        operation: how.
-        reason: why that needs somebody's word.
-        bound_config_digest: of the configuration they saw.
-        approved_by: who.
-        created_at: when.
-        bound_before_digest: of the resource as it was.
-        bound_after_digest: and as it was to be.
-        consumed_at: when it was used.
-        consumed_by_operation: by what.
+        approval_id: ULID, also the file name.
+        resource: address of the resource to change.
+        operation: approved operation, such as `delete`.
+        reason: why the change needs an approval.
+        bound_config_digest: configuration it was given for.
+        approved_by: actor who approved.
+        created_at: UTC timestamp.
+        bound_before_digest: resource digest before the change.
+        bound_after_digest: resource digest after the change.
+        consumed_at: UTC timestamp of the apply that used it.
+        consumed_by_operation: id of the apply that used it.
     """
 
     approval_id: str
@@ -53,42 +53,39 @@ class Approval:
     consumed_by_operation: str | None = None
 
     def to_document(self) -> dict[str, object]:
-        """The wire form."""
-        found = {"schema_version": _VERSION, **asdict(self)}
-        return {key: value for key, value in found.items() if value is not None}
+        """Return the JSON form."""
+        document = {"schema_version": _VERSION, **asdict(self)}
+        return {key: value for key, value in document.items() if value is not None}
 
     def consumed(self, at: str, operation: str) -> "Approval":
-        """The same, used."""
+        """Return a copy marked as used."""
         return replace(self, consumed_at=at, consumed_by_operation=operation)
 
 
 class Approvals:
-    """The approvals of one cluster."""
+    """Approval files of one cluster."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
     def put(self, approval: Approval) -> None:
-        """Store one; a used one takes the place of itself unused."""
+        """Store an approval; a used one replaces its unused version."""
         self._store.put(layout.approval(approval.approval_id), records.to_bytes(approval.to_document()))
 
     def unused(self, used: Mapping[str, object], diagnostics: Diagnostics) -> tuple[Approval, ...]:
-        """Those that have not been used.
+        """Return the approvals that have not been used, oldest first, and warn of unreadable ones.
 
         Args:
-            used: those that the ledger knows to be: it decides, as a death may have come before the file said so.
-            diagnostics: gets what cannot be read.
-
-        Returns:
-            Oldest first.
+            used: approvals the ledger lists as used. The ledger decides, as a crash may precede the update of the file.
+            diagnostics: receives the warnings.
         """
         return tuple(
             approval
-            for approval in self._all(diagnostics)
+            for approval in self._read_all(diagnostics)
             if approval.consumed_at is None and approval.approval_id not in used
         )
 
-    def _all(self, diagnostics: Diagnostics) -> Iterator[Approval]:
+    def _read_all(self, diagnostics: Diagnostics) -> Iterator[Approval]:
         for listed in self._store.list(layout.APPROVALS):
             name = listed.path.removeprefix(layout.APPROVALS).removesuffix(".json")
             try:
@@ -97,12 +94,10 @@ class Approvals:
                 continue
             except records.RecordFaultError as fault:
                 diagnostics.warning(
-                    "approval_stale", listed.path, f"the approval cannot be read, and does not count: {fault}"
+                    "approval_stale", listed.path, f"the approval cannot be read and is ignored: {fault}"
                 )
                 continue
             if found.pop("schema_version") != _VERSION or found["approval_id"] != name or not is_ulid(name):
-                diagnostics.warning(
-                    "approval_stale", listed.path, "this is no approval of this release, and does not count"
-                )
+                diagnostics.warning("approval_stale", listed.path, "not an approval of this release; it is ignored")
                 continue
             yield Approval(**found)

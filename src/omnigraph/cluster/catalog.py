@@ -1,4 +1,4 @@
-"""Texts that a cluster stores under their digests."""
+"""Query and policy texts, stored under their digests."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
 
 
 def payload_path(address: str, digest: str) -> str | None:
-    """Where the text of a resource is stored; None for those that have none."""
+    """Return the path of a resource's stored text; None for kinds without a text."""
     parsed = parse(address)
     if parsed is not None and parsed.kind is Kind.QUERY:
         return layout.query_payload(parsed.graph, parsed.name, digest)
@@ -21,33 +21,33 @@ def payload_path(address: str, digest: str) -> str | None:
 
 
 def read_payload(store: ObjectStore, path: str, digest: str) -> str:
-    """A stored text.
+    """Read a stored text and verify its digest.
 
     Raises:
-        FormatError: it is not there, cannot be read, or is not what was applied.
+        FormatError: it is missing, unreadable, or differs from what was applied.
     """
     try:
         body = store.get(path)
     except ObjectNotFound:
-        raise FormatError(f"there is nothing at {path}", code="catalog_payload_missing") from None
+        raise FormatError(f"{path} does not exist", code="catalog_payload_missing") from None
     except GraphError as fault:
         raise FormatError(f"{path} cannot be read: {fault}", code="catalog_payload_read_error") from fault
-    found = digests.of_bytes(body)
-    if found != digest:
-        message = f"{path} is not what was applied: it has the digest {found}"
+    actual = digests.of_bytes(body)
+    if actual != digest:
+        message = f"{path} was changed after it was applied: its digest is {actual}"
         raise FormatError(message, code="catalog_payload_digest_mismatch")
     return body.decode()
 
 
 def read_payloads(store: ObjectStore, wanted: Mapping[str, str]) -> dict[str, str | FormatError]:
-    """The stored texts of many resources, several read at once.
+    """Read the stored texts of many resources concurrently.
 
     Args:
-        store: of the cluster.
-        wanted: digests by address; resources without a text are passed over.
+        store: store at the root of the cluster.
+        wanted: digests by address; resources without a text are skipped.
 
     Returns:
-        By address the text, or what is wrong with it.
+        By address, the text or the error.
     """
     paths = {address: payload_path(address, digest) for address, digest in wanted.items()}
 

@@ -1,4 +1,4 @@
-"""The differences between what a cluster is and what it should be, and what is to become of each. Pure."""
+"""Differences between the actual and the desired state of a cluster, and what happens to each. Pure functions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +11,13 @@ from omnigraph.cluster.approvals import Approval
 from omnigraph.cluster.desired import Desired, Resource
 from omnigraph.cluster.state import State
 
-DELETES_DATA = "deleting a graph deletes its data for good"
+DELETES_DATA = "deleting a graph deletes its data permanently"
 NEEDS_APPROVAL = "approval_required"
 _OWN_METADATA = ("embedding_provider", "external_blob_policy")
 
 
 class Operation(StrEnum):
-    """What is done to a resource."""
+    """Operation on a resource."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -25,7 +25,7 @@ class Operation(StrEnum):
 
 
 class Disposition(StrEnum):
-    """What becomes of a change."""
+    """Fate of a change."""
 
     APPLIED = "applied"
     DERIVED = "derived"
@@ -35,19 +35,19 @@ class Disposition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference.
+    """One difference between actual and desired state.
 
     Attributes:
-        address: of the resource.
-        operation: what is to be done.
-        disposition: what becomes of it.
-        before: the digest it has.
-        after: the digest it should have.
+        address: affected resource.
+        operation: create, update or delete.
+        disposition: whether it is applied, derived from other changes, deferred or blocked.
+        before: actual digest.
+        after: desired digest.
         reason: why it is not simply applied.
-        binding_change: it is for other graphs than before.
-        metadata_change: what else than content changes.
-        migration: the steps from one schema to the next.
-        keeps: graphs that are to go and have it, a policy or a provider, until they have gone.
+        binding_change: a policy applies to other graphs than before.
+        metadata_change: part of the metadata that changes besides the content.
+        migration: schema migration plan.
+        keeps: graphs to be deleted that keep this policy or provider until they are gone.
     """
 
     address: Address
@@ -62,7 +62,7 @@ class Change:
     keeps: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The wire form."""
+        """Return the JSON form."""
         found = {
             "resource": str(self.address),
             "operation": self.operation.value,
@@ -77,33 +77,33 @@ class Change:
         return {key: value for key, value in found.items() if value is not None}
 
     def plan_line(self) -> str:
-        """For people, before it is done."""
+        """Return the line shown by `cluster plan`."""
         return f"  {self.operation.capitalize()} {self.address}{' [bindings]' if self.binding_change else ''}"
 
     def result_line(self) -> str:
-        """For people, afterwards."""
+        """Return the line shown by `cluster apply`."""
         reason = f": {self.reason}" if self.disposition is Disposition.BLOCKED and self.reason else ""
         return f"{self.plan_line()} [{self.disposition.capitalize()}{reason}]"
 
     def blocked(self, reason: str) -> "Change":
-        """The same, not to be done."""
+        """Return a copy that is not applied."""
         return replace(self, disposition=Disposition.BLOCKED, reason=reason)
 
     def deferred(self, reason: str) -> "Change":
-        """The same, to be done some other time."""
+        """Return a copy left to a later apply."""
         return replace(self, disposition=Disposition.DEFERRED, reason=reason)
 
 
 def compute_changes(
     desired: Desired, state: State, *, lost: Collection[str] = (), approved: Collection[str] = ()
 ) -> list[Change]:
-    """What is to be done, in the order in which it is done.
+    """Compute the changes from actual to desired state, in execution order.
 
     Args:
-        desired: what should be.
-        state: what the ledger says is.
-        lost: addresses whose stored text is not there, or damaged: it is put again.
-        approved: graphs, by id, that may be deleted.
+        desired: resources of the configuration.
+        state: resources of the ledger.
+        lost: addresses whose stored text is missing or damaged; it is stored again.
+        approved: ids of graphs whose deletion is approved.
     """
     wanted = [
         _upsert_change(resource, state.resources.get(address), is_lost=address in lost)
@@ -124,7 +124,7 @@ def compute_changes(
         for change in gone
         if change is not None
     ]
-    # What hangs on a graph goes before it, and the graph itself last of all.
+    # Resources of a graph are deleted before the graph itself.
     deletes.sort(
         key=lambda change: (change.address.kind is Kind.GRAPH, [-change.address.order[0]], change.address.order)
     )
@@ -137,25 +137,25 @@ def _upsert_change(resource: Resource, entry: Mapping[str, Any] | None, *, is_lo
         return Change(address, Operation.CREATE, after=resource.digest)
     before = str(entry["digest"])
     change = Change(address, Operation.UPDATE, before=before, after=resource.digest)
-    stays = before == resource.digest
+    is_same = before == resource.digest
     bindings = None if resource.applies_to is None else list(resource.applies_to)
     if address.kind is Kind.POLICY and entry.get("applies_to") != bindings:
         return replace(change, binding_change=True, metadata_change="policy_bindings")
     if address.kind is Kind.PROVIDER and entry.get("embedding_profile") != resource.embedding_profile:
         return replace(change, metadata_change="embedding_profile")
     if address.kind is Kind.GRAPH:
-        own = any(entry.get(key) != getattr(resource, key) for key in _OWN_METADATA)
-        if own:
+        has_new_metadata = any(entry.get(key) != getattr(resource, key) for key in _OWN_METADATA)
+        if has_new_metadata:
             return change
-        return None if stays else replace(change, disposition=Disposition.DERIVED)
+        return None if is_same else replace(change, disposition=Disposition.DERIVED)
     if is_lost:
-        return replace(change, reason="its stored text is not there, or damaged")
-    return None if stays else change
+        return replace(change, reason="its stored text is missing or damaged")
+    return None if is_same else change
 
 
 def _delete_change(address: str, entry: Mapping[str, Any], approved: Collection[str]) -> Change | None:
     parsed = addresses.parse(address)
-    if parsed is None:  # the ledger was read strictly: there is none
+    if parsed is None:  # cannot happen: the ledger is read strictly
         return None
     change = Change(parsed, Operation.DELETE, before=str(entry["digest"]))
     if parsed.kind is Kind.GRAPH and parsed.graph not in approved:
@@ -164,23 +164,23 @@ def _delete_change(address: str, entry: Mapping[str, Any], approved: Collection[
 
 
 def _follow_graph(change: Change, going: Mapping[str, Change]) -> Change:
-    """What belongs to a graph that is to go stays as long as the graph does."""
+    """Tie a schema or query of a graph to be deleted to the fate of that graph."""
     graph = going.get(change.address.graph)
     if change.address.kind not in (Kind.SCHEMA, Kind.QUERY) or graph is None:
         return change
     if graph.disposition is Disposition.BLOCKED:
-        return change.deferred(f"it goes with {graph.address}")
+        return change.deferred(f"it is deleted with {graph.address}")
     return replace(change, disposition=Disposition.DERIVED)
 
 
 def defer_while_needed(change: Change, desired: Desired, state: State, staying: Collection[str]) -> Change:
-    """A change, held back as far as a graph that is to go still needs what it touches: its policy, its provider.
+    """Defer the part of a change that would take a policy or provider from a graph that still needs it.
 
     Args:
-        change: the change.
-        desired: what should be.
-        state: what the ledger said before.
-        staying: the graphs that are to go and are still there.
+        change: change of any resource; others than policies and providers are returned as they are.
+        desired: resources of the configuration.
+        state: ledger before the apply.
+        staying: graphs to be deleted that still exist.
     """
     entry = state.resources.get(str(change.address), {})
     served: Collection[str] = ()
@@ -191,31 +191,31 @@ def defer_while_needed(change: Change, desired: Desired, state: State, staying: 
     still = tuple(sorted(set(served) & set(staying)))
     if not still:
         return change
-    waiting = replace(change.deferred(f"{addresses.graph(still[0])} is still there"), keeps=still)
+    waiting = replace(change.deferred(f"{addresses.graph(still[0])} still exists"), keeps=still)
     if change.operation is Operation.DELETE:
         return waiting
-    # What a policy says may be stricter now, and for others it is not any more something else may be: neither must
-    # wait for somebody's word about one graph. Only that one goes on having it.
+    # The rules may be stricter now, and other graphs may have another policy: neither must wait for the approval to
+    # delete one graph. Only that graph keeps its binding.
     bindings = sorted({*(desired.resources[str(change.address)].applies_to or ()), *still})
-    is_done = change.before == change.after and bindings == list(entry["applies_to"])
-    return waiting if is_done else replace(change, disposition=Disposition.APPLIED, reason=None, keeps=still)
+    is_unchanged = change.before == change.after and bindings == list(entry["applies_to"])
+    return waiting if is_unchanged else replace(change, disposition=Disposition.APPLIED, reason=None, keeps=still)
 
 
 def _graphs_using(state: State, provider: str) -> list[str]:
-    """The graphs whose provider it is."""
+    """Return the graphs that use an embedding provider."""
     entries = ((graph, state.resources[str(addresses.graph(graph))]) for graph in state.graphs())
     return [graph for graph, entry in entries if entry.get("embedding_provider") == provider]
 
 
 def block_dependents(changes: Sequence[Change], desired: Desired, failed: Collection[str]) -> list[Change]:
-    """The changes, with all that depends on something which is not done put off.
+    """Block the changes that depend on a resource whose change is not applied.
 
-    A policy is never held up: one for a graph that is not there yet does no harm, and one that is missing may.
+    Policies are never blocked: a policy for a graph that does not exist yet is harmless, a missing one may not be.
 
     Args:
-        changes: all of them.
-        desired: knows who depends on whom.
-        failed: addresses of what is not done.
+        changes: all changes of the plan.
+        desired: supplies the dependencies.
+        failed: addresses of the changes that are not applied.
     """
     affected = {dependent: source for source in failed for dependent in dependents(desired, source)}
     return [
@@ -229,7 +229,7 @@ def block_dependents(changes: Sequence[Change], desired: Desired, failed: Collec
 
 
 def dependents(desired: Desired, address: str) -> list[str]:
-    """All that depends on a resource, directly or not, in order."""
+    """Return the direct and indirect dependents of a resource, sorted."""
     found: list[str] = []
     front = {address}
     while front:
@@ -239,7 +239,7 @@ def dependents(desired: Desired, address: str) -> list[str]:
 
 
 def blast_radius(changes: Sequence[Change], desired: Desired) -> list[dict[str, Any]]:
-    """For every change what else it touches."""
+    """Return the dependents of every changed resource, in JSON form."""
     found = [(str(change.address), dependents(desired, str(change.address))) for change in changes]
     return [{"resource": resource, "affected": affected} for resource, affected in found if affected]
 
@@ -247,7 +247,7 @@ def blast_radius(changes: Sequence[Change], desired: Desired) -> list[dict[str, 
 def matching_approvals(
     approvals: Sequence[Approval], graph: str, *, config_digest: str, state: State
 ) -> tuple[Approval, ...]:
-    """The approvals for deleting a graph that were given for exactly what is there now."""
+    """Return the approvals to delete a graph that are bound to the current configuration and state."""
     address = str(addresses.graph(graph))
     digest = state.digests.get(address)
     wanted = (address, Operation.DELETE.value, config_digest, digest)

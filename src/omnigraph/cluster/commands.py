@@ -18,14 +18,14 @@ from omnigraph.errors import GraphError
 
 
 def plan(folder: Path, *, environment: Environment | None = None) -> Outcome:
-    """Show what an apply would do.
+    """Show what an apply would do, without changing anything.
 
     Args:
-        folder: of the configuration.
-        environment: what to work with; real stores by default.
+        folder: configuration folder.
+        environment: stores, clock and ids; real ones by default.
 
     Returns:
-        The changes, what each of them touches, and whose word is needed.
+        The changes, the resources each affects, and the approvals needed.
     """
     diagnostics = Diagnostics()
     session = None
@@ -64,22 +64,22 @@ def plan(folder: Path, *, environment: Environment | None = None) -> Outcome:
 
 
 def approve(folder: Path, resource: str, *, actor: str, environment: Environment | None = None) -> Outcome:
-    """Approve a change that an apply would not make by itself.
+    """Approve a change that an apply makes only with consent.
 
     Args:
-        folder: of the configuration.
-        resource: the address of what is to go, like `graph.knowledge`.
-        actor: who gives their word.
-        environment: what to work with; real stores by default.
+        folder: configuration folder.
+        resource: address of the resource to delete, like `graph.knowledge`.
+        actor: recorded as the approver.
+        environment: stores, clock and ids; real ones by default.
 
     Returns:
-        The approval. It is good for one apply of exactly this configuration to exactly this state.
+        The approval, valid for one apply of this configuration to this state.
     """
     diagnostics = Diagnostics()
     approval: Approval | None = None
     try:
         session = ClusterSession(folder, environment or default_environment(), diagnostics=diagnostics)
-        approval = _given(session, resource, actor)
+        approval = _store_approval(session, resource, actor)
     except StoppedError:
         pass
     document: dict[str, Any] = {"ok": diagnostics.is_ok, "config_dir": str(folder)}
@@ -100,13 +100,11 @@ def approve(folder: Path, resource: str, *, actor: str, environment: Environment
     return Outcome(document, (summary,), tuple(diagnostics))
 
 
-def _given(session: ClusterSession, resource: str, actor: str) -> Approval:
+def _store_approval(session: ClusterSession, resource: str, actor: str) -> Approval:
     desired = session.valid_configuration.desired
     state = session.require_ledger().state
     if resource not in {str(addresses.graph(graph)) for graph in graphs_to_delete(desired, state)}:
-        session.diagnostics.error(
-            "approval_not_required", resource, "an apply would do nothing to it that needs an approval"
-        )
+        session.diagnostics.error("approval_not_required", resource, "no pending change of it needs an approval")
         raise StoppedError
     approval = Approval(
         session.environment.ids.new(),
@@ -127,14 +125,14 @@ def _given(session: ClusterSession, resource: str, actor: str) -> Approval:
 
 
 def status(folder: Path, *, environment: Environment | None = None) -> Outcome:
-    """How a cluster stands by its ledger; what the ledger names is looked for.
+    """Show the ledger, and verify that the texts it references are stored.
 
     Args:
-        folder: of the configuration.
-        environment: what to work with; real stores by default.
+        folder: configuration folder.
+        environment: stores, clock and ids; real ones by default.
 
     Returns:
-        The ledger, and what does not agree with it.
+        The ledger, and what does not match it.
     """
     diagnostics = Diagnostics()
     session, state = None, None
@@ -147,7 +145,7 @@ def status(folder: Path, *, environment: Environment | None = None) -> Outcome:
         stored = session.read_ledger()
         session.warn_of_pending_work()
         if stored.exists:
-            state = _with_lost_payloads(session, stored.state)
+            state = _mark_damaged_payloads(session, stored.state)
         else:
             message = "this cluster has no ledger yet; run: omnigraph cluster import"
             diagnostics.warning("cluster_state_missing", layout.STATE, message)
@@ -163,32 +161,32 @@ def status(folder: Path, *, environment: Environment | None = None) -> Outcome:
 
 
 def refresh(folder: Path, *, environment: Environment | None = None) -> Outcome:
-    """Look at every graph and every stored text, and write down what is seen.
+    """Observe every graph and stored text, and record the results in the ledger.
 
     Args:
-        folder: of the configuration.
-        environment: what to work with; real stores by default.
+        folder: configuration folder.
+        environment: stores, clock and ids; real ones by default.
 
     Returns:
         The ledger afterwards.
     """
-    return _changed(folder, environment, "refresh", _refreshed)
+    return _run_locked(folder, environment, "refresh", _refresh)
 
 
 def import_(folder: Path, *, environment: Environment | None = None) -> Outcome:
-    """Begin a ledger; graphs that are there already and are declared are taken in.
+    """Create a ledger and adopt declared graphs that already exist.
 
     Args:
-        folder: of the configuration.
-        environment: what to work with; real stores by default.
+        folder: configuration folder.
+        environment: stores, clock and ids; real ones by default.
 
     Returns:
         The ledger afterwards.
     """
-    return _changed(folder, environment, "import", _imported)
+    return _run_locked(folder, environment, "import", _import)
 
 
-def _changed(
+def _run_locked(
     folder: Path, environment: Environment | None, operation: str, step: Callable[[ClusterSession], State]
 ) -> Outcome:
     diagnostics = Diagnostics()
@@ -207,14 +205,14 @@ def _changed(
     return Outcome(document, (summary,), tuple(diagnostics))
 
 
-def _refreshed(session: ClusterSession) -> State:
+def _refresh(session: ClusterSession) -> State:
     base = session.require_ledger()
     if session.warn_of_pending_work():
-        message = "what is under way is not written down yet; the graphs may be ahead of the ledger"
+        message = "unfinished operations are not in the ledger yet; the graphs may be ahead of it"
         session.diagnostics.warning("actual_applied_state_pending", layout.STATE, message)
     draft = Draft(base.state)
     for graph in base.state.graphs():
-        _look_again(session, draft, graph)
+        _refresh_graph(session, draft, graph)
     for address, (code, reason) in session.damaged_payloads(base.state).items():
         session.diagnostics.warning(code, address, reason)
         draft.mark(address, Status.DRIFTED, reason)
@@ -223,10 +221,10 @@ def _refreshed(session: ClusterSession) -> State:
     return state or base.state
 
 
-def _imported(session: ClusterSession) -> State:
+def _import(session: ClusterSession) -> State:
     base = session.read_ledger()
     if base.exists:
-        message = "there is a ledger already; run: omnigraph cluster refresh"
+        message = "the ledger already exists; run: omnigraph cluster refresh"
         session.diagnostics.error("state_already_exists", layout.STATE, message)
         raise StoppedError
     draft = Draft(base.state)
@@ -238,32 +236,32 @@ def _imported(session: ClusterSession) -> State:
     return state
 
 
-def _look_again(session: ClusterSession, draft: Draft, graph: str) -> None:
+def _refresh_graph(session: ClusterSession, draft: Draft, graph: str) -> None:
     address, schema = str(addresses.graph(graph)), str(addresses.schema(graph))
     observation = session.graphs.observe(graph)
     if observation.fault is not None:
         session.diagnostics.warning(
-            "graph_observation_error", address, f"the graph cannot be looked at: {observation.fault}"
+            "graph_observation_error", address, f"the graph cannot be opened: {observation.fault}"
         )
         draft.mark(address, Status.ERROR, observation.fault)
         return
     if not observation.exists:
         session.diagnostics.warning(
-            "graph_observation_error", address, "the graph is gone; an apply would make it anew, empty"
+            "graph_observation_error", address, "the graph does not exist; an apply would create an empty one"
         )
         draft.remove(schema)
         draft.remove(address)
         return
-    # A text that changes nothing is not stored with the graph: what was seen when it was applied counts as well.
+    # A graph does not store a schema text that changes nothing: the digest observed when it was applied is valid too.
     known = {draft.resources.get(schema, {}).get("digest"), draft.last_observation(graph).get("schema_digest")}
     if observation.schema_digest in known:
         draft.mark(address, Status.APPLIED)
         draft.mark(schema, Status.APPLIED)
     else:
         draft.put(schema, {"digest": observation.schema_digest})
-        draft.mark(schema, Status.DRIFTED, "the graph has another schema than was applied")
+        draft.mark(schema, Status.DRIFTED, "the graph's schema differs from the applied one")
         session.diagnostics.warning(
-            "conflicting_graph_manifest_observation", schema, "the graph has another schema than was applied"
+            "conflicting_graph_manifest_observation", schema, "the graph's schema differs from the applied one"
         )
     draft.record_observation(graph, observation)
 
@@ -271,7 +269,7 @@ def _look_again(session: ClusterSession, draft: Draft, graph: str) -> None:
 def _adopt(session: ClusterSession, draft: Draft, graph: str) -> None:
     observation = session.graphs.observe(graph)
     if observation.fault is not None:
-        message = f"the graph that is there cannot be looked at: {observation.fault}"
+        message = f"the existing graph cannot be opened: {observation.fault}"
         session.diagnostics.error("graph_observation_error", str(addresses.graph(graph)), message)
         raise StoppedError
     if observation.exists:
@@ -280,10 +278,9 @@ def _adopt(session: ClusterSession, draft: Draft, graph: str) -> None:
         draft.record_observation(graph, observation)
 
 
-def _with_lost_payloads(session: ClusterSession, state: State) -> State:
-    lost = session.damaged_payloads(state)
+def _mark_damaged_payloads(session: ClusterSession, state: State) -> State:
     draft = Draft(state)
-    for address, (code, reason) in lost.items():
+    for address, (code, reason) in session.damaged_payloads(state).items():
         session.diagnostics.error(code, address, f"{reason}; run: omnigraph cluster apply")
         draft.mark(address, Status.ERROR, reason)
     return draft.current_state()
@@ -305,15 +302,15 @@ def _document(
 
 
 def force_unlock(folder: Path, lock_id: str, *, environment: Environment | None = None) -> Outcome:
-    """Remove a lock.
+    """Remove the lock of a process that died.
 
     Args:
-        folder: of the configuration.
-        lock_id: of the lock, so that nobody removes another one than they saw.
-        environment: what to work with; real stores by default.
+        folder: configuration folder.
+        lock_id: id of the lock, so that only the one the caller saw is removed.
+        environment: stores, clock and ids; real ones by default.
 
     Returns:
-        Whether it was removed.
+        Whether the lock was removed.
     """
     diagnostics = Diagnostics()
     session = None

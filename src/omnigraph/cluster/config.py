@@ -1,4 +1,4 @@
-"""cluster.yaml, read strictly: everything that is wrong with it is said at once."""
+"""Strict parser of cluster.yaml that reports all mistakes at once."""
 
 import re
 from collections import defaultdict
@@ -23,17 +23,9 @@ _STORES = ("", "file", "s3", "gs", "az", "memory")
 
 
 def read_config(folder: Path, diagnostics: Diagnostics) -> Declared | None:
-    """What the cluster.yaml of a folder declares.
-
-    Args:
-        folder: the folder.
-        diagnostics: gets everything that is wrong.
-
-    Returns:
-        As much as could be read; None where it is no configuration at all.
-    """
+    """Read the cluster.yaml of a folder as far as it is valid; None if it is not a configuration at all."""
     if not folder.is_dir():
-        diagnostics.error("config_dir_not_found", str(folder), "there is no such folder")
+        diagnostics.error("config_dir_not_found", str(folder), "the folder does not exist")
         return None
     file = folder / layout.CONFIG_FILE
     try:
@@ -46,7 +38,7 @@ def read_config(folder: Path, diagnostics: Diagnostics) -> Declared | None:
 
 
 def read_text(text: str, diagnostics: Diagnostics) -> Declared | None:
-    """What the text of a cluster.yaml declares; see `read_config`."""
+    """Parse the text of a cluster.yaml; see `read_config`."""
     try:
         root = yaml_document.read(text)
     except YamlDocumentError as fault:
@@ -94,9 +86,9 @@ def _storage(fields: Fields) -> str | None:
         return None
     parts = urlsplit(found)
     if parts.scheme not in _STORES:
-        fields.wrong("storage", f"{parts.scheme}:// is no storage", code="invalid_storage_root")
+        fields.wrong("storage", f"unsupported storage scheme {parts.scheme}://", code="invalid_storage_root")
     elif parts.scheme in ("s3", "gs", "az") and (not parts.netloc or "@" in parts.netloc or parts.query):
-        fields.wrong("storage", "an address is a bucket and a prefix, nothing else", code="invalid_storage_root")
+        fields.wrong("storage", "an address has a bucket and a prefix, nothing else", code="invalid_storage_root")
     return found
 
 
@@ -104,7 +96,7 @@ def _uses_lock(state: Fields) -> bool:
     state.only({"backend", "lock"})
     backend = state.scalar("backend")
     if "backend" in state and backend != "cluster":
-        state.wrong("backend", f"there is one backend, cluster, not '{backend}'", code="unsupported_state_backend")
+        state.wrong("backend", f"unknown backend '{backend}'; use cluster", code="unsupported_state_backend")
     lock = state.scalar("lock")
     if "lock" in state and not isinstance(lock, bool):
         state.wrong("lock", "must be true or false")
@@ -117,11 +109,11 @@ def _providers(fields: Fields) -> Mapping[str, DeclaredProvider]:
     found = {}
     for name in declared:
         if not layout.is_name(name):
-            declared.wrong(name, f"'{name}' is no name for a provider", code="invalid_resource_id")
+            declared.wrong(name, f"invalid provider name '{name}'", code="invalid_resource_id")
             continue
-        made = _provider(declared.members(name))
-        if made is not None:
-            found[name] = made
+        provider = _provider(declared.members(name))
+        if provider is not None:
+            found[name] = provider
     return found
 
 
@@ -141,8 +133,8 @@ def _provider(fields: Fields) -> DeclaredProvider | None:
         message = f"the provider {kind} needs a key: name the variable that holds it, like ${{OPENAI_API_KEY}}"
         fields.wrong("api_key", message, code="embedding_api_key_required")
     if key is not None and _VARIABLE.fullmatch(key) is None:
-        # The text itself is not repeated: it may well be a key.
-        message = "a key must not stand in the file: name the variable that holds it, like ${OPENAI_API_KEY}"
+        # The text is not repeated, as it may be a key.
+        message = "a key must not be in the file: name the variable that holds it, like ${OPENAI_API_KEY}"
         fields.wrong("api_key", message, code="embedding_api_key_inline")
         return None
     return DeclaredProvider(kind, base_url, model, key)
@@ -153,7 +145,7 @@ def _graphs(declared: Fields, providers: Mapping[str, DeclaredProvider]) -> Mapp
     for name in declared:
         if not layout.is_graph_id(name):
             message = (
-                f"'{name}' is no graph id: letters, digits and dashes, at most 64, and not 'policies' or 'cluster'"
+                f"invalid graph id '{name}': use at most 64 letters, digits and dashes, not 'policies' or 'cluster'"
             )
             declared.wrong(name, message, code="invalid_resource_id")
             continue
@@ -184,7 +176,7 @@ def _named_queries(declared: Fields) -> Mapping[str, str]:
     found = {}
     for name in declared:
         if not layout.is_query_name(name):
-            declared.wrong(name, f"'{name}' is no name of a query", code="invalid_resource_id")
+            declared.wrong(name, f"invalid query name '{name}'", code="invalid_resource_id")
             continue
         fields = declared.members(name)
         fields.only({"file"})
@@ -213,7 +205,7 @@ def _policies(declared: Fields, graphs: Mapping[str, DeclaredGraph]) -> Mapping[
     bound: dict[str, list[str]] = defaultdict(list)
     for name in declared:
         if not layout.is_name(name):
-            declared.wrong(name, f"'{name}' is no name for a policy", code="invalid_resource_id")
+            declared.wrong(name, f"invalid policy name '{name}'", code="invalid_resource_id")
             continue
         fields = declared.members(name)
         fields.only({"file", "applies_to"})
@@ -232,7 +224,7 @@ def _policies(declared: Fields, graphs: Mapping[str, DeclaredGraph]) -> Mapping[
 
 
 def _scopes(fields: Fields, graphs: Mapping[str, DeclaredGraph]) -> tuple[str, ...]:
-    """What a policy is for: `cluster`, or graphs in order."""
+    """Return the scopes of a policy: `cluster`, or graph ids in order."""
     listed = fields.texts("applies_to")
     if not listed:
         fields.wrong("applies_to", "name the graphs it is for, or cluster", code="policy_missing_applies_to")
@@ -249,11 +241,11 @@ def _scopes(fields: Fields, graphs: Mapping[str, DeclaredGraph]) -> tuple[str, .
 
 
 def _reference(fields: Fields, kind: Kind, key: str, text: str | None) -> str | None:
-    """The name of what a reference names, be it written with its kind or without."""
+    """Resolve a reference, written with or without its kind, to a name."""
     if text is None or "." not in text:
         return text
     address = addresses.parse(text)
     if address is not None and address.kind is kind:
         return address.name or address.graph
-    fields.wrong(key, f"'{text}' names something else than a {kind.replace('_', ' ')}", code="wrong_kind_reference")
+    fields.wrong(key, f"'{text}' does not name a {kind.replace('_', ' ')}", code="wrong_kind_reference")
     return None

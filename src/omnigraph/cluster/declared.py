@@ -1,4 +1,4 @@
-"""What cluster.yaml says, as values: no file it names has been opened yet."""
+"""Values of cluster.yaml; files it names are not opened here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,13 +7,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class DeclaredProvider:
-    """A provider of embeddings.
+    """Embedding provider.
 
     Attributes:
-        kind: which protocol.
-        base_url: where; None for the protocol's own.
-        model: which; None for the protocol's own.
-        api_key: the variable that holds the key, as `${NAME}`; None where no key is needed.
+        kind: protocol, such as `openai`.
+        base_url: endpoint; None for the default of the protocol.
+        model: model name; None for the default of the protocol.
+        api_key: variable that holds the key, as `${NAME}`; None if no key is needed.
     """
 
     kind: str
@@ -22,25 +22,25 @@ class DeclaredProvider:
     api_key: str | None = None
 
     def to_document(self) -> dict[str, str]:
-        """As the ledger keeps it: never a key, only the name of the variable that holds it."""
+        """Return the ledger form, which has the name of the key's variable, never the key."""
         found = {"kind": self.kind, "base_url": self.base_url, "model": self.model, "api_key": self.api_key}
         return {key: value for key, value in found.items() if value is not None}
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> "DeclaredProvider":
-        """Read back from the ledger."""
+        """Read the ledger form."""
         optional = {key: str(document[key]) for key in ("base_url", "model", "api_key") if key in document}
         return DeclaredProvider(str(document["kind"]), **optional)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryFiles:
-    """Where a graph's queries are.
+    """Location of a graph's queries; one of the three fields is set.
 
     Attributes:
-        folder: a folder of them.
-        files: or files.
-        named: or a file for each name.
+        folder: directory whose .gq files are read.
+        files: paths of .gq files.
+        named: path by query name.
     """
 
     folder: str | None = None
@@ -50,13 +50,13 @@ class QueryFiles:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredGraph:
-    """A graph.
+    """Graph of cluster.yaml.
 
     Attributes:
-        schema: the file of its schema.
-        queries: where its queries are.
-        embedding_provider: by which provider texts in its queries become vectors.
-        external_blobs: places outside that its blobs may lie at, in the form of `ExternalBlobPolicy`.
+        schema: path of the schema file.
+        queries: location of the stored queries.
+        embedding_provider: provider that embeds texts in queries.
+        external_blobs: allowed external blob locations, in the form of `ExternalBlobPolicy`.
     """
 
     schema: str
@@ -67,11 +67,11 @@ class DeclaredGraph:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPolicy:
-    """A bundle of rules.
+    """Policy of cluster.yaml.
 
     Attributes:
-        file: where it is.
-        applies_to: graphs, or the cluster itself.
+        file: path of the policy file.
+        applies_to: graph ids, or `cluster` alone.
     """
 
     file: str
@@ -79,21 +79,21 @@ class DeclaredPolicy:
 
     @property
     def is_for_cluster(self) -> bool:
-        """Whether it is about the cluster itself."""
+        """True if the policy governs the cluster itself."""
         return self.applies_to == ("cluster",)
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A whole cluster.yaml.
+    """Contents of cluster.yaml.
 
     Attributes:
-        name: a label.
-        storage: where the cluster lies; None for beside the file.
+        name: label of the cluster.
+        storage: storage root; None for the configuration folder.
         uses_lock: whether commands take the lock.
-        providers: of embeddings, by name.
-        graphs: by id.
-        policies: by name.
+        providers: embedding providers by name.
+        graphs: by graph id.
+        policies: by policy name.
     """
 
     name: str | None = None

@@ -1,4 +1,4 @@
-"""What a cluster should be: the configuration with the files it names, as resources with digests."""
+"""Desired state of a cluster: the configuration and the files it names, as resources with digests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,17 +23,17 @@ from omnigraph.policy.read import PolicyError, read_rules
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One thing that should be there.
+    """Desired resource.
 
     Attributes:
-        address: its name.
-        digest: of its content.
-        file: where that comes from, in the folder of the configuration.
-        body: the content of the file.
-        applies_to: what a policy is for.
-        embedding_provider: of a graph.
-        embedding_profile: what a provider is.
-        external_blob_policy: of a graph.
+        address: unique name in the cluster.
+        digest: digest of the content.
+        file: source file, relative to the configuration folder.
+        body: content of the source file.
+        applies_to: scopes of a policy.
+        embedding_provider: provider of a graph.
+        embedding_profile: settings of a provider.
+        external_blob_policy: allowed external blob locations of a graph.
     """
 
     address: Address
@@ -46,7 +46,7 @@ class Resource:
     external_blob_policy: Mapping[str, Any] | None = None
 
     def entry(self) -> dict[str, Any]:
-        """As the ledger keeps it."""
+        """Return the ledger entry."""
         found: dict[str, Any] = {"digest": self.digest}
         if self.applies_to is not None:
             found["applies_to"] = list(self.applies_to)
@@ -56,19 +56,19 @@ class Resource:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """The wire form."""
+        """Return the JSON form."""
         found = {"address": str(self.address), "kind": self.address.kind.value, "digest": self.digest}
         return found if self.file is None else {**found, "path": self.file}
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """Everything that should be there.
+    """All desired resources.
 
     Attributes:
-        resources: by address, in the order in which they come about.
-        dependencies: who depends on whom.
-        schemas: of the graphs, resolved, where that worked.
+        resources: by address, in creation order.
+        dependencies: pairs of dependent and dependency.
+        schemas: parsed schemas by graph id, where parsing succeeded.
     """
 
     resources: Mapping[str, Resource]
@@ -77,27 +77,27 @@ class Desired:
 
     @property
     def digests(self) -> dict[str, str]:
-        """The digest of each resource."""
+        """Resource digests by address."""
         return {address: resource.digest for address, resource in self.resources.items()}
 
     @property
     def config_digest(self) -> str:
-        """The digest of it all: the same for the same content, however the configuration spells it."""
+        """Digest of all resources, independent of how the configuration spells them."""
         return digests.of_values({address: resource.entry() for address, resource in self.resources.items()})
 
     def dependencies_json(self) -> list[dict[str, str]]:
-        """The wire form of who depends on whom."""
+        """Return the JSON form of the dependencies."""
         return [{"from": source, "to": target} for source, target in self.dependencies]
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A folder with a cluster.yaml, read.
+    """Configuration folder that has been read.
 
     Attributes:
-        folder: the folder.
-        declared: what the file says.
-        desired: that with the files it names.
+        folder: directory with the cluster.yaml.
+        declared: values of cluster.yaml.
+        desired: resources, with the content of the files it names.
     """
 
     folder: Path
@@ -106,34 +106,23 @@ class Configuration:
 
     @property
     def storage(self) -> str:
-        """Where the cluster lies."""
+        """Storage root of the cluster."""
         return storage_location(self.folder, self.declared)
 
 
 def read_configuration(folder: Path, diagnostics: Diagnostics) -> Configuration | None:
-    """The configuration in a folder, and everything it names.
-
-    Args:
-        folder: the folder.
-        diagnostics: gets everything that is wrong.
+    """Read the configuration in a folder and every file it names.
 
     Returns:
-        As much as could be read; None where there is no configuration at all. Whoever changes anything by it must see
-        first that nothing is wrong.
+        As much as could be read; None if there is no configuration. A caller that changes anything must first check
+        that the diagnostics have no errors.
     """
     declared = read_config(folder, diagnostics)
     return None if declared is None else Configuration(folder, declared, _desired(folder, declared, diagnostics))
 
 
 def validate(folder: Path) -> Outcome:
-    """Check the configuration in a folder.
-
-    Args:
-        folder: the folder.
-
-    Returns:
-        What there is in it, and everything that is wrong with it.
-    """
+    """Check the configuration in a folder without touching any storage."""
     diagnostics = Diagnostics()
     found = read_configuration(folder, diagnostics)
     resources = {} if found is None else found.desired.resources
@@ -152,7 +141,7 @@ def validate(folder: Path) -> Outcome:
 
 
 def read_location(folder: Path, diagnostics: Diagnostics) -> Configuration | None:
-    """The configuration in a folder without the files it names: enough to find the cluster."""
+    """Read the configuration without the files it names: enough to locate the cluster."""
     declared = read_config(folder, diagnostics)
     return None if declared is None else Configuration(folder, declared, Desired({}, ()))
 
@@ -242,7 +231,7 @@ def _graph(
 
 
 def parse_schema(body: bytes, file: str, path: str, diagnostics: Diagnostics) -> Schema | None:
-    """The schema of a file; None where it was said what is wrong with it."""
+    """Parse a schema file; None if it is invalid, which the diagnostics then say."""
     try:
         return accept(body.decode(), ids=UlidSource(SystemClock()))
     except ParseError as mistake:
@@ -254,7 +243,7 @@ def parse_schema(body: bytes, file: str, path: str, diagnostics: Diagnostics) ->
 
 
 def storage_location(folder: Path, declared: Declared) -> str:
-    """Where a cluster lies: where its configuration says, or beside it."""
+    """Return the storage root: the configured one, or the configuration folder."""
     chosen = declared.storage
     if chosen is None:
         return str(folder.resolve())
@@ -262,5 +251,5 @@ def storage_location(folder: Path, declared: Declared) -> str:
 
 
 def is_config_folder(root: str) -> bool:
-    """Whether an address names a folder with a cluster.yaml."""
+    """True if an address names a folder with a cluster.yaml."""
     return "://" not in root and (Path(root).expanduser() / layout.CONFIG_FILE).is_file()

@@ -1,4 +1,4 @@
-"""What there is to say about a cluster: codes for programs, sentences for people."""
+"""Diagnostics and outcome of a command: codes for programs, sentences for people."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """Whether a command can succeed in spite of it."""
+    """Whether a command can succeed in spite of a diagnostic."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -15,13 +15,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to say.
+    """Problem report.
 
     Attributes:
-        code: stable.
-        severity: whether it is in the way.
-        path: what it is about: a place in the configuration like `graphs.knowledge.schema`, or an address.
-        message: a sentence.
+        code: stable identifier.
+        severity: errors make the command fail.
+        path: location in the configuration like `graphs.knowledge.schema`, or the address of a resource.
+        message: sentence for people.
     """
 
     code: str
@@ -30,54 +30,54 @@ class Diagnostic:
     message: str
 
     def to_json(self) -> dict[str, str]:
-        """The wire form."""
+        """Return the JSON form."""
         return {"code": self.code, "severity": self.severity.value, "path": self.path, "message": self.message}
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         word = "ERROR" if self.severity is Severity.ERROR else "WARN"
         return f"{word} {self.code} {self.path}: {self.message}"
 
 
 class Diagnostics:
-    """What was said so far, in order."""
+    """Collect diagnostics in order."""
 
     def __init__(self, earlier: Iterable[Diagnostic] = ()) -> None:
         self._all = list(earlier)
 
     def error(self, code: str, path: str, message: str) -> None:
-        """Say something that is in the way."""
+        """Add an error."""
         self._all.append(Diagnostic(code, Severity.ERROR, path, message))
 
     def warning(self, code: str, path: str, message: str) -> None:
-        """Say something worth knowing."""
+        """Add a warning."""
         self._all.append(Diagnostic(code, Severity.WARNING, path, message))
 
     @property
     def is_ok(self) -> bool:
-        """Whether nothing is in the way."""
+        """True if there are no errors."""
         return not any(diagnostic.severity is Severity.ERROR for diagnostic in self._all)
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self._all)
 
     def to_json(self) -> list[dict[str, str]]:
-        """The wire form."""
+        """Return the JSON form."""
         return [diagnostic.to_json() for diagnostic in self._all]
 
 
 class StoppedError(Exception):
-    """A command cannot go on; what there is to say has been said in its diagnostics."""
+    """Command cannot continue; its diagnostics have the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a command.
+    """Result of a command.
 
     Attributes:
-        document: the wire form.
-        summary: for people; without what there is to say, which follows.
-        diagnostics: what there is to say.
+        document: JSON form.
+        summary: lines for people, without the diagnostics.
+        diagnostics: problems found, in order.
     """
 
     document: Mapping[str, Any]
@@ -86,9 +86,9 @@ class Outcome:
 
     @property
     def is_ok(self) -> bool:
-        """Whether nothing was in the way."""
+        """True if the command succeeded."""
         return bool(self.document["ok"])
 
     def lines(self) -> tuple[str, ...]:
-        """All lines for people."""
+        """Return all lines for people."""
         return (*self.summary, *map(str, self.diagnostics))

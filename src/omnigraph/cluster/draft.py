@@ -1,4 +1,4 @@
-"""The next state of the ledger, while it is made."""
+"""Mutable draft of the next ledger state."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ from omnigraph.cluster.state import State, Status, graph_digest
 
 
 class Draft:
-    """The next state of the ledger, while it is made."""
+    """Mutable draft of the next ledger state."""
 
     def __init__(self, base: State) -> None:
         self._base = base
@@ -25,22 +25,22 @@ class Draft:
         self._observations = dict(base.observations)
 
     def put(self, address: str, entry: Mapping[str, Any]) -> None:
-        """A resource is there."""
+        """Record an applied resource."""
         self.resources[address] = dict(entry)
         self.mark(address, Status.APPLIED)
 
     def remove(self, address: str) -> None:
-        """A resource is there no more."""
-        for part in (self.resources, self._statuses, self._observations):
-            part.pop(address, None)
+        """Remove a resource with its status and observation."""
+        for entries in (self.resources, self._statuses, self._observations):
+            entries.pop(address, None)
 
     def restore(self, address: str, before: State) -> None:
-        """A resource is after all what it was."""
+        """Restore the entry a resource had before."""
         if address in before.resources:
             self.resources[address] = before.resources[address]
 
     def remove_graph(self, graph: str) -> None:
-        """A graph is there no more, nor anything that belongs to it."""
+        """Remove a graph and everything that belongs to it."""
         owned = (addresses.parse(text) for text in list(self.resources))
         for address in owned:
             if address is not None and address.graph == graph:
@@ -48,7 +48,7 @@ class Draft:
         self.remove(str(addresses.graph(graph)))
 
     def mark(self, address: str, status: Status, message: str | None = None) -> None:
-        """How a resource stands."""
+        """Set the status of a resource."""
         self._statuses[address] = (
             {"status": status.value}
             if message is None
@@ -59,42 +59,42 @@ class Draft:
         )
 
     def record_observation(self, graph: str, observation: GraphObservation) -> None:
-        """What was seen of a graph."""
+        """Record the observed schema and version of a graph."""
         self._observations[str(addresses.graph(graph))] = {
             "schema_digest": observation.schema_digest,
             "graph_manifest_version": observation.number,
         }
 
     def last_observation(self, graph: str) -> Mapping[str, Any]:
-        """What was seen of a graph when it was last looked at."""
+        """Return the last recorded observation of a graph."""
         return self._observations.get(str(addresses.graph(graph)), {})
 
     def record_used_approval(self, approval: Approval) -> None:
-        """An approval counts no more."""
+        """Record an approval as used."""
         self._approvals[approval.approval_id] = approval.to_document()
 
     def record_recovery(self, sidecar: Sidecar, outcome: str) -> None:
-        """What an earlier command began was dealt with."""
+        """Record how an interrupted operation was recovered."""
         self._recoveries[sidecar.operation_id] = {**sidecar.to_document(), "outcome": outcome}
         for old in sorted(self._recoveries)[: -limits.CLUSTER_RECOVERIES_KEPT]:
             del self._recoveries[old]
 
     def reset_statuses(self, changed: Iterable[str]) -> None:
-        """Statuses are those of this run: what needed no change stands as applied, what is not wanted any more not."""
-        kept = set(changed)
-        for address in set(self._statuses) - kept - set(self.resources):
+        """Mark unchanged resources as applied and drop the statuses of resources that no longer exist."""
+        changed_addresses = set(changed)
+        for address in set(self._statuses) - changed_addresses - set(self.resources):
             del self._statuses[address]
-        for address in set(self.resources) - kept:
+        for address in set(self.resources) - changed_addresses:
             self.mark(address, Status.APPLIED)
 
     def used_approvals(self) -> Mapping[str, Mapping[str, Any]]:
-        """The approvals that count no more."""
+        """Return the used approvals by id."""
         return self._approvals
 
     def current_state(self) -> State:
-        """The state as far as it has come, under the number of the one before."""
+        """Return the state drafted so far, with the revision of the base."""
         for graph in replace(self._base, resources=self.resources).graphs():
-            # A graph's digest is that of all that belongs to it, of which some may have been applied and some not.
+            # A graph's digest covers all its resources, of which only some may have been applied.
             address = str(addresses.graph(graph))
             self.resources[address] = {**self.resources[address], "digest": graph_digest(self.resources, graph)}
         return State(
@@ -108,12 +108,12 @@ class Draft:
         )
 
     def next_state(self, desired: Desired | None = None) -> State | None:
-        """The state that follows; None where nothing is different.
+        """Return the next state; None if nothing changed.
 
         Args:
-            desired: the configuration that has been applied wholly; None where none has.
+            desired: configuration that has been applied completely; None if it has not.
         """
-        made = self.current_state()
+        state = self.current_state()
         if desired is not None:
-            made = replace(made, config_digest=desired.config_digest)
-        return None if made == self._base else replace(made, revision=self._base.revision + 1)
+            state = replace(state, config_digest=desired.config_digest)
+        return None if state == self._base else replace(state, revision=self._base.revision + 1)

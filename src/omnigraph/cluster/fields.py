@@ -1,4 +1,4 @@
-"""Values of cluster.yaml, taken out one by one: what is not understood is said, and the rest read all the same."""
+"""Typed access to the mappings of cluster.yaml; invalid values become diagnostics."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -7,16 +7,16 @@ from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.yaml_document import Entries, Items, Place, Scalar, Value
 
 INVALID = "invalid_cluster_yaml"
-# Words that later releases may give a meaning, and words that had one once.
+# Keys reserved for later releases, and keys of earlier ones.
 _FUTURE = frozenset({"pipelines", "embeddings", "ui", "aliases", "bindings"})
 _REMOVED = frozenset({"streaming", "streams"})
 
 
 class Fields:
-    """One mapping of the file.
+    """Mapping of cluster.yaml.
 
     Attributes:
-        path: of the mapping, like `graphs.knowledge`; empty for the whole file.
+        path: dotted location, like `graphs.knowledge`; empty for the whole file.
     """
 
     def __init__(self, value: Value | None, path: str, diagnostics: Diagnostics) -> None:
@@ -35,38 +35,38 @@ class Fields:
         return iter(self._entries.values)
 
     def at(self, key: str) -> str:
-        """The path of a member."""
+        """Return the path of a member."""
         return ".".join(part for part in (self.path, key) if part) or "cluster.yaml"
 
     def wrong(self, key: str, message: str, *, code: str = INVALID, place: Place | None = None) -> None:
-        """Say that a member is wrong."""
+        """Report that a member is invalid."""
         place = place or self._place(key)
         self._diagnostics.error(code, self.at(key), f"{message} (line {place.line}, column {place.column})")
 
     def only(self, known: AbstractSet[str]) -> None:
-        """Refuse every key but these."""
+        """Report every key that is not known."""
         for key in self._entries.values:
             if key in known:
                 continue
             place = self._entries.places[key]
             if key in _FUTURE:
-                self.wrong(key, f"'{key}' has no meaning yet in this release", code="future_phase_field", place=place)
+                self.wrong(key, f"'{key}' is reserved for a later release", code="future_phase_field", place=place)
             elif key in _REMOVED:
-                message = f"'{key}' is declared no more: graphs are streamed into without it"
+                message = f"'{key}' was removed: streaming needs no declaration"
                 self.wrong(key, message, code="removed_streaming_declaration", place=place)
             else:
-                self.wrong(key, f"unknown key '{key}'; there are {', '.join(sorted(known))}", place=place)
+                self.wrong(key, f"unknown key '{key}'; use {', '.join(sorted(known))}", place=place)
 
     def members(self, key: str) -> "Fields":
-        """The mapping under a key; empty where there is none."""
+        """Return the mapping under a key; an empty one if it is missing."""
         return Fields(self._entries.values.get(key), self.at(key), self._diagnostics)
 
     def value(self, key: str) -> Value | None:
-        """The value under a key, whatever it is."""
+        """Return the raw value under a key."""
         return self._entries.values.get(key)
 
     def scalar(self, key: str) -> object:
-        """The plain value under a key; None where there is none."""
+        """Return the scalar under a key; None if it is missing."""
         found = self.value(key)
         if found is None or isinstance(found, Scalar):
             return None if found is None else found.value
@@ -74,7 +74,7 @@ class Fields:
         return None
 
     def text(self, key: str, *, required: bool = False) -> str | None:
-        """The text under a key."""
+        """Return the text under a key."""
         found = self.value(key)
         if found is None:
             if required:
@@ -86,7 +86,7 @@ class Fields:
         return None
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The list of texts under a key; empty where there is none."""
+        """Return the list of texts under a key; empty if it is missing."""
         found = self.value(key)
         if found is None:
             return ()
@@ -106,7 +106,7 @@ class Fields:
 
 
 def plain(value: Value | None) -> object:
-    """A value without its places, as JSON would have it."""
+    """Convert a value to plain JSON values, without positions."""
     match value:
         case None:
             return None

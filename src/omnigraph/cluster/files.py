@@ -1,4 +1,4 @@
-"""The files that a configuration names: read from its folder, and from nowhere else."""
+"""Read the files that a configuration names, only from inside its folder."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ from omnigraph.cluster.diagnostics import Diagnostics
 
 
 def resolve_inside(folder: Path, name: str) -> Path | None:
-    """The path of a file or folder that a configuration names; None where that leads out of its folder.
+    """Resolve a path of a configuration; None if it leads out of the folder.
 
-    Links are followed first: one that leads out leads out.
+    Symbolic links are resolved first.
     """
     if "\x00" in name or Path(name).is_absolute():
         return None
@@ -18,18 +18,7 @@ def resolve_inside(folder: Path, name: str) -> Path | None:
 
 
 def read_file(folder: Path, name: str, *, code: str, path: str, diagnostics: Diagnostics) -> bytes | None:
-    """The content of a file that a configuration names.
-
-    Args:
-        folder: of the configuration.
-        name: as it stands there.
-        code: of the diagnostic where it cannot be read.
-        path: where it stands there.
-        diagnostics: gets that diagnostic.
-
-    Returns:
-        The bytes; None where it was said why not.
-    """
+    """Read a UTF-8 file that a configuration names; None, with an error of the given code, if that fails."""
     found = resolve_inside(folder, name)
     if found is None:
         diagnostics.error(code, path, f"'{name}' leads out of the folder of the configuration")

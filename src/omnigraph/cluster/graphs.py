@@ -1,4 +1,4 @@
-"""The graphs of a cluster themselves: looking at them, making, changing and deleting them."""
+"""Create, change, observe and delete the graphs of a cluster."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from omnigraph.ids import IdSource
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.storage.object_store import ObjectStore
 
-# From an address to a store.
+# Opens the store of an address.
 Stores = Callable[[str], ObjectStore]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphObservation:
-    """What was seen of a graph.
+    """Observed condition of a graph.
 
     Attributes:
-        is_there: whether there is one.
-        schema_digest: of the text of its schema.
-        number: of its newest commit on main.
-        fault: why it could not be looked at; None where it could.
+        exists: whether there is a complete graph.
+        schema_digest: digest of its schema text.
+        number: number of its newest commit on main.
+        fault: why it could not be opened; None if it could.
     """
 
     exists: bool
@@ -36,7 +36,7 @@ class GraphObservation:
 
 
 class ClusterGraphs:
-    """The graphs below one root."""
+    """Graphs below the storage root of one cluster."""
 
     def __init__(self, root: str, stores: Stores, *, clock: Clock, ids: IdSource) -> None:
         self._root = root
@@ -45,26 +45,26 @@ class ClusterGraphs:
         self._ids = ids
 
     def uri(self, graph: str) -> str:
-        """Where a graph lies."""
+        """Return the address of a graph."""
         return layout.graph_uri(self._root, graph)
 
     def observe(self, graph: str) -> GraphObservation:
-        """Look at a graph; nothing of it changes."""
+        """Observe a graph without changing it."""
         try:
             with self._open(graph, read_only=True) as opened:
                 text = opened.schema_text()
                 number = opened.snapshot().record.number
         except GraphError as fault:
-            # Whoever was making one and died leaves half of it; making it again finishes it.
+            # A crash during creation leaves an incomplete graph; creating it again completes it.
             absent = fault.code in ("graph_not_found", "init_unfinished")
             return GraphObservation(exists=not absent, fault=None if absent else str(fault))
         return GraphObservation(exists=True, schema_digest=digests.of_bytes(text.encode()), number=number)
 
     def create(self, graph: str, schema: str, *, actor: str | None) -> bool:
-        """Make a graph; one that is there already with that very schema will do, and gives False.
+        """Create a graph; False if it exists with the same schema.
 
         Raises:
-            GraphError: it cannot be made, or there is one with another schema.
+            GraphError: it cannot be created, or exists with another schema.
         """
         try:
             init(self._stores(self.uri(graph)), schema, actor=actor, clock=self._clock, ids=self._ids).close()
@@ -75,35 +75,35 @@ class ClusterGraphs:
         return True
 
     def preview(self, graph: str, schema: str) -> SchemaPlan:
-        """What giving a graph a schema would do.
+        """Return the migration plan of a schema change.
 
         Raises:
-            GraphError: it cannot be told.
+            GraphError: the plan cannot be made.
         """
         with self._open(graph, read_only=True) as opened:
             return opened.schema_plan(schema)
 
     def apply_schema(self, graph: str, schema: str, *, actor: str | None) -> GraphObservation:
-        """Give a graph a schema; what is dropped stays readable in older commits.
+        """Apply a schema to a graph; what it drops stays readable in older commits.
 
         Raises:
-            GraphError: it cannot be done.
+            GraphError: the schema cannot be applied.
         """
         with self._open(graph, read_only=False) as opened:
             opened.schema_apply(schema, actor=actor)
         return self.observe(graph)
 
     def delete(self, graph: str) -> bool:
-        """Delete a graph and everything in it; True where nothing is left."""
+        """Delete a graph and everything in it; True if no file is left."""
         self._stores(self.uri(graph)).delete_prefix("")
         return not self.has_files(graph)
 
     def has_files(self, graph: str) -> bool:
-        """Whether there is a file where a graph lies, be it whole or not."""
+        """True if a graph has any file, complete or not."""
         return next(iter(self._stores(self.uri(graph)).list("", limit=1)), None) is not None
 
     def readers(self, graph: str) -> list[str]:
-        """The commits of a graph that somebody holds for reading; none of one that is too damaged to tell."""
+        """Return the commits of a graph under a read lease; empty if the graph is too damaged to open."""
         try:
             with self._open(graph, read_only=False) as opened:
                 return held_commits(opened)

@@ -1,4 +1,4 @@
-"""Where everything of a cluster lies below its storage root, and which names may stand there."""
+"""Paths below the storage root of a cluster, and the names allowed in them."""
 
 import re
 
@@ -22,70 +22,70 @@ _REVISION_MOST = 10**12 - 1
 
 
 def is_graph_id(text: str) -> bool:
-    """Whether a graph may be called so: it becomes part of paths and of addresses."""
+    """True if the text is a valid graph id, usable in paths and addresses."""
     return _GRAPH_ID.fullmatch(text) is not None and text not in _RESERVED_GRAPHS
 
 
 def is_name(text: str) -> bool:
-    """Whether a policy or a provider may be called so."""
+    """True if the text is a valid name of a policy or provider."""
     return _NAME.fullmatch(text) is not None
 
 
 def is_query_name(text: str) -> bool:
-    """Whether a query may be stored under that name."""
+    """True if the text is a valid name of a stored query."""
     return _QUERY_NAME.fullmatch(text) is not None
 
 
 def is_digest(text: str) -> bool:
-    """Whether it is spelled like a digest of ours."""
+    """True if the text has the form of a SHA-256 digest."""
     return _DIGEST.fullmatch(text) is not None
 
 
 def graph_folder(graph: str) -> str:
-    """A graph's root, below that of the cluster."""
+    """Return the path of a graph below the storage root."""
     return f"{GRAPHS}{graph}.omni"
 
 
 def graph_uri(root: str, graph: str) -> str:
-    """The address of a graph."""
+    """Return the address of a graph."""
     return f"{root.rstrip('/')}/{graph_folder(graph)}"
 
 
 def query_payload(graph: str, name: str, digest: str) -> str:
-    """The text of a stored query."""
+    """Return the path of a stored query's text."""
     return f"{RESOURCES}query/{graph}/{name}/{digest}.gq"
 
 
 def policy_payload(name: str, digest: str) -> str:
-    """The text of a policy."""
+    """Return the path of a policy's text."""
     return f"{RESOURCES}policy/{name}/{digest}.yaml"
 
 
 def revision(number: int) -> str:
-    """One state of the ledger, named so that a listing gives the newest first."""
+    """Return the path of a ledger revision; a listing gives the newest first."""
     return f"{REVISIONS}{_REVISION_MOST - number:012}.json"
 
 
 def heartbeat(lock_id: str) -> str:
-    """Who holds or wants the lock; written again and again while its process lives."""
+    """Return the path of the heartbeat of a process that holds or wants the lock."""
     return f"{HOLDERS}{lock_id}.json"
 
 
 def takeover_claim(lock_id: str) -> str:
-    """Who takes the lock away from somebody dead."""
+    """Return the path of the claim to a dead process's lock."""
     return f"{HOLDERS}{lock_id}.taken"
 
 
 def approval(name: str) -> str:
-    """An approval."""
+    """Return the path of an approval."""
     return f"{APPROVALS}{name}.json"
 
 
 def recovery(name: str) -> str:
-    """A note of what is under way."""
+    """Return the path of a sidecar."""
     return f"{RECOVERIES}{name}.json"
 
 
 def storage_path(root: str, path: str) -> str:
-    """Where something lies, for messages."""
+    """Return the full address of a path, for messages."""
     return f"{root.rstrip('/')}/{path}"

@@ -1,6 +1,6 @@
-"""Who is at work on a cluster: it keeps people out of each other's way. What keeps the ledger right is a fence.
+"""Cluster-wide lock: keeps commands from interfering. Correctness of the ledger rests on compare-and-swap, not on it.
 
-Nobody dead keeps it: its holder shows that it lives, and whoever comes after a death takes it over.
+The holder sends heartbeats; the next command takes the lock over from a holder that died.
 """
 
 import os
@@ -23,7 +23,7 @@ _REQUIRED = {"version": int, "lock_id": str, "operation": str, "created_at": str
 
 @dataclass(frozen=True, slots=True)
 class LockRecord:
-    """A lock somebody holds."""
+    """Contents of the lock file."""
 
     lock_id: str
     operation: str
@@ -31,12 +31,12 @@ class LockRecord:
     pid: int
 
     def to_bytes(self) -> bytes:
-        """As it is stored."""
+        """Return the stored form."""
         return records.to_bytes({"version": _VERSION, **asdict(self)})
 
 
 class LockFaultError(Exception):
-    """The lock cannot be read or is no lock; the code is that of a diagnostic."""
+    """Lock is held, unreadable or invalid; the code is that of a diagnostic."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class LockFaultError(Exception):
 
 
 class Lock:
-    """The lock of one cluster."""
+    """Lock of one cluster."""
 
     def __init__(self, store: ObjectStore, *, clock: Clock, ids: IdSource) -> None:
         self._store = store
@@ -53,7 +53,7 @@ class Lock:
         self._heartbeats = LockHeartbeats(store, clock=clock)
 
     def read(self) -> LockRecord | None:
-        """Who holds it.
+        """Return the current holder's record.
 
         Raises:
             LockFaultError: it cannot be read.
@@ -70,26 +70,26 @@ class Lock:
         try:
             found = records.read(body, required=_REQUIRED, optional={})
         except records.RecordFaultError as fault:
-            message = f"the lock is damaged: {fault}; see that nobody is at work, then delete {self.path}"
+            message = f"the lock is damaged: {fault}; make sure that no command runs, then delete {self.path}"
             raise LockFaultError("invalid_state_lock", message) from None
         if found.pop("version") != _VERSION:
-            raise LockFaultError("unsupported_state_lock_version", "the lock was taken by a newer release")
+            raise LockFaultError("unsupported_state_lock_version", "the lock was acquired by a newer release")
         return LockRecord(**found)
 
     @property
     def path(self) -> str:
-        """Where it lies."""
+        """Full address of the lock file."""
         return layout.storage_path(self._store.uri, layout.LOCK)
 
     def acquire(self, operation: str, diagnostics: Diagnostics | None = None) -> LockRecord:
-        """Take it; from somebody dead, too.
+        """Acquire the lock, taking it over from a dead holder.
 
         Args:
-            operation: what for.
-            diagnostics: is told that it was taken from somebody.
+            operation: command that needs the lock.
+            diagnostics: receives a warning if the lock was taken over.
 
         Raises:
-            LockFaultError: somebody alive holds it, or the store refuses.
+            LockFaultError: a live process holds it, or the store refuses.
         """
         own = LockRecord(self._ids.new(), operation, timestamps.now(self._clock), os.getpid())
         try:
@@ -99,29 +99,27 @@ class Lock:
             if isinstance(fault, LockFaultError) and fault.code == "state_lock_held":
                 self._heartbeats.remove(own.lock_id)
             else:
-                self._heartbeats.abandon(
-                    own.lock_id
-                )  # it may be ours for all we know: then the sign tells that we left
+                self._heartbeats.abandon(own.lock_id)  # the lock may be ours after all: its heartbeat then expires
             if isinstance(fault, GraphError):
-                raise LockFaultError("state_lock_error", f"the lock cannot be taken: {fault}") from fault
+                raise LockFaultError("state_lock_error", f"the lock cannot be acquired: {fault}") from fault
             raise
         self._heartbeats.remove_stale(requester=own.lock_id)
         return own
 
     def keep_alive(self, own: LockRecord) -> AbstractContextManager[None]:
-        """Show meanwhile that whoever holds it lives."""
+        """Send heartbeats while the block runs."""
         return self._heartbeats.keep_alive(own.lock_id)
 
     def check(self, own: LockRecord) -> None:
-        """See that it is still ours: a process that stood still for long is taken for dead.
+        """Check that the lock is still ours: a process that pauses for too long is considered dead.
 
         Raises:
             LockFaultError: it is not, or cannot be read.
         """
         current = self.read()
         if current != own:
-            now = "nobody holds it now" if current is None else f"the lock that is held is {current.lock_id}"
-            message = f"the lock {own.lock_id} was taken away, so nothing more is done: {now}"
+            now = "it is free now" if current is None else f"the current lock is {current.lock_id}"
+            message = f"the lock {own.lock_id} was lost, so the command stops: {now}"
             raise LockFaultError("state_lock_id_mismatch", message)
 
     def _put(self, own: LockRecord, diagnostics: Diagnostics) -> None:
@@ -131,28 +129,28 @@ class Lock:
             except ObjectExists:
                 current = self.read()
                 if current is None:
-                    continue  # it was given back this moment
+                    continue  # just released: try again
                 if current == own:
-                    return  # from a try whose answer was lost
+                    return  # from an attempt whose response was lost
                 if not self._take_over(current, own, diagnostics):
                     raise LockFaultError("state_lock_held", self.describe(current)) from None
             except OutcomeUnknown:
                 continue
             else:
                 return
-        raise LockFaultError("state_lock_error", "the lock cannot be taken: the store gives no answer")
+        raise LockFaultError("state_lock_error", "the lock cannot be acquired: the store does not respond")
 
     def _take_over(self, current: LockRecord, own: LockRecord, diagnostics: Diagnostics) -> bool:
-        """Take the lock away from somebody, if that one is dead. Of several who want to, one does.
+        """Remove the lock of a dead holder; True if the caller may try again to acquire it.
 
-        Whoever puts the claim to what a dead one had is its only heir. That one may die, too, and then has an heir of
-        its own; a claim is taken away by nobody but whoever is the last in that line.
+        Of several candidates, the one that puts the claim to a dead holder's lock wins. A winner may die too and then
+        has a successor itself; only the last live one in that chain removes the claims.
         """
         dead, claims = current, list[str]()
         while self._heartbeats.is_dead(dead.lock_id, dead.created_at, requester=own.lock_id):
             claim = layout.takeover_claim(dead.lock_id)
             if claim in claims:
-                self._store.delete(claim)  # two who were each taken for dead by the other: there is no last one
+                self._store.delete(claim)  # a cycle of processes that considered each other dead
                 return True
             claims.append(claim)
             try:
@@ -160,11 +158,11 @@ class Lock:
             except ObjectExists:
                 other = self._read_record(claim)
                 if other is None:
-                    return True  # done with this moment: look again
+                    return True  # just finished: try again
                 if other != own:
                     dead = other
                     continue
-            # Only the one heir comes here, and looks again: the dead may have been buried meanwhile.
+            # Only the one winner gets here, and checks again: the lock may have been removed meanwhile.
             if self.read() == current:
                 self._store.delete(layout.LOCK)
                 self._heartbeats.remove(current.lock_id)
@@ -176,13 +174,13 @@ class Lock:
         return False
 
     def release(self, own: LockRecord, diagnostics: Diagnostics) -> None:
-        """Give it back, if it is still ours."""
+        """Release the lock if it is still ours."""
         try:
             if self.read() == own:
                 self._store.delete(layout.LOCK)
         except (LockFaultError, GraphError) as fault:
             message = (
-                f"the lock {own.lock_id} could not be given back: {fault}; the next command takes it over, or run: "
+                f"the lock {own.lock_id} could not be released: {fault}; the next command takes it over, or run: "
                 f"omnigraph cluster force-unlock {own.lock_id}"
             )
             diagnostics.warning("state_lock_error", layout.LOCK, message)
@@ -191,16 +189,16 @@ class Lock:
             self._heartbeats.remove(own.lock_id)
 
     def force_unlock(self, lock_id: str) -> None:
-        """Take it away from whoever holds it.
+        """Remove the lock, whether or not its holder is alive.
 
         Raises:
-            LockFaultError: there is none, another one, or the store refuses.
+            LockFaultError: no lock or another one is held, or the store refuses.
         """
         current = self.read()
         if current is None:
-            raise LockFaultError("state_lock_missing", "nobody holds the lock")
+            raise LockFaultError("state_lock_missing", "the lock is not held")
         if current.lock_id != lock_id:
-            raise LockFaultError("state_lock_id_mismatch", f"the lock that is held is {current.lock_id}")
+            raise LockFaultError("state_lock_id_mismatch", f"the current lock is {current.lock_id}")
         try:
             self._store.delete(layout.LOCK)
         except GraphError as fault:
@@ -208,7 +206,7 @@ class Lock:
         self._heartbeats.remove(lock_id)
 
     def describe(self, current: LockRecord) -> str:
-        """Who holds it, for people, and what to do."""
+        """Return the message for someone who finds the lock held."""
         age = timestamps.age_s(self._clock, current.created_at)
         since = "" if age is None else f", {age} s ago"
         return (
@@ -218,7 +216,7 @@ class Lock:
         )
 
     def to_observation(self, current: LockRecord) -> dict[str, Any]:
-        """Who holds it, for programs."""
+        """Return the holder in the JSON form of `state_observations`."""
         found: dict[str, Any] = {
             "lock_id": current.lock_id,
             "lock_operation": current.operation,

@@ -1,7 +1,7 @@
-"""Who holds the lock or wants it, each with a sign of life; and which of them are dead.
+"""Heartbeats of the processes that hold or want the lock, and detection of dead ones.
 
-Whoever takes the lock writes its sign first. Ages are told by the store's own clock: the sign that the asker has just
-written says what time it is there.
+A process writes its heartbeat before it acquires the lock. Ages are measured by the store's clock: the heartbeat that
+the requester has just written supplies the current time.
 """
 
 import threading
@@ -20,20 +20,20 @@ _MICROSECONDS = 1_000_000
 _REQUIRED = {"host": str, "pid": int, "started": str}
 _OPTIONAL = {"boot": str, "namespace": str, "token": str}
 
-# The locks that are held or wanted in this process: nobody here may take them for left behind.
+# Locks held or wanted in this process: never considered stale here.
 _live: set[str] = set()
 _live_lock = threading.Lock()
 
 
 class LockHeartbeats:
-    """Signs of life, one for each lock."""
+    """Heartbeat files, one per lock id."""
 
     def __init__(self, store: ObjectStore, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def register(self, lock_id: str) -> None:
-        """Show that a lock's holder lives.
+        """Write the first heartbeat of a lock.
 
         Raises:
             StoreError: the store refuses.
@@ -44,38 +44,38 @@ class LockHeartbeats:
 
     @contextmanager
     def keep_alive(self, lock_id: str) -> Iterator[None]:
-        """Show it again and again while the block runs."""
-        heart = Heartbeat(
+        """Repeat the heartbeat while the block runs."""
+        heartbeat = Heartbeat(
             lambda: self._beat(lock_id), every_s=limits.CLUSTER_LOCK_HEARTBEAT_S, name="cluster-lock-heartbeat"
         )
-        heart.begin()
+        heartbeat.begin()
         try:
             yield
         finally:
-            heart.fall_silent()
+            heartbeat.fall_silent()
             self.abandon(lock_id)
 
     def abandon(self, lock_id: str) -> None:
-        """Have nothing to do with a lock any more, and let its sign tell so by its age."""
+        """Stop tracking a lock in this process; its heartbeat expires by age."""
         with _live_lock:
             _live.discard(lock_id)
 
     def remove(self, lock_id: str) -> None:
-        """Take the sign away; where the store refuses, somebody else does it some day."""
+        """Delete a heartbeat; if the store refuses, a later command deletes it."""
         self.abandon(lock_id)
         with suppress(StoreError):
             self._store.delete(layout.heartbeat(lock_id))
 
     def is_dead(self, lock_id: str, created_at: str, *, requester: str) -> bool:
-        """Whether whoever holds a lock is gone.
+        """True if the holder of a lock is dead.
 
         Args:
-            lock_id: the lock.
-            created_at: when it was taken.
-            requester: the lock that is wanted, whose sign was written this moment.
+            lock_id: lock to check.
+            created_at: when that lock was acquired.
+            requester: id of the wanted lock, whose heartbeat has just been written.
 
         Raises:
-            StoreError: it cannot be found out.
+            StoreError: the store cannot be read.
         """
         try:
             found = records.read(self._store.get(layout.heartbeat(lock_id)), required=_REQUIRED, optional=_OPTIONAL)
@@ -89,18 +89,18 @@ class LockHeartbeats:
                 return lock_id not in _live
         if has_ended(writer, here):
             return True
-        shown = {listed.path: listed.modified_us for listed in self._store.list(layout.HOLDERS)}
-        now_us, then_us = shown.get(layout.heartbeat(requester)), shown.get(layout.heartbeat(lock_id))
+        modified = {listed.path: listed.modified_us for listed in self._store.list(layout.HOLDERS)}
+        now_us, then_us = modified.get(layout.heartbeat(requester)), modified.get(layout.heartbeat(lock_id))
         if now_us is None or then_us is None:
-            return False  # it was given back this moment; whoever looks again sees that
+            return False  # just released; the next attempt sees that
         return now_us - then_us >= limits.CLUSTER_LOCK_STALE_S * _MICROSECONDS
 
     def remove_stale(self, *, requester: str) -> None:
-        """Delete what those left who died before they had the lock, or could not take their sign away."""
+        """Delete heartbeats of processes that died waiting or could not delete them."""
         with suppress(StoreError):
-            shown = list(self._store.list(layout.HOLDERS))
-            now_us = max((file.modified_us for file in shown if file.path == layout.heartbeat(requester)), default=0)
-            for file in shown:
+            files = list(self._store.list(layout.HOLDERS))
+            now_us = max((file.modified_us for file in files if file.path == layout.heartbeat(requester)), default=0)
+            for file in files:
                 if now_us - file.modified_us >= limits.CLUSTER_LOCK_SILENT_S * _MICROSECONDS:
                     self._store.delete(file.path)
 

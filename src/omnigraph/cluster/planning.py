@@ -1,4 +1,4 @@
-"""What an apply would do: the differences, with what is known of each beforehand."""
+"""Compute what an apply would do: changes with their migrations and approvals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,18 +27,18 @@ from omnigraph.model.schema_change_document import dump_plan
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an apply would do.
+    """Changes that an apply would make.
 
     Attributes:
-        changes: in the order in which they are made.
-        approvals: by id of the graph that may go, on whose word; all of them are used up together.
+        changes: in execution order.
+        approvals: by id of the graph to delete; an apply uses up all of them.
     """
 
     changes: list[Change]
     approvals: dict[str, tuple[Approval, ...]]
 
     def approval_gates(self) -> list[dict[str, Any]]:
-        """What needs somebody's word, and whether it was given."""
+        """Return the changes that need an approval, and whether they have it."""
         return [
             {
                 "resource": str(change.address),
@@ -51,22 +51,17 @@ class Plan:
 
 
 def make_plan(session: ClusterSession, desired: Desired, state: State) -> Plan:
-    """Work out what is to be done.
-
-    Args:
-        session: the cluster.
-        desired: what should be.
-        state: what the ledger says is.
+    """Compute the changes from the ledger state to the desired state.
 
     Raises:
         StoppedError: the approvals cannot be read.
     """
     lost = session.damaged_payloads(state)
-    approvals = _approvals(session, desired, state)
+    approvals = _find_approvals(session, desired, state)
     changes = compute_changes(desired, state, lost=lost, approved=approvals)
     changes = [_preview(session, desired, change) for change in changes]
-    stuck = [str(change.address) for change in changes if change.disposition is Disposition.BLOCKED]
-    changes = block_dependents(changes, desired, stuck)
+    blocked = [str(change.address) for change in changes if change.disposition is Disposition.BLOCKED]
+    changes = block_dependents(changes, desired, blocked)
     for change in changes:
         if change.disposition is Disposition.BLOCKED and change.reason == NEEDS_APPROVAL:
             message = f"{DELETES_DATA}; run: omnigraph cluster approve {change.address} --as ACTOR"
@@ -77,13 +72,13 @@ def make_plan(session: ClusterSession, desired: Desired, state: State) -> Plan:
 
 
 def graphs_to_delete(desired: Desired, state: State) -> list[str]:
-    """The graphs that are there and are declared no more, by id."""
+    """Return the ids of graphs in the ledger that the configuration no longer declares."""
     return [graph for graph in state.graphs() if str(addresses.graph(graph)) not in desired.resources]
 
 
-def _approvals(session: ClusterSession, desired: Desired, state: State) -> dict[str, tuple[Approval, ...]]:
-    gone = graphs_to_delete(desired, state)
-    if not gone:
+def _find_approvals(session: ClusterSession, desired: Desired, state: State) -> dict[str, tuple[Approval, ...]]:
+    deleted = graphs_to_delete(desired, state)
+    if not deleted:
         return {}
     try:
         unused = session.approvals.unused(state.approvals, session.diagnostics)
@@ -91,12 +86,12 @@ def _approvals(session: ClusterSession, desired: Desired, state: State) -> dict[
         session.diagnostics.error("state_read_error", "approvals", f"the approvals cannot be read: {fault}")
         raise StoppedError from None
     found = {}
-    for graph in gone:
+    for graph in deleted:
         match = matching_approvals(unused, graph, config_digest=desired.config_digest, state=state)
         if match:
             found[graph] = match
         elif _has_approval_for(unused, graph):
-            message = "an approval was given for another state of the cluster, and does not count any more"
+            message = "the approval was given for another state of the cluster and is no longer valid"
             session.diagnostics.warning("approval_stale", str(addresses.graph(graph)), message)
     return found
 
@@ -106,14 +101,16 @@ def _has_approval_for(approvals: Sequence[Approval], graph: str) -> bool:
 
 
 def _preview(session: ClusterSession, desired: Desired, change: Change) -> Change:
-    """A change of a schema, with its steps; blocked where one of them cannot be made."""
+    """Add the migration plan to a schema change; block it if a step is unsupported."""
     if change.address.kind is not Kind.SCHEMA or change.operation is not Operation.UPDATE:
         return change
     address = str(change.address)
     try:
         steps = session.graphs.preview(change.address.graph, desired.resources[address].body.decode())
     except GraphError as fault:
-        session.diagnostics.warning("schema_preview_unavailable", address, f"the steps cannot be told: {fault}")
+        session.diagnostics.warning(
+            "schema_preview_unavailable", address, f"the migration cannot be previewed: {fault}"
+        )
         return change
     change = replace(change, migration=dump_plan(steps.steps))
     if steps.supported:

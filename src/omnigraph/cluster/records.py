@@ -1,4 +1,4 @@
-"""Small documents beside the ledger: one JSON file each, with a version, and nothing else than they should have."""
+"""Small versioned JSON records beside the ledger: lock, heartbeats, approvals and sidecars."""
 
 import json
 from collections.abc import Mapping
@@ -6,31 +6,31 @@ from typing import Any
 
 
 class RecordFaultError(Exception):
-    """A document is not what it should be."""
+    """Record has an invalid form."""
 
 
 def to_bytes(document: Mapping[str, Any]) -> bytes:
-    """As it is stored: members that are None are left out."""
+    """Serialize a record without its None members."""
     kept = {key: value for key, value in document.items() if value is not None}
     return f"{json.dumps(kept, indent=2, ensure_ascii=False)}\n".encode()
 
 
 def read(body: bytes, *, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
-    """A document as it was stored; what is optional and not there is None.
+    """Parse a record; missing optional members are None.
 
     Raises:
-        RecordFaultError: it is not what it should be.
+        RecordFaultError: it is not JSON, or a member is missing or has the wrong type.
     """
     try:
         found = json.loads(body)
     except ValueError as fault:
         raise RecordFaultError(f"it is not JSON: {fault}") from None
     if not isinstance(found, dict):
-        raise RecordFaultError("it is no mapping")
+        raise RecordFaultError("it is not a mapping")
     for key, kind in {**required, **optional}.items():
         value = found.get(key)
         if value is None and key in optional:
             continue
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise RecordFaultError(f"'{key}' is missing, or not what it should be")
+            raise RecordFaultError(f"'{key}' is missing or has the wrong type")
     return {key: found.get(key) for key in (*required, *optional)}

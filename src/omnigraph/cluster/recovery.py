@@ -1,7 +1,7 @@
-"""Finishing what an earlier apply began and did not live to write down.
+"""Finish what an interrupted apply has not recorded in the ledger.
 
-Nothing is guessed: the graph itself is asked how far it came. What had been done is written down, what had not is left
-to the plan, and a deletion, which cannot be taken back half way, is carried through.
+The graphs themselves tell how far it came. Completed operations are recorded, others are left to the plan, and a
+deletion, which cannot be undone half way, is finished.
 """
 
 from dataclasses import dataclass, field
@@ -17,11 +17,11 @@ from omnigraph.errors import GraphError
 
 @dataclass(slots=True)
 class Recovered:
-    """What was found under way.
+    """Result of a recovery.
 
     Attributes:
-        done: notes to be deleted once the ledger has been written.
-        approvals: those that were used up.
+        done: sidecars to delete once the ledger is written.
+        approvals: approvals used up by finished deletions.
     """
 
     done: list[Sidecar] = field(default_factory=list)
@@ -29,14 +29,10 @@ class Recovered:
 
 
 def recover(session: ClusterSession, draft: Draft) -> Recovered:
-    """Deal with every note that was left behind.
-
-    Args:
-        session: the cluster.
-        draft: the next state, which gets what had been done.
+    """Recover every operation that left a sidecar, and record the results in the draft.
 
     Raises:
-        StoppedError: a note cannot be read, or what it is about cannot be seen.
+        StoppedError: a sidecar or its graph cannot be read.
     """
     try:
         pending, faults = session.sidecars.read_all()
@@ -44,7 +40,7 @@ def recover(session: ClusterSession, draft: Draft) -> Recovered:
         session.diagnostics.error("recovery_sidecar_read_error", layout.RECOVERIES, str(fault))
         raise StoppedError from None
     for path, reason in faults:
-        session.diagnostics.error("recovery_sidecar_read_error", path, f"{reason}; look at it, then delete it")
+        session.diagnostics.error("recovery_sidecar_read_error", path, f"{reason}; inspect it, then delete it")
     if faults:
         raise StoppedError
     found = Recovered()
@@ -62,43 +58,41 @@ def _record_outcome(session: ClusterSession, draft: Draft, sidecar: Sidecar) -> 
     graph, schema = str(addresses.graph(sidecar.graph_id)), str(addresses.schema(sidecar.graph_id))
     observation = session.graphs.observe(sidecar.graph_id)
     if observation.fault is not None:
-        session.diagnostics.error(
-            "graph_observation_error", graph, f"the graph cannot be looked at: {observation.fault}"
-        )
+        session.diagnostics.error("graph_observation_error", graph, f"the graph cannot be opened: {observation.fault}")
         raise StoppedError
     if not observation.exists:
         draft.record_recovery(sidecar, "not_begun")
         return
     if observation.schema_digest != sidecar.desired_schema_digest:
         if sidecar.kind is SidecarKind.GRAPH_CREATE:
-            message = "there is a graph, and not the one that was to be made; it is left as it is"
+            message = "another graph exists where one was to be created; it is left as it is"
             session.diagnostics.warning("cluster_recovery_unattributed", graph, message)
         draft.record_recovery(sidecar, "not_done")
         return
     if draft.resources.get(schema, {}).get("digest") == observation.schema_digest:
-        return  # written down already; only the note was left
+        return  # already recorded; only the sidecar was left
     draft.put(graph, {**draft.resources.get(graph, {}), "digest": sidecar.desired_schema_digest})
     draft.put(schema, {"digest": sidecar.desired_schema_digest})
     draft.record_observation(sidecar.graph_id, observation)
     draft.record_recovery(sidecar, "rolled_forward")
-    message = f"{sidecar.kind} of {sidecar.started_at} had been done, and is written down now"
+    message = f"{sidecar.kind} of {sidecar.started_at} had been completed, and is recorded now"
     session.diagnostics.warning("cluster_recovery_rolled_forward", graph, message)
 
 
 def _finish_delete(session: ClusterSession, draft: Draft, sidecar: Sidecar, found: Recovered) -> None:
     graph = str(addresses.graph(sidecar.graph_id))
     if graph not in draft.resources:
-        return  # written down already; only the note was left
+        return  # already recorded; only the sidecar was left
     try:
         unused = session.approvals.unused(draft.used_approvals(), session.diagnostics)
-        is_gone = session.graphs.delete(sidecar.graph_id)
+        is_deleted = session.graphs.delete(sidecar.graph_id)
     except GraphError as fault:
         session.diagnostics.error("graph_delete_failed", graph, f"the deletion could not be finished: {fault}")
         raise StoppedError from None
-    if not is_gone:
-        session.diagnostics.error("graph_delete_incomplete", graph, "something of the graph is still there")
+    if not is_deleted:
+        session.diagnostics.error("graph_delete_incomplete", graph, "some files of the graph are still there")
         raise StoppedError
     draft.remove_graph(sidecar.graph_id)
     draft.record_recovery(sidecar, "rolled_forward")
     found.approvals += [approval for approval in unused if approval.resource == graph]
-    session.diagnostics.warning("cluster_recovery_rolled_forward", graph, "a deletion that had begun was finished")
+    session.diagnostics.warning("cluster_recovery_rolled_forward", graph, "an interrupted deletion was finished")

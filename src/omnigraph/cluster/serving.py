@@ -1,6 +1,6 @@
-"""What a server takes from a cluster: the applied revision, and of that only what is whole.
+"""Load the applied revision of a cluster for a server.
 
-A graph of which something is missing, damaged or under way is put aside with the reason, rather than served without its
+A graph with something missing, damaged or unfinished is quarantined with the reason, rather than served without its
 policy or with half its queries.
 """
 
@@ -29,23 +29,23 @@ from omnigraph.storage.object_stores.open import open_store
 
 _EMBED = "OMNIGRAPH_EMBED_"
 _NOT_INSTALLED = "not_installed"
-# Stored texts by address, or what is wrong with them.
+# Stored texts by address, or the error.
 _Stored = Mapping[str, str | FormatError]
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class ServedGraph:
-    """One graph of the applied revision.
+    """Graph of the applied revision.
 
     Attributes:
-        id: what it is called.
-        uri: where it lies.
-        quarantine: why it must not be served; None where it may.
-        queries: by name, the text of the file each stored query is in.
-        policy: who may do what; None where nobody said.
-        provider: by what texts in queries become vectors; None for what the environment says.
-        external_blobs: places outside that its blobs may lie at.
+        id: graph id.
+        uri: storage address.
+        quarantine: why it must not be served; None if it may.
+        queries: content of the query file, by query name.
+        policy: access rules; None if no policy is bound to it.
+        provider: embedding provider for texts in queries; None to use the environment.
+        external_blobs: allowed external blob locations.
     """
 
     id: str
@@ -59,14 +59,14 @@ class ServedGraph:
 
 @dataclass(frozen=True, slots=True)
 class AppliedRevision:
-    """The applied revision of a cluster.
+    """Applied revision of a cluster.
 
     Attributes:
-        root: where it lies.
-        revision: the number of the ledger's state.
-        config_digest: of the configuration that was applied wholly; None where none was yet.
-        graphs: all of them, in order, those put aside too.
-        policy: who may do what with the cluster itself; None where nobody said.
+        root: storage root.
+        revision: revision number of the ledger.
+        config_digest: configuration that was applied completely; None if none was yet.
+        graphs: all graphs sorted by id, including quarantined ones.
+        policy: access rules for the cluster itself; None if no policy is bound to it.
     """
 
     root: str
@@ -77,18 +77,18 @@ class AppliedRevision:
 
 
 def load_applied(root: str | os.PathLike[str], *, require_all: bool = False) -> AppliedRevision:
-    """What a server serves.
+    """Load the applied revision of a cluster.
 
     Args:
-        root (str | os.PathLike[str]): the cluster's storage, or the folder of its configuration.
-        require_all (bool): refuse where a graph would be put aside.
+        root (str | os.PathLike[str]): storage address of the cluster, or the folder of its configuration.
+        require_all (bool): fail if any graph would be quarantined.
 
     Returns:
-        Applied: the graphs, their queries and policies.
+        AppliedRevision: graphs with their queries and policies.
 
     Raises:
         NotFoundError: there is no ledger (`cluster_state_missing`).
-        InvalidRequestError: nothing can be served: no graph (`cluster_empty`), none that is whole
+        InvalidRequestError: nothing can be served: no graphs (`cluster_empty`), no healthy ones
             (`cluster_no_healthy_graphs`), or the cluster's own policy is damaged.
         UnavailableError: the ledger cannot be read.
     """
@@ -102,10 +102,10 @@ def load_applied(root: str | os.PathLike[str], *, require_all: bool = False) -> 
             f"the cluster at {store.uri} has no graphs; declare some, then run: omnigraph cluster apply",
             code="cluster_empty",
         )
-    aside = [f"{graph.id}: {graph.quarantine}" for graph in graphs if graph.quarantine is not None]
-    if len(aside) == len(graphs) or (aside and require_all):
+    quarantined = [f"{graph.id}: {graph.quarantine}" for graph in graphs if graph.quarantine is not None]
+    if len(quarantined) == len(graphs) or (quarantined and require_all):
         raise InvalidRequestError(
-            f"the cluster at {store.uri} cannot be served: {'; '.join(aside)}", code="cluster_no_healthy_graphs"
+            f"the cluster at {store.uri} cannot be served: {'; '.join(quarantined)}", code="cluster_no_healthy_graphs"
         )
     try:
         own = _policy(state, stored, layout.CLUSTER_SCOPE, rules.Kind.SERVER)
@@ -115,10 +115,10 @@ def load_applied(root: str | os.PathLike[str], *, require_all: bool = False) -> 
 
 
 def storage_root(root: str | os.PathLike[str]) -> str:
-    """Where a cluster lies: what the cluster.yaml of a folder says, else the address itself.
+    """Resolve the storage root: the one of a folder's cluster.yaml, else the address itself.
 
     Raises:
-        InvalidRequestError: that file cannot be read.
+        InvalidRequestError: the cluster.yaml cannot be read.
     """
     address = os.fspath(root)
     if not is_config_folder(address):
@@ -132,10 +132,10 @@ def storage_root(root: str | os.PathLike[str]) -> str:
 
 
 def ledger_state(store: ObjectStore) -> State:
-    """The newest state of a cluster's ledger.
+    """Read the newest ledger state of a cluster.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no ledger.
         UnavailableError: it cannot be read.
     """
     try:
@@ -151,21 +151,18 @@ def ledger_state(store: ObjectStore) -> State:
 
 
 def embedding_environment(provider: DeclaredProvider, variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A provider as the variables that choose one say it.
+    """Return the environment variables that select an embedding provider.
 
     Args:
-        provider: what the cluster declares.
-        variables: where the key is looked up; those of the process by default.
-
-    Returns:
-        The variables.
+        provider: provider of the applied configuration.
+        variables: variables that hold the key; `os.environ` by default.
 
     Raises:
         InvalidRequestError: the variable of the key is not set (`embedding_api_key_required`).
     """
     given = dict(os.environ if variables is None else variables)
     declared = {"PROVIDER": provider.kind, "BASE_URL": provider.base_url, "MODEL": provider.model}
-    # How long to wait, and whether to be a mock, stays what the process says.
+    # Timeouts and mocking stay as the process sets them.
     chosen = {key: value for key, value in given.items() if key.removeprefix(_EMBED) not in declared}
     chosen |= {f"{_EMBED}{key}": value for key, value in declared.items() if value is not None}
     named = None if provider.api_key is None else _VARIABLE.fullmatch(provider.api_key)
@@ -184,19 +181,17 @@ def _read_unfinished(store: ObjectStore) -> dict[str, str]:
     try:
         pending, faults = Sidecars(store).read_all()
     except GraphError as fault:
-        raise UnavailableError(
-            f"what is under way cannot be read: {fault}", code="recovery_sidecar_read_error"
-        ) from fault
+        raise UnavailableError(f"the sidecars cannot be read: {fault}", code="recovery_sidecar_read_error") from fault
     if faults:
         path, reason = faults[0]
         raise UnavailableError(f"{path} cannot be read: {reason}", code="recovery_sidecar_read_error")
     return {sidecar.graph_id: f"{sidecar.kind} of {sidecar.started_at} was not finished" for sidecar in pending}
 
 
-def _graph(root: str, state: State, stored: _Stored, graph: str, under_way: str | None) -> ServedGraph:
+def _graph(root: str, state: State, stored: _Stored, graph: str, unfinished: str | None) -> ServedGraph:
     uri = layout.graph_uri(root, graph)
-    if under_way is not None:
-        return ServedGraph(graph, uri, quarantine=f"cluster_recovery_pending: {under_way}")
+    if unfinished is not None:
+        return ServedGraph(graph, uri, quarantine=f"cluster_recovery_pending: {unfinished}")
     try:
         entry = _entry(state, graph)
         return ServedGraph(
@@ -209,14 +204,14 @@ def _graph(root: str, state: State, stored: _Stored, graph: str, under_way: str 
         )
     except (FormatError, InvalidRequestError) as damage:
         if damage.code == _NOT_INSTALLED:
-            raise  # nothing is wrong with the graph
+            raise  # the graph itself is not damaged
         return ServedGraph(graph, uri, quarantine=f"{damage.code}: {damage}")
 
 
 def _entry(state: State, graph: str) -> Entry:
     entry = state.resources[str(addresses.graph(graph))]
     if entry["digest"] != graph_digest(state.resources, graph):
-        raise FormatError("the ledger does not agree with itself", code="external_blob_policy_digest_mismatch")
+        raise FormatError("the digests in the ledger are inconsistent", code="external_blob_policy_digest_mismatch")
     return entry
 
 
@@ -234,11 +229,11 @@ def _policy(state: State, stored: _Stored, scope: str, kind: rules.Kind) -> Poli
         if parsed is None or parsed.kind is not Kind.POLICY:
             continue
         if "applies_to" not in entry:
-            raise FormatError(f"the ledger does not say what {address} is for", code="policy_bindings_missing")
+            raise FormatError(f"the ledger has no bindings of {address}", code="policy_bindings_missing")
         if scope in entry["applies_to"]:
             bound.append(address)
     if len(bound) > 1:
-        raise FormatError(f"{' and '.join(bound)} are for the same", code="duplicate_policy_binding")
+        raise FormatError(f"{' and '.join(bound)} apply to the same scope", code="duplicate_policy_binding")
     if not bound:
         return None
     try:
@@ -257,9 +252,9 @@ def _provider(state: State, name: str | None) -> DeclaredProvider | None:
         raise FormatError(f"there is no embedding provider '{name}'", code="embedding_provider_missing")
     profile = entry.get("embedding_profile")
     if not isinstance(profile, dict) or "kind" not in profile:
-        raise FormatError(
-            f"the ledger does not say what provider '{name}' is", code="embedding_provider_profile_missing"
-        )
+        raise FormatError(f"the ledger has no profile of provider '{name}'", code="embedding_provider_profile_missing")
     if digests.of_values(profile) != entry["digest"]:
-        raise FormatError(f"provider '{name}' is not what was applied", code="embedding_provider_digest_mismatch")
+        raise FormatError(
+            f"provider '{name}' was changed after it was applied", code="embedding_provider_digest_mismatch"
+        )
     return DeclaredProvider.from_document(profile)

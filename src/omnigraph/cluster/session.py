@@ -1,4 +1,4 @@
-"""A cluster as a command finds it: its configuration, its storage, and who else is at work."""
+"""Configuration, storage and lock of a cluster for the duration of one command."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,18 +22,18 @@ from omnigraph.ids import IdSource, UlidSource
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
 
-# What whoever compares with the ledger calls it.
-_AS_LEDGER_SAYS = {"catalog_payload_digest_mismatch": "catalog_payload_mismatch"}
+# Diagnostic codes of commands that compare the catalog with the ledger.
+_LEDGER_CODES = {"catalog_payload_digest_mismatch": "catalog_payload_mismatch"}
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What commands work with.
+    """Dependencies of the commands.
 
     Attributes:
-        stores: from an address to a store.
-        clock: the source of time.
-        ids: the source of identifiers.
+        stores: opens the store of an address.
+        clock: source of timestamps.
+        ids: source of ULIDs.
     """
 
     stores: Stores
@@ -42,33 +42,33 @@ class Environment:
 
 
 def default_environment() -> Environment:
-    """Real stores and real time."""
+    """Return real stores, the system clock and fresh ids."""
     clock = SystemClock()
     return Environment(open_store, clock, UlidSource(clock))
 
 
 class ClusterSession:
-    """One cluster, for the time of one command.
+    """One cluster for the duration of one command.
 
     Attributes:
-        folder: of its configuration.
-        diagnostics: what there is to say so far.
-        configuration: what it should be; None where it could not be read.
+        folder: configuration folder.
+        diagnostics: problems found so far.
+        configuration: desired state; None if it could not be read.
     """
 
     def __init__(
         self, folder: Path, environment: Environment, *, diagnostics: Diagnostics, reads_files: bool = True
     ) -> None:
-        """Read the configuration in a folder, and see where the cluster lies.
+        """Read the configuration and open the storage of the cluster.
 
         Args:
-            folder: the folder.
-            environment: what to work with.
-            diagnostics: gets everything that is wrong.
-            reads_files: read the files it names too; who only looks at the ledger needs none of them.
+            folder: configuration folder.
+            environment: stores, clock and ids.
+            diagnostics: receives every problem.
+            reads_files: also read the files the configuration names; commands on the ledger alone need none of them.
 
         Raises:
-            StoppedError: there is no such storage.
+            StoppedError: the storage cannot be opened.
         """
         self.folder = folder
         self.diagnostics = diagnostics
@@ -96,7 +96,7 @@ class ClusterSession:
         self.graphs = ClusterGraphs(self.root, self.environment.stores, clock=clock, ids=ids)
 
     def require_configuration(self) -> None:
-        """See that it is known where the cluster lies, whatever else is wrong.
+        """Check that the storage root is known, whatever else is wrong with the configuration.
 
         Raises:
             StoppedError: it is not.
@@ -106,17 +106,17 @@ class ClusterSession:
 
     @property
     def valid_configuration(self) -> Configuration:
-        """The configuration, if nothing is wrong with it.
+        """Configuration without errors.
 
         Raises:
-            StoppedError: something is.
+            StoppedError: it has errors.
         """
         if self.configuration is None or not self.diagnostics.is_ok:
             raise StoppedError
         return self.configuration
 
     def read_ledger(self) -> StoredState:
-        """The ledger as it is now.
+        """Read the current ledger.
 
         Raises:
             StoppedError: it cannot be read.
@@ -129,10 +129,10 @@ class ClusterSession:
         return self._stored_state
 
     def require_ledger(self) -> StoredState:
-        """The ledger, which must be there.
+        """Read the current ledger, which must exist.
 
         Raises:
-            StoppedError: it is not, or cannot be read.
+            StoppedError: it is missing or cannot be read.
         """
         stored = self.read_ledger()
         if not stored.exists:
@@ -142,15 +142,15 @@ class ClusterSession:
         return stored
 
     def write_ledger(self, base: StoredState, state: State | None) -> None:
-        """Put the next state; None where the one there is stays.
+        """Write the next state; with None, only complete the mirror of the current one.
 
         Raises:
-            StoppedError: it cannot be put, or somebody was faster.
+            StoppedError: it cannot be written, or another writer was faster.
         """
         self.check_lock()
         try:
             if state is None:
-                self.ledger.copy(base)
+                self.ledger.update_mirror(base)
             else:
                 self._stored_state = self.ledger.write(base, state)
         except LedgerFaultError as fault:
@@ -159,13 +159,13 @@ class ClusterSession:
 
     @contextmanager
     def hold_lock(self, operation: str) -> Iterator[None]:
-        """Hold the lock meanwhile, if the configuration wants one.
+        """Hold the lock while the block runs, unless the configuration turns it off.
 
         Raises:
-            StoppedError: somebody else holds it.
+            StoppedError: another process holds it.
         """
         if self.configuration is not None and not self.configuration.declared.uses_lock:
-            message = "the lock is turned off: see that nobody else is at work"
+            message = "the lock is turned off: make sure that no other command runs"
             self.diagnostics.warning("state_lock_disabled", "state.lock", message)
             yield
             return
@@ -179,16 +179,16 @@ class ClusterSession:
             with self.lock.keep_alive(own):
                 yield
         except (Exception, KeyboardInterrupt):
-            # Not `finally`: whoever dies gives nothing back, and tests die here too.
+            # Not `finally`: a killed process releases nothing, and tests simulate that here.
             self.lock.release(own, self.diagnostics)
             raise
         self.lock.release(own, self.diagnostics)
 
     def check_lock(self) -> None:
-        """See, before something is changed, that nobody took the lock away meanwhile.
+        """Check before a change that the lock has not been taken over.
 
         Raises:
-            StoppedError: somebody did.
+            StoppedError: it has.
         """
         if self._own_lock is None:
             return
@@ -199,22 +199,22 @@ class ClusterSession:
             raise StoppedError from None
 
     def observe_lock(self) -> None:
-        """See who holds the lock, for `observations`."""
+        """Read the lock for `observations`."""
         try:
             self._found_lock = self.lock.read()
         except LockFaultError as fault:
             self.diagnostics.warning(fault.code, layout.LOCK, str(fault))
 
     def damaged_payloads(self, state: State) -> dict[str, tuple[str, str]]:
-        """The resources whose stored text is not as the ledger says, with a diagnostic's code and the reason."""
+        """Return the resources whose stored text is missing or damaged, with diagnostic code and reason."""
         return {
-            address: (_AS_LEDGER_SAYS.get(damage.code, damage.code), damage.message)
+            address: (_LEDGER_CODES.get(damage.code, damage.code), damage.message)
             for address, damage in read_payloads(self.store, state.digests).items()
             if isinstance(damage, FormatError)
         }
 
     def observations(self) -> dict[str, Any]:
-        """What there is to know about the ledger and the lock."""
+        """Return the ledger and the lock in the JSON form of `state_observations`."""
         stored = self._stored_state or StoredState(State())
         state = stored.state
         found: dict[str, Any] = {
@@ -235,7 +235,7 @@ class ClusterSession:
         return found if self._found_lock is None else {**found, **self.lock.to_observation(self._found_lock)}
 
     def warn_of_pending_work(self) -> list[str]:
-        """Say what an earlier command left under way; the graphs it is about."""
+        """Warn of unfinished operations of earlier commands, and return their graphs."""
         try:
             pending, faults = self.sidecars.read_all()
         except GraphError as fault:

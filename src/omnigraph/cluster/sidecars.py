@@ -1,4 +1,4 @@
-"""What is under way with a graph, noted before it begins: whoever comes after a death finds it here."""
+"""Sidecars: write-ahead notes of graph operations, from which the next apply recovers after a crash."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -27,7 +27,7 @@ _OPTIONAL = {
 
 
 class SidecarKind(StrEnum):
-    """What is done."""
+    """Kind of graph operation."""
 
     GRAPH_CREATE = "graph_create"
     SCHEMA_APPLY = "schema_apply"
@@ -36,20 +36,20 @@ class SidecarKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """One note.
+    """Write-ahead note of one graph operation.
 
     Attributes:
-        operation_id: its name.
-        started_at: when.
-        kind: what is done.
-        graph_id: to which graph.
-        graph_uri: where that is.
-        desired_schema_digest: of the schema it is to have; empty where it is deleted.
-        actor: by whom.
-        observed_manifest_version: the graph's version before.
-        expected_manifest_version: and after.
-        state_cas_base: of the ledger it began from.
-        approval_id: on whose word.
+        operation_id: ULID, also the file name.
+        started_at: UTC timestamp.
+        kind: create, change or delete.
+        graph_id: affected graph.
+        graph_uri: storage address of the graph.
+        desired_schema_digest: schema after the operation; empty for a deletion.
+        actor: who runs the command.
+        observed_manifest_version: graph version before the operation.
+        expected_manifest_version: graph version after the operation.
+        state_cas_base: compare-and-swap token of the ledger it started from.
+        approval_id: approval of a deletion.
     """
 
     operation_id: str
@@ -65,27 +65,27 @@ class Sidecar:
     approval_id: str | None = None
 
     def to_document(self) -> dict[str, object]:
-        """The wire form."""
-        found = {"schema_version": _VERSION, **asdict(self), "kind": self.kind.value}
-        return {key: value for key, value in found.items() if value is not None}
+        """Return the JSON form."""
+        document = {"schema_version": _VERSION, **asdict(self), "kind": self.kind.value}
+        return {key: value for key, value in document.items() if value is not None}
 
 
 class Sidecars:
-    """The notes of one cluster."""
+    """Sidecar files of one cluster."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
     def put(self, sidecar: Sidecar) -> None:
-        """Note what is about to begin."""
+        """Write a sidecar before its operation starts."""
         self._store.put(layout.recovery(sidecar.operation_id), records.to_bytes(sidecar.to_document()))
 
     def delete(self, sidecar: Sidecar) -> None:
-        """It is done, and the ledger says so."""
+        """Delete a sidecar once the ledger records the operation."""
         self._store.delete(layout.recovery(sidecar.operation_id))
 
     def read_all(self) -> tuple[list[Sidecar], list[tuple[str, str]]]:
-        """Every note there is, oldest first, and those that cannot be read, with the reason."""
+        """Return all sidecars, oldest first, and the paths of unreadable ones with the reason."""
         found, faults = [], []
         for listed in self._store.list(layout.RECOVERIES):
             try:
@@ -101,9 +101,9 @@ def _read(path: str, body: bytes) -> Sidecar:
     found = records.read(body, required=_REQUIRED, optional=_OPTIONAL)
     name = path.removeprefix(layout.RECOVERIES).removesuffix(".json")
     if found.pop("schema_version") != _VERSION:
-        raise records.RecordFaultError("it is of another release")
+        raise records.RecordFaultError("it was written by another release")
     if found["operation_id"] != name or not is_ulid(name) or not layout.is_graph_id(found["graph_id"]):
-        raise records.RecordFaultError("its names are not what they should be")
+        raise records.RecordFaultError("its ids are invalid")
     if found["kind"] not in tuple(SidecarKind):
-        raise records.RecordFaultError(f"'{found['kind']}' is nothing this release does")
+        raise records.RecordFaultError(f"unknown operation '{found['kind']}'")
     return Sidecar(**{**found, "kind": SidecarKind(found["kind"])})

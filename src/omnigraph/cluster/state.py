@@ -1,4 +1,4 @@
-"""The ledger: what was applied to a cluster, as a value."""
+"""Contents of the ledger: what was applied to a cluster."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ VERSION = 1
 
 
 class Status(StrEnum):
-    """How a resource stands."""
+    """Condition of a resource."""
 
     PENDING = "pending"
     PLANNED = "planned"
@@ -25,7 +25,7 @@ class Status(StrEnum):
 
 
 class LedgerFaultError(Exception):
-    """The ledger cannot be read or written; the code is that of a diagnostic."""
+    """Ledger cannot be read or written; the code is that of a diagnostic."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -37,16 +37,16 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What was applied.
+    """Applied state of a cluster.
 
     Attributes:
-        revision: counts the states of the ledger.
-        config_digest: of the configuration that was applied wholly; None where none was yet.
-        resources: what is there, by address.
-        statuses: how each of them stands.
-        approvals: those that were used, by id.
-        recoveries: what was finished after a death, by id.
-        observations: what was last seen of the graphs, by address.
+        revision: revision number of the ledger.
+        config_digest: configuration that was applied completely; None if none was yet.
+        resources: applied resources by address.
+        statuses: condition by address.
+        approvals: used approvals by id.
+        recoveries: recovered operations by id.
+        observations: last observed schema and version of the graphs, by address.
     """
 
     revision: int = 0
@@ -59,20 +59,20 @@ class State:
 
     @property
     def digests(self) -> dict[str, str]:
-        """The digest of each resource."""
+        """Resource digests by address."""
         return {address: str(entry["digest"]) for address, entry in self.resources.items()}
 
     def graphs(self) -> tuple[str, ...]:
-        """The ids of its graphs, in order."""
+        """Return the graph ids, sorted."""
         found = (addresses.parse(text) for text in self.resources)
         return tuple(sorted(address.graph for address in found if address is not None and address.kind is Kind.GRAPH))
 
     def queries(self, graph: str) -> dict[str, str]:
-        """The digests of a graph's stored queries, by name."""
+        """Return the digests of a graph's stored queries, by name."""
         return queries_of(self.resources, graph)
 
     def to_bytes(self) -> bytes:
-        """As it is stored."""
+        """Return the stored form."""
         applied: dict[str, Any] = {"resources": dict(self.resources)}
         if self.config_digest is not None:
             applied = {"config_digest": self.config_digest, **applied}
@@ -89,7 +89,7 @@ class State:
 
 
 def queries_of(resources: Mapping[str, Entry], graph: str) -> dict[str, str]:
-    """The digests of a graph's stored queries, by name."""
+    """Return the digests of a graph's stored queries, by name."""
     prefix = str(addresses.query(graph, ""))
     return {
         address.removeprefix(prefix): str(entry["digest"])
@@ -99,7 +99,7 @@ def queries_of(resources: Mapping[str, Entry], graph: str) -> dict[str, str]:
 
 
 def graph_digest(resources: Mapping[str, Entry], graph: str) -> str:
-    """The digest of a graph, worked out from what the ledger holds of it."""
+    """Compute the digest of a graph from its ledger entries."""
     own = resources[str(addresses.graph(graph))]
     return digests.of_graph(
         schema=str(resources.get(str(addresses.schema(graph)), {}).get("digest", "")),
@@ -110,32 +110,32 @@ def graph_digest(resources: Mapping[str, Entry], graph: str) -> str:
 
 
 def read_state(body: bytes) -> State:
-    """A state as it was stored.
+    """Parse a stored state.
 
     Raises:
-        LedgerFaultError: it is none, or one of a newer release.
+        LedgerFaultError: it is invalid, or was written by a newer release.
     """
     try:
         document = json.loads(body)
     except ValueError as fault:
         raise LedgerFaultError("invalid_state_json", f"the ledger is not JSON: {fault}") from None
     if not isinstance(document, dict):
-        raise _invalid("it is no mapping")
+        raise _invalid("it is not a mapping")
     if document.get("version") != VERSION:
         message = f"the ledger has version {document.get('version')!r}; this release knows {VERSION}"
         raise LedgerFaultError("unsupported_state_version", message)
     revision = document.get("state_revision")
     if not isinstance(revision, int) or isinstance(revision, bool) or revision < 0:
-        raise _invalid("state_revision is no number")
+        raise _invalid("state_revision is not a number")
     applied = _mapping(document, "applied_revision")
     config_digest = applied.get("config_digest")
     if config_digest is not None and not isinstance(config_digest, str):
-        raise _invalid("config_digest is no text")
+        raise _invalid("config_digest is not a text")
     resources = _entries(applied, "resources")
     for address, entry in resources.items():
-        # Names become paths: one that is not ours must not get further than here.
+        # Names become paths, so invalid ones must be rejected here.
         if addresses.parse(address) is None:
-            raise _invalid(f"'{address}' is no address of a resource")
+            raise _invalid(f"'{address}' is not a resource address")
         if not isinstance(entry.get("digest"), str) or not layout.is_digest(entry["digest"]):
             raise _invalid(f"'{address}' has no digest")
     return State(
@@ -152,14 +152,14 @@ def read_state(body: bytes) -> State:
 def _mapping(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     found = document.get(key, {})
     if not isinstance(found, dict):
-        raise _invalid(f"{key} is no mapping")
+        raise _invalid(f"{key} is not a mapping")
     return found
 
 
 def _entries(document: Mapping[str, Any], key: str) -> dict[str, Entry]:
     found = _mapping(document, key)
     if not all(isinstance(entry, dict) for entry in found.values()):
-        raise _invalid(f"{key} holds something that is no mapping")
+        raise _invalid(f"{key} has a member that is not a mapping")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Finding a graph's stored queries in its files, and checking them against its schema."""
+"""Find stored queries in files and check them against a schema."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ _ENDING = ".gq"
 
 @dataclass(frozen=True, slots=True)
 class FoundQuery:
-    """A query of a file.
+    """Query found in a file.
 
     Attributes:
-        name: by which it is called.
-        file: where it is, as the configuration names it.
-        body: the whole file.
+        name: name the query is stored under.
+        file: path as the configuration names it.
+        body: content of the whole file.
     """
 
     name: str
@@ -31,17 +31,7 @@ class FoundQuery:
 
 
 def find_queries(folder: Path, declared: QueryFiles, *, path: str, diagnostics: Diagnostics) -> dict[str, FoundQuery]:
-    """The queries that a configuration declares for a graph.
-
-    Args:
-        folder: of the configuration.
-        declared: where they are.
-        path: where that stands in the configuration, for messages.
-        diagnostics: gets what is wrong with them.
-
-    Returns:
-        Them by name, in order.
-    """
+    """Return the queries that a configuration declares for a graph, sorted by name."""
     found: dict[str, FoundQuery] = {}
     for wanted, file in _files(folder, declared, path, diagnostics):
         body = read_file(folder, file, code="query_file_missing", path=path, diagnostics=diagnostics)
@@ -56,10 +46,10 @@ def find_queries(folder: Path, declared: QueryFiles, *, path: str, diagnostics: 
             diagnostics.error("query_key_mismatch", f"{path}.{wanted}", f"{file} has no query '{wanted}'")
         for name in names if wanted is None else [known for known in names if known == wanted]:
             if name in found:
-                message = f"the query '{name}' of {file} is in {found[name].file} already"
+                message = f"the query '{name}' of {file} is already in {found[name].file}"
                 diagnostics.error("duplicate_query_name", path, message)
             elif not layout.is_query_name(name):
-                diagnostics.error("invalid_resource_id", path, f"'{name}' of {file} is no name to store a query under")
+                diagnostics.error("invalid_resource_id", path, f"invalid query name '{name}' in {file}")
             else:
                 found[name] = FoundQuery(name, file, body)
     return dict(sorted(found.items()))
@@ -68,14 +58,7 @@ def find_queries(folder: Path, declared: QueryFiles, *, path: str, diagnostics: 
 def check_queries(
     queries: dict[str, FoundQuery], schema: Schema | None, *, graph: str, diagnostics: Diagnostics
 ) -> None:
-    """Check queries against the schema of their graph.
-
-    Args:
-        queries: by name.
-        schema: of the graph; None where it could not be read.
-        graph: its id.
-        diagnostics: gets what is wrong.
-    """
+    """Check queries against the schema of their graph; warn if there is no schema."""
     if schema is None:
         if queries:
             message = "the queries were not checked: there is no schema to check them against"
@@ -86,15 +69,7 @@ def check_queries(
 
 
 def find_query_errors(texts: dict[str, str], schema: Schema) -> Iterator[tuple[str, str]]:
-    """The queries that a schema does not fit, each with the reason.
-
-    Args:
-        texts: by name, the file a query is in.
-        schema: what they are about.
-
-    Yields:
-        The name and the reason.
-    """
+    """Yield the name and the error of every query that does not fit a schema."""
     reports = {text: lint(text, schema) for text in dict.fromkeys(texts.values())}
     for name, text in texts.items():
         report = reports[text]
@@ -106,18 +81,18 @@ def find_query_errors(texts: dict[str, str], schema: Schema) -> Iterator[tuple[s
 
 
 def _files(folder: Path, declared: QueryFiles, path: str, diagnostics: Diagnostics) -> Iterator[tuple[str | None, str]]:
-    """Each file to read, with the one query that is wanted of it where that was said."""
+    """Yield every file to read, with the name of the query wanted from it, or None for all."""
     yield from declared.named.items()
     yield from ((None, file) for file in dict.fromkeys(declared.files))
     if declared.folder is None:
         return
-    place = resolve_inside(folder, declared.folder)
-    if place is None or not place.is_dir():
-        reason = "leads out of the folder of the configuration" if place is None else "is no folder"
+    query_folder = resolve_inside(folder, declared.folder)
+    if query_folder is None or not query_folder.is_dir():
+        reason = "leads out of the folder of the configuration" if query_folder is None else "is not a folder"
         diagnostics.error("query_dir_unreadable", path, f"'{declared.folder}' {reason}")
         return
     try:
-        names = sorted(file.name for file in place.iterdir() if file.name.endswith(_ENDING))
+        names = sorted(file.name for file in query_folder.iterdir() if file.name.endswith(_ENDING))
     except OSError as fault:
         diagnostics.error("query_dir_unreadable", path, f"'{declared.folder}' cannot be read: {fault.strerror}")
         return

@@ -1,4 +1,4 @@
-"""Moments as documents write them down."""
+"""Timestamps in cluster documents."""
 
 from datetime import UTC, datetime
 
@@ -8,13 +8,13 @@ _MICROSECONDS = 1_000_000
 
 
 def now(clock: Clock) -> str:
-    """This moment, in UTC."""
+    """Return the current UTC time in ISO 8601."""
     moment = datetime.fromtimestamp(clock.now_us() / _MICROSECONDS, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def age_s(clock: Clock, text: str) -> int | None:
-    """Whole seconds since a moment; None where the text is none."""
+    """Return the whole seconds since a timestamp; None if the text is not one."""
     try:
         then = datetime.fromisoformat(text)
     except ValueError:

@@ -97,7 +97,7 @@ def test_a_slow_writer_that_makes_its_copy_last_does_not_bring_the_past_back(sto
     assert old.body is not None
     store.put(layout.STATE, old.body)
     assert ledger.read() == replace(new, is_mirrored=False)
-    ledger.copy(ledger.read())
+    ledger.update_mirror(ledger.read())
     assert store.get(layout.STATE) == new.body
     assert ledger.read() == new
 

@@ -128,7 +128,7 @@ def test_a_graph_is_never_served_without_its_policy(two: Cluster, body: bytes) -
 
 def test_a_ledger_that_does_not_say_what_a_policy_is_for_serves_nothing_unguarded(two: Cluster) -> None:
     edit(two, lambda resources: resources["policy.base"].pop("applies_to"))
-    with pytest.raises(InvalidRequestError, match=r"the ledger does not say what policy\.base is for"):
+    with pytest.raises(InvalidRequestError, match=r"the ledger has no bindings of policy\.base"):
         served(two)
 
 
