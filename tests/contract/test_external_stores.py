@@ -117,10 +117,11 @@ class ExternalStoreContract:
     def test_a_request_waits_no_longer_for_other_threads_than_for_the_store(
         self, external: ExternalStore, root: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(limits, "EXTERNAL_WAIT_S", 0.01)
         assert isinstance(external, SqlExternalStore)
-        with external._alone("another"), pytest.raises(StoreTransient, match="busy"):
-            external.get(root, "a")
+        with monkeypatch.context() as patched, external._alone("another"):
+            patched.setattr(limits, "EXTERNAL_WAIT_S", 0.01)
+            with pytest.raises(StoreTransient, match="busy"):
+                external.get(root, "a")
         assert external.get(root, "a") is None
 
     def test_a_closed_store_opens_again(self, external: ExternalStore, root: str) -> None:

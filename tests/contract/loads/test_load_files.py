@@ -125,10 +125,8 @@ def test_what_cannot_be_meant_is_refused(graph: Graph, load: Load, tmp_path: Pat
         ({"data": [7]}, "a load reads files, and 7 is no path"),
         ({"data": "a\0b"}, "is the path of no file"),
         ({"data": "n" * 300}, "cannot be read: File name too long"),
-        ({"format": ["csv"]}, "unknown format '['csv']'; one of jsonl, csv, parquet"),
         ({"engine": "quick"}, "unknown engine 'quick'; one of spark, local"),
         ({"progress": "loud"}, "progress is told to a function, and str is none"),
-        ({"rejects": tmp_path, "max_rejects": "1"}, "'1' is no number of bad records"),
         ({"from_column": "a"}, "records in JSON have no columns"),
         ({"max_rejects": 1}, "no folder is named to put them into"),
         ({"rejects": tmp_path, "max_rejects": -1}, "-1 is no number of bad records"),
@@ -139,6 +137,8 @@ def test_what_cannot_be_meant_is_refused(graph: Graph, load: Load, tmp_path: Pat
     for more, message in wrong:
         error = refused(graph, partial(load, **more), InvalidRequestError, message)
         assert error.code in ("load_option", "rejects_folder")
+    refused(graph, partial(load, format=["csv"]), InvalidRequestError, "format must be a text, got list")
+    refused(graph, partial(load, max_rejects="1"), InvalidRequestError, "max_rejects must be a whole number, got '1'")
 
 
 def test_where_there_is_nothing_it_is_told_what_was_looked_for(graph: Graph, load: Load, tmp_path: Path) -> None:
