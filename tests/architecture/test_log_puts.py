@@ -9,6 +9,8 @@ from tests.architecture.sources import SOURCE, parse
 
 # The log itself, and the module that knows where everything lies.
 LOG = Path("transaction/log.py")
+# Reads them, and puts nothing.
+READER = Path("transaction/log_reader.py")
 PATHS = Path("storage/paths.py")
 # Tells requests apart by their paths, and passes them on.
 PROXY = Path("testing/s3_proxy.py")
@@ -26,7 +28,7 @@ def violations(root: Path) -> list[str]:
     return [
         f"{file.relative_to(root)}:{line}: {what}"
         for file in sorted(root.rglob("*.py"))
-        if file.relative_to(root) not in (LOG, PATHS, PROXY)
+        if file.relative_to(root) not in (LOG, READER, PATHS, PROXY)
         for line, what in _in_tree(parse(file))
     ]
 
@@ -115,3 +117,9 @@ def test_listing_the_logs_is_allowed(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert violations(tmp_path) == []
+
+
+def test_the_reader_of_the_log_puts_nothing() -> None:
+    calls = [node.func for node in ast.walk(parse(SOURCE / READER)) if isinstance(node, ast.Call)]
+
+    assert not [call.attr for call in calls if isinstance(call, ast.Attribute) and call.attr in PUTS]

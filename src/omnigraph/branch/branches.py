@@ -17,7 +17,7 @@ from omnigraph.model.retention import NOTHING_PRUNED
 from omnigraph.storage import paths
 from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.publish import check_head
+from omnigraph.transaction.preconditions import check_head
 from omnigraph.transaction.retention import check_made
 from omnigraph.transaction.validation import require_optional_text
 

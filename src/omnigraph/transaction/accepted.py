@@ -34,7 +34,7 @@ def accepted_schema(digest: str, schema: Schema) -> Accepted:
 
 
 class SchemaMovedError(Exception):
-    """The branch has another schema than the write was made under: make it anew. Never reaches a caller of the API."""
+    """The branch has another schema than the write was prepared under: prepare it again. Never reaches API callers."""
 
     def __init__(self, digest: str) -> None:
         super().__init__(digest)

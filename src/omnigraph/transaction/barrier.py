@@ -18,10 +18,6 @@ def put_barrier(parts: Parts, branch: str) -> Record | None:
     A writer without an intent that staged before finds its place taken, reads the barrier and writes its files anew;
     what it had staged before may be deleted.
 
-    Args:
-        parts (Parts): of the graph.
-        branch (str): which.
-
     Returns:
         Record | None: the barrier; None where the branch is gone, and with it whoever would write there.
 

@@ -41,8 +41,8 @@ def added_digests(parts: Parts, files: Iterable[str]) -> dict[str, str]:
     """The checksums of files just written, by path; none where the tables are not on local disk, or of very many.
 
     Args:
-        parts (Parts): of the graph.
-        files (Iterable[str]): under its root; folders end with `/`.
+        parts: of the graph.
+        files: under its root; folders end with `/`.
 
     Raises:
         StoreRefused: a file that was just written cannot be read.
@@ -96,7 +96,7 @@ def recorded_digests(entries: Iterable[Record]) -> dict[str, dict[str, str]]:
 
 
 class NewestDigests:
-    """The checksums that the newest entries of a branch name; no more entries are read than are needed."""
+    """The checksums that the newest entries of a branch name, read on demand."""
 
     def __init__(self, parts: Parts, head: Record) -> None:
         first = max(head.pruned.floor, head.life or 1, head.number - limits.SEALED_FROM_ENTRIES_MAX)
@@ -138,10 +138,10 @@ def record(parts: Parts, table: str, files: Iterable[str], recorded: NewestDiges
     """Note the checksums of files that have none yet, and forget those of files that are gone.
 
     Args:
-        parts (Parts): of the graph.
-        table (str): the table's folder.
-        files (Iterable[str]): what a version of it consists of; folders end with `/`.
-        recorded (NewestDigests): checksums that records name; these files are not read, for they may be damaged.
+        parts: of the graph.
+        table: the table's folder.
+        files: what a version of it consists of; folders end with `/`.
+        recorded: checksums that records name; these files are not read, for they may be damaged.
 
     Returns:
         int: how many files were read for it.

@@ -1,4 +1,4 @@
-"""Committed rows that one write looks up: asked of whoever keeps track of them, searched for where nobody does.
+"""Look up committed rows by id: in the in-memory index if there is one, else by a table scan.
 
 What was found is remembered with the places of the rows, so that staging need not look for them again.
 """
@@ -53,9 +53,9 @@ class CommittedRows:
         """The rows with these ids.
 
         Args:
-            table (Table): the version to look in.
-            ids (Sequence[str] | pa.Array[Any]): the ids, repeated or not.
-            columns (Sequence[str] | None): which columns; all by default.
+            table: the version to look in.
+            ids: the ids, repeated or not.
+            columns: which columns; all by default.
 
         Returns:
             pa.Table: the rows, in no promised order.
@@ -63,9 +63,11 @@ class CommittedRows:
         known_rows = self._of(table.pin)
         if len(ids) > limits.FOUND_ROWS_MAX and len(known_rows.places) < len(ids):
             return table.rows_with_ids(ids, columns=columns)
-        texts = [str(each) for each in ids.to_pylist()] if isinstance(ids, pa.Array) else ids
+        texts = [str(row_id) for row_id in ids.to_pylist()] if isinstance(ids, pa.Array) else ids
         unseen = [
-            each for each in dict.fromkeys(texts) if each not in known_rows.places and each not in known_rows.absent
+            row_id
+            for row_id in dict.fromkeys(texts)
+            if row_id not in known_rows.places and row_id not in known_rows.absent
         ]
         if unseen:
             found = None
@@ -75,43 +77,46 @@ class CommittedRows:
                 return self._scan_for(table, texts, columns, known_rows)
             known_rows.add(unseen, found)
         return _read(
-            table, {each: known_rows.places[each] for each in texts if each in known_rows.places}, columns, known_rows
+            table,
+            {row_id: known_rows.places[row_id] for row_id in texts if row_id in known_rows.places},
+            columns,
+            known_rows,
         )
 
     def existing_ids(self, table: Table, ids: Sequence[str]) -> list[str]:
         """Those of few ids that rows have.
 
         Args:
-            table (Table): the version to look in.
-            ids (Sequence[str]): the ids, each once.
+            table: the version to look in.
+            ids: the ids, each once.
 
         Returns:
             list[str]: in the same order.
         """
         known_rows = self._of(table.pin)
-        unseen = [each for each in ids if each not in known_rows.places and each not in known_rows.absent]
+        unseen = [row_id for row_id in ids if row_id not in known_rows.places and row_id not in known_rows.absent]
         found = None if self._finder is None or not unseen else self._finder.places(table.pin, unseen)
         if found is not None:
             known_rows.add(unseen, found)
         elif unseen:
             self._scan_for(table, unseen, [ID], known_rows)
-        return [each for each in ids if each in known_rows.places]
+        return [row_id for row_id in ids if row_id in known_rows.places]
 
     def rows_where(self, table: Table, column: str, values: "pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
         """The rows that have one of these values in a column; null is no value.
 
         Args:
-            table (Table): the version to look in.
-            column (str): the column.
-            values (pa.Array[Any]): of the column's own type.
-            columns (Sequence[str] | None): which columns; all by default.
+            table: the version to look in.
+            column: the column.
+            values: of the column's own type.
+            columns: which columns; all by default.
 
         Returns:
             pa.Table: the rows, in no promised order.
         """
         if column not in (SRC, DST) or len(values) > limits.FOUND_ROWS_MAX or not _has_ends(table):
             return rows_with(table, column, values, columns=columns)
-        nodes = [str(each) for each in pc.drop_null(pc.unique(values)).to_pylist()]
+        nodes = [str(node_id) for node_id in pc.drop_null(pc.unique(values)).to_pylist()]
         edges = self._edges(table, column, nodes)
         return _read(table, {edge.id: edge.address for edge in edges}, columns, self._of(table.pin))
 
@@ -119,57 +124,53 @@ class CommittedRows:
         """The ids of the edges with one end at one of these nodes.
 
         Args:
-            table (Table): the version to look in.
-            column (str): which end: `src` or `dst`.
-            nodes (Sequence[str]): the nodes, each once.
+            table: the version to look in.
+            column: which end: `src` or `dst`.
+            nodes: the nodes, each once.
 
         Returns:
             list[str]: each edge once.
         """
         if len(nodes) > limits.FOUND_ROWS_MAX:
             found = rows_with(table, column, pa.array(nodes, pa.string()), columns=[ID])
-            return [str(each) for each in found.column(ID).to_pylist()]
+            return [str(row_id) for row_id in found.column(ID).to_pylist()]
         return [edge.id for edge in self._edges(table, column, nodes)]
 
     def cached_edges(self, pin: Pin, ids: Sequence[str]) -> list[FoundEdge] | None:
         """The edges with these ids, if all were found before.
 
-        Args:
-            pin (Pin): the version.
-            ids (Sequence[str]): their ids.
-
         Returns:
             list[FoundEdge] | None: None if one of them was not.
         """
         known = self._of(pin).edges
-        found = [edge for each in ids if (edge := known.get(each)) is not None]
+        found = [edge for row_id in ids if (edge := known.get(row_id)) is not None]
         return found if len(found) == len(ids) else None
 
     def places(self, table: Table, ids: Sequence[str]) -> tuple[Places | None, set[str]]:
-        """Where rows lie that are to be replaced or deleted, as far as it is known or easily told.
+        """Return the known addresses of rows to replace or delete.
 
         Args:
-            table (Table): the version they are staged on.
-            ids (Sequence[str]): their ids, each once; where there are many, none: then what is known is all.
+            table: the version they are staged on.
+            ids: their ids, each once; where there are many, none: then what is known is all.
 
         Returns:
             tuple[Places | None, set[str]]: the places, and the ids that the version certainly has not.
         """
         known_rows = self._of(table.pin)
         if self._finder is not None and len(ids) <= limits.FOUND_ROWS_MAX:
-            unseen = [each for each in ids if each not in known_rows.places and each not in known_rows.absent]
+            unseen = [row_id for row_id in ids if row_id not in known_rows.places and row_id not in known_rows.absent]
             found = self._finder.places(table.pin, unseen) if unseen else None
             if found is not None:
                 known_rows.add(unseen, found)
         return Places(table.pin.version, known_rows.places), known_rows.absent
 
     def remember_addresses(self, pin: Pin, places: Mapping[str, int], absent: Iterable[str]) -> None:
-        """Be told where rows of a version lie, and which ids it certainly has not.
+        """Remember where rows of a version lie, and which ids it does not have.
 
         Args:
-            pin (Pin): the version.
-            places (Mapping[str, int]): addresses by id.
-            absent (Iterable[str]): ids that no row has.
+            pin: the version.
+            places: addresses by id.
+            absent: ids that no row has.
         """
         known_rows = self._of(pin)
         known_rows.places.update(places)
@@ -204,7 +205,7 @@ def _has_ends(table: Table) -> bool:
 
 def _edges_of(rows: pa.Table) -> list[FoundEdge]:
     texts = (map(str, rows.column(name).to_pylist()) for name in _EDGE)
-    return [FoundEdge(*each) for each in zip(*texts, as_addresses(rows.column(ADDRESS)).tolist(), strict=True)]
+    return [FoundEdge(*edge) for edge in zip(*texts, as_addresses(rows.column(ADDRESS)).tolist(), strict=True)]
 
 
 def _read(table: Table, places: Mapping[str, int], columns: Sequence[str] | None, known_rows: KnownRows) -> pa.Table:
@@ -214,8 +215,8 @@ def _read(table: Table, places: Mapping[str, int], columns: Sequence[str] | None
     wanted = set(names)
     if wanted <= {ID}:
         known = {ID: list(places)}
-    elif wanted <= {*_EDGE} and all(each in known_rows.edges for each in places):
-        edges = [known_rows.edges[each] for each in places]
+    elif wanted <= {*_EDGE} and all(row_id in known_rows.edges for row_id in places):
+        edges = [known_rows.edges[row_id] for row_id in places]
         known = {ID: list(places), SRC: [edge.src for edge in edges], DST: [edge.dst for edge in edges]}
     elif places:
         return table.rows_at(list(places.values()), columns=names)

@@ -86,7 +86,7 @@ def breaches(
     cascaded: frozenset[str] = frozenset(),
     sources: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Iterator[Breach]:
-    """Every rule that a write breaks, in order. What the verdict rests on has been noted once all were asked for.
+    """Yield every rule that a write breaks, in order; once exhausted, the footprint holds what the verdict rests on.
 
     Args:
         write_set: the write, all its statements done.
@@ -94,51 +94,52 @@ def breaches(
         cascaded: node types whose deleted nodes' edges the write has looked for and deleted itself.
         sources: by edge type, nodes whose edges are to be counted though the write has none of them pending.
 
-    Yields:
-        Each breach.
-
     Raises:
         InvalidRequestError: a rule cannot be applied.
     """
-    touched = [each for key, each in rules.types.items() if key in write_set.pending]
-    for each in touched:
-        pending = write_set.pending[each.type_key]
+    touched = [type_rules for key, type_rules in rules.types.items() if key in write_set.pending]
+    for type_rules in touched:
+        pending = write_set.pending[type_rules.type_key]
         if pending.has_rows:
-            for rule in each.values:
-                yield from _told(RuleKind.VALUE, each.type_key, value_breaches(rule, pending.rows))
-    known = {each.type_key: _known_edges(write_set, each) for each in touched}
-    replaced = {each.type_key: _replaced(write_set, each) for each in touched if known[each.type_key] is None}
-    for each in touched:
-        for distinct in each.distinct:
-            shared = unique_breaches(write_set, each.type_key, distinct, replaced[each.type_key])
-            yield from _told(RuleKind.UNIQUE, each.type_key, shared)
-    for each in touched:
-        pending, edges = write_set.pending[each.type_key], known[each.type_key]
+            for rule in type_rules.values:
+                yield from _as_breaches(RuleKind.VALUE, type_rules.type_key, value_breaches(rule, pending.rows))
+    known = {type_rules.type_key: _known_edges(write_set, type_rules) for type_rules in touched}
+    replaced = {
+        type_rules.type_key: _replaced(write_set, type_rules)
+        for type_rules in touched
+        if known[type_rules.type_key] is None
+    }
+    for type_rules in touched:
+        for distinct in type_rules.distinct:
+            shared = unique_breaches(write_set, type_rules.type_key, distinct, replaced[type_rules.type_key])
+            yield from _as_breaches(RuleKind.UNIQUE, type_rules.type_key, shared)
+    for type_rules in touched:
+        pending, edges = write_set.pending[type_rules.type_key], known[type_rules.type_key]
         # Whoever replaces everything is noted as that.
-        for end in each.ends if not pending.replaces else ():
+        for end in type_rules.ends if not pending.replaces else ():
             if pending.has_rows:
                 note_ends(write_set, end, pending.rows)
             if edges is None:
-                note_ends(write_set, end, replaced[each.type_key])
+                note_ends(write_set, end, replaced[type_rules.type_key])
             else:
                 note_ends_of(write_set, end, edges)
-    for error in end_breaches(write_set, (end for each in touched for end in each.ends)):
+    for error in end_breaches(write_set, (end for type_rules in touched for end in type_rules.ends)):
         yield Breach(RuleKind.END, error.details["type_key"], error)
     removed = dict(_removed(write_set, touched, rules, cascaded))
     for error in retained_breaches(write_set, removed, (end for key in removed for end in rules.arrivals[key])):
         yield Breach(RuleKind.END, error.details["type_key"], error)
-    for key, each in rules.types.items():
-        if each.degree is not None and (key in write_set.pending or sources.get(key)):
-            wrong = degree_breaches(write_set, each.degree, replaced.get(key), sources.get(key, ()))
-            yield from _told(RuleKind.DEGREE, key, wrong)
+    for key, type_rules in rules.types.items():
+        if type_rules.degree is not None and (key in write_set.pending or sources.get(key)):
+            wrong = degree_breaches(write_set, type_rules.degree, replaced.get(key), sources.get(key, ()))
+            yield from _as_breaches(RuleKind.DEGREE, key, wrong)
 
 
-def _told(kind: RuleKind, type_key: str, errors: Iterator[ConstraintError]) -> Iterator[Breach]:
+def _as_breaches(kind: RuleKind, type_key: str, errors: Iterator[ConstraintError]) -> Iterator[Breach]:
     return (Breach(kind, type_key, error) for error in errors)
 
 
 def _known_edges(write_set: WriteSet, rules: TypeRules) -> Sequence[FoundEdge] | None:
-    """The replaced edges of a type of which nothing but the ends is needed, if nobody has to look for them."""
+    """Return the replaced edges of a type that needs only their ends, if all are cached."""
     return write_set.replaced_edges(rules.type_key) if rules.ends and rules.needs_only_ends else None
 
 
@@ -151,13 +152,13 @@ def _removed(
     write_set: WriteSet, touched: list[TypeRules], rules: Rules, cascaded: frozenset[str]
 ) -> Iterator[tuple[str, "pa.Array[Any]"]]:
     """The nodes that go, of types that edges can end at, unless their edges go with them by the writer's own doing."""
-    for each in touched:
-        pending = write_set.pending[each.type_key]
-        if not rules.arrivals.get(each.type_key):
+    for type_rules in touched:
+        pending = write_set.pending[type_rules.type_key]
+        if not rules.arrivals.get(type_rules.type_key):
             continue
         if pending.replaces:
-            before = write_set.replaced(each.type_key, columns=[ID]).column(ID)
+            before = write_set.replaced(type_rules.type_key, columns=[ID]).column(ID)
             gone = before.filter(pc.invert(pc.is_in(before, value_set=pending.rows.column(ID).combine_chunks())))
-            yield each.type_key, gone.combine_chunks()
-        elif pending.deleted and each.type_key not in cascaded:
-            yield each.type_key, pa.array(sorted(pending.deleted), pa.string())
+            yield type_rules.type_key, gone.combine_chunks()
+        elif pending.deleted and type_rules.type_key not in cascaded:
+            yield type_rules.type_key, pa.array(sorted(pending.deleted), pa.string())

@@ -16,12 +16,7 @@ from omnigraph.storage.layout import arrow_type
 def default_value(each: Property, text: str) -> object:
     """The value that a default's text stands for.
 
-    Args:
-        each: the property.
-        text: as its `@default` says it.
-
-    Returns:
-        The value.
+    `text`: as its `@default` says it.
 
     Raises:
         InvalidRequestError: it is none of the property's.
@@ -42,17 +37,17 @@ def default_value(each: Property, text: str) -> object:
 
 def _several(each: Property, text: str) -> object:
     """The list or vector that a default says as JSON does."""
-    told = f"the @default of '{each.name}' is no {each.type}"
+    problem = f"the @default of '{each.name}' is no {each.type}"
     try:
         given = json.loads(text)
     except (ValueError, RecursionError) as wrong:
-        raise InvalidRequestError(f"{told}: it is not JSON: {wrong}") from None
+        raise InvalidRequestError(f"{problem}: it is not JSON: {wrong}") from None
     if not isinstance(given, list):
-        raise InvalidRequestError(f"{told}: it must be a list, like [1, 2]")
+        raise InvalidRequestError(f"{problem}: it must be a list, like [1, 2]")
     try:
         found: object = from_python([given], each.type, each.name)[0].as_py()
     except InvalidRequestError as wrong:
-        raise InvalidRequestError(f"{told}: {wrong.message}") from None
+        raise InvalidRequestError(f"{problem}: {wrong.message}") from None
     return found
 
 

@@ -23,9 +23,10 @@ from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.defaults import default_value, repeated
 from omnigraph.transaction.evolve_checks import refuse_what_breaks
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.pending import TableChange
 from omnigraph.transaction.root import create_table
 from omnigraph.transaction.write import Operation
-from omnigraph.transaction.write_set import TableChange, WriteSet
+from omnigraph.transaction.write_set import WriteSet
 
 # What a column is called while the one in whose place it comes is still there.
 _PASSING = "__becoming "
@@ -86,8 +87,8 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
     Returns:
         To be run by `write`. On a branch that has moved on to another schema it asks to be made anew.
     """
-    was = {each.type_id: each for each in before.schema.entities}
-    now = {each.type_id: each for each in plan.schema.entities}
+    was = {entity.type_id: entity for entity in before.schema.entities}
+    now = {entity.type_id: entity for entity in plan.schema.entities}
     changes = list(_changes(before.schema, plan))
     created: dict[str, Pin] = {}  # a second run uses the tables of the first
 
@@ -99,13 +100,13 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
         # Old names are given up before new ones are taken, so that the order of types does not matter.
         moved = [change for change in changes if change.was.type_key != change.now.type_key]
         pins = {change.now.type_key: write_set.base_pin(change.was.type_key) for change in moved}
-        for gone in [each for number, each in was.items() if number not in now]:
+        for gone in [entity for number, entity in was.items() if number not in now]:
             write_set.remove_table(gone.type_key)
         for change in moved:
             write_set.remove_table(change.was.type_key)
         for key, pin in pins.items():
             write_set.add_table(key, pin)
-        for fresh in [each for number, each in now.items() if number not in was]:
+        for fresh in [entity for number, entity in now.items() if number not in was]:
             if fresh.type_key not in created:
                 created[fresh.type_key] = create_table(parts, fresh.type_key, table_schema(fresh))
             write_set.add_table(fresh.type_key, created[fresh.type_key])
@@ -114,13 +115,13 @@ def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> 
                 change_columns = change.rework(parts.tables, erases=plan.drops_hard)
                 write_set.change_table(change.now.type_key, change_columns, keeps_content=False)
 
-    touched = {each.type_key for each in (*before.schema.entities, *plan.schema.entities)}
+    touched = {entity.type_key for entity in (*before.schema.entities, *plan.schema.entities)}
     return Operation(CommitKind.SCHEMA, frozenset(touched), run, redoable=True)
 
 
 def _changes(before: Schema, plan: SchemaPlan) -> Iterator[ColumnChange]:
     """The types that stay, with what happens to their columns."""
-    was = {each.type_id: each for each in before.entities}
+    was = {entity.type_id: entity for entity in before.entities}
     defaults = {
         (step.type_kind, step.type_name, step.property_name): step.value
         for step in plan.steps
@@ -145,32 +146,32 @@ def column_change(was: EntityType, now: EntityType, defaults: Mapping[str, str])
         now: the type after.
         defaults: of new properties that every row has a value of, the text that says it.
     """
-    old = {each.property_id: each for each in was.properties}
-    new = {each.property_id: each for each in now.properties}
+    old = {prop.property_id: prop for prop in was.properties}
+    new = {prop.property_id: prop for prop in now.properties}
     columns = table_schema(now)
-    kept = [(each, new[number]) for number, each in old.items() if number in new]
+    kept = [(prop, new[number]) for number, prop in old.items() if number in new]
     widened = [(before, after) for before, after in kept if arrow_type(before.type) != arrow_type(after.type)]
     same = [pair for pair in kept if pair not in widened]
-    fresh = [each for number, each in new.items() if number not in old]
+    fresh = [prop for number, prop in new.items() if number not in old]
     computed = [_widened(before.name, columns.field(after.name)) for before, after in widened]
     computed += [
-        _filled(each, columns.field(each.name), defaults[each.name]) for each in fresh if each.name in defaults
+        _filled(prop, columns.field(prop.name), defaults[prop.name]) for prop in fresh if prop.name in defaults
     ]
     return ColumnChange(
         was,
         now,
         dropped=(
-            *(each.name for number, each in old.items() if number not in new),
+            *(prop.name for number, prop in old.items() if number not in new),
             *(before.name for before, _ in widened),
         ),
         renamed=(
             *((before.name, after.name) for before, after in same if before.name != after.name),
-            *((each.field.name, each.field.name.removeprefix(_PASSING)) for each in computed),
+            *((column.field.name, column.field.name.removeprefix(_PASSING)) for column in computed),
         ),
         relaxed=tuple(before.name for before, after in same if after.type.nullable and not before.type.nullable),
         tightened=tuple(before.name for before, after in same if before.type.nullable and not after.type.nullable),
         computed=tuple(computed),
-        added=tuple(columns.field(each.name) for each in fresh if each.name not in defaults),
+        added=tuple(columns.field(prop.name) for prop in fresh if prop.name not in defaults),
     )
 
 

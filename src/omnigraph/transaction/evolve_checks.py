@@ -52,7 +52,7 @@ def refuse_what_breaks(write_set: WriteSet, before: Schema, plan: SchemaPlan) ->
     Raises:
         ConstraintError: the first that it does not allow, with how many entities break it and some of their ids.
     """
-    was = {each.type_id: each for each in before.entities}
+    was = {entity.type_id: entity for entity in before.entities}
     for now in plan.schema.entities:
         known = was.get(now.type_id)
         if known is None:
@@ -65,7 +65,7 @@ def refuse_what_breaks(write_set: WriteSet, before: Schema, plan: SchemaPlan) ->
 
 
 def _refusal(step: Step, now: EntityType, breach: Breach) -> ConstraintError:
-    few = ", ".join(f"'{each}'" for each in breach.ids)
+    few = ", ".join(f"'{entity_id}'" for entity_id in breach.ids)
     more = "" if breach.count <= len(breach.ids) else ", …"
     nouns = "entity breaks" if breach.count == 1 else "entities break"
     return ConstraintError(
@@ -90,10 +90,9 @@ class RowsUnderChange(Protocol):
 def breach_of(step: Step, now: EntityType, looked_at: RowsUnderChange) -> Breach:
     """The entities that a step would leave wrong.
 
-    Args:
-        step: what changes.
-        now: the type after it.
-        looked_at: its rows.
+    `step`: what changes.
+    `now`: the type after it.
+    `looked_at`: its rows.
     """
     match step:
         case ChangePropertyType():
@@ -143,27 +142,27 @@ class _Before:
     now: EntityType
 
     def rows(self, names: Sequence[str]) -> Iterator[pa.Table]:
-        old = {each.property_id: each.name for each in self.was.properties}
+        old = {prop.property_id: prop.name for prop in self.was.properties}
         # The ends of an edge are no properties, and always called the same.
         declared = {name: self.now.property_named(name) for name in names}
-        there = {name: name if each is None else old.get(each.property_id) for name, each in declared.items()}
+        there = {name: name if prop is None else old.get(prop.property_id) for name, prop in declared.items()}
         wanted = [ID, *dict.fromkeys(column for column in there.values() if column is not None)]
         self.write_set.read_whole(self.was.type_key)
         for batch in self.write_set.snapshot.table(self.was.type_key).batches(columns=wanted):
             rows = pa.Table.from_batches([batch])
             columns: dict[str, Any] = {ID: rows.column(ID)}
-            for name, each in declared.items():
+            for name, prop in declared.items():
                 column = there[name]
                 if column is not None:
                     columns[name] = rows.column(column)
-                elif each is not None:
-                    columns[name] = _fresh(each, rows.num_rows)
+                elif prop is not None:
+                    columns[name] = _fresh(prop, rows.num_rows)
             yield pa.table(columns)
 
     def sources(self) -> "pa.ChunkedArray[Any]":
         assert isinstance(self.was, EdgeType)
         leaves = self.was.from_type.type_id
-        source = next(each for each in self.schema.nodes if each.type_id == leaves)
+        source = next(node for node in self.schema.nodes if node.type_id == leaves)
         return self.write_set.scan(source.type_key, columns=[ID]).column(ID)
 
 

@@ -1,4 +1,4 @@
-"""Where rows are, told by somebody who keeps track of them, so that a small write need not search tables.
+"""Port of an in-memory row index, so that a small write need not scan tables.
 
 A port: the layer above implements it from what it has in memory. Whoever has none searches the tables, and so does
 everybody where the answer is None. An answer is about exactly the version asked for.
@@ -17,7 +17,7 @@ class FoundEdge:
     """An edge of one version.
 
     Attributes:
-        id: its id.
+        id: unique within its type.
         src: the node it leaves.
         dst: the node it reaches.
         address: where it lies in that version.
@@ -36,8 +36,8 @@ class RowIndex(Protocol):
         """Where the rows with these ids lie in a version.
 
         Args:
-            pin (Pin): the version.
-            ids (Sequence[str]): few, each once.
+            pin: the version.
+            ids: few, each once.
 
         Returns:
             Mapping[str, int] | None: the address of each id that the version has; None where that is not known.
@@ -48,9 +48,9 @@ class RowIndex(Protocol):
         """The edges of a version with one end at one of these nodes.
 
         Args:
-            pin (Pin): the version.
-            column (str): which end: `src` or `dst`.
-            nodes (Sequence[str]): few, each once.
+            pin: the version.
+            column: which end: `src` or `dst`.
+            nodes: few, each once.
 
         Returns:
             Sequence[FoundEdge] | None: all of them; None where they are not known.

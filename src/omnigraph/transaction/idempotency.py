@@ -87,7 +87,7 @@ def _not_yet_cut(parts: Parts, branch: str, first: int, last: int) -> list[Recor
 
 
 def _pruned_use(branch: str, key: str, base: Record, note: _Note) -> Record:
-    """What is still known of a commit that was pruned. The note outlives it; what it changed nobody knows any more."""
+    """Return what is still known of a pruned commit: its note outlives it, its changes do not."""
     assert note.commit is not None
     return Record(
         commit=note.commit,

@@ -35,7 +35,7 @@ class Incoming:
     """Rows of one type, ready for its table.
 
     Attributes:
-        entity: the type.
+        entity: whose table they are for.
         rows: in the table's own columns.
         ids_are_fresh: whether every id was made here, so that nobody else has it.
     """
@@ -52,9 +52,9 @@ class Frame:
         """Read rows.
 
         Args:
-            given (object): an Arrow table, a reader or stream, a data frame, or a sequence of dictionaries.
-            what (str): the type they are of, for messages.
-            blobs (BlobIngress | None): what becomes of addresses of blobs; none is allowed by default.
+            given: an Arrow table, a reader or stream, a data frame, or a sequence of dictionaries.
+            what: the type they are of, for messages.
+            blobs: what becomes of addresses of blobs; none is allowed by default.
 
         Raises:
             InvalidRequestError: it is none of these, or has two columns of one name.
@@ -81,7 +81,7 @@ class Frame:
         """Whether a row has no value in a column.
 
         Args:
-            name (str): the column; one that is not there has no values at all.
+            name: the column; one that is not there has no values at all.
 
         Returns:
             bool: False where there are no rows.
@@ -89,14 +89,14 @@ class Frame:
         found = self._columns.get(name)
         if found is None:
             return self.count > 0
-        return any(each is None for each in found) if isinstance(found, list) else bool(found.null_count)
+        return any(value is None for value in found) if isinstance(found, list) else bool(found.null_count)
 
     def column(self, name: str, of: PropertyType) -> "pa.Array[Any]":
         """A column in the type of its property; nulls where there is none.
 
         Args:
-            name (str): the column.
-            of (PropertyType): the property's type.
+            name: the column.
+            of: the property's type.
 
         Returns:
             pa.Array[Any]: as many values as there are rows.
@@ -117,21 +117,15 @@ class Frame:
 def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource) -> Incoming:
     """Nodes of one type, their ids derived from their keys, given, or made.
 
-    Args:
-        node: the type.
-        rules: those of the type.
-        frame: the rows.
-        ids: where new ids come from.
-
-    Returns:
-        The rows.
+    `rules`: those of the type.
+    `ids`: where new ids come from.
 
     Raises:
         InvalidRequestError: there is no such column, or a value does not fit.
         ConstraintError: two rows have one key.
     """
     _check_names(frame, node, {ID})
-    columns = {each.name: frame.column(each.name, each.type) for each in node.properties}
+    columns = {prop.name: frame.column(prop.name, prop.type) for prop in node.properties}
     explicit = frame.column(ID, _TEXT_OR_NOTHING)
     if not node.is_keyed:
         found, are_fresh = _given_or_fresh(explicit, ids)
@@ -147,20 +141,15 @@ def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource
 def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource) -> Incoming:
     """Edges of one type, their ids derived from their keys, given, or made.
 
-    Args:
-        edge: the type.
-        frame: the rows; their ends are called `from` and `to`, or `src` and `dst`.
-        ids: where new ids come from.
-
-    Returns:
-        The rows.
+    `frame`: the rows; their ends are called `from` and `to`, or `src` and `dst`.
+    `ids`: where new ids come from.
 
     Raises:
         InvalidRequestError: there is no such column, or a value does not fit.
     """
     source, target = _end(frame, edge, SRC, _FROM), _end(frame, edge, DST, _TO)
     _check_names(frame, edge, {ID, source, target})
-    columns = {each.name: frame.column(each.name, each.type) for each in edge.properties}
+    columns = {prop.name: frame.column(prop.name, prop.type) for prop in edge.properties}
     ends = {SRC: frame.column(source, _TEXT), DST: frame.column(target, _TEXT)}
     explicit = frame.column(ID, _TEXT_OR_NOTHING)
     if edge.is_keyed:

@@ -1,4 +1,4 @@
-"""Intents on the store: the notes of writes under way, and whether their writers still live.
+"""Intents on the store: notes of running writes, and whether their writers are alive.
 
     A  put             before the first effect; if it fails, the write stops with no effect at all
     B  complete        once every table is staged
@@ -101,7 +101,7 @@ class NotedWrite:
         self._store.put(paths.intent_completed(self._intent_id), completed_bytes(completed))
 
     def clear(self) -> None:
-        """Delete the intent; its writer counts as alive meanwhile, so nobody takes what is left for interrupted."""
+        """Delete the intent; its writer counts as alive meanwhile, so recovery leaves the rest alone."""
         self.fall_silent()
         _clear(self._store, self._intent_id, self._put)
 
@@ -233,7 +233,7 @@ class Intents:
         return silent_s < self._stale_s and shown_s < self._stale_s + limits.CLOCKS_APART_MAX_S
 
     def waited_for_until(self, intent_id: str, until: float) -> float:
-        """Until when writers here wait for an intent that is listed: as long as the first of them said."""
+        """Return until when writers here wait for a listed intent; the first of them decides."""
         with _live_lock:
             return self._waited_for.setdefault(intent_id, until)
 
@@ -249,7 +249,7 @@ class Intents:
             if is_note:
                 noted[intent_id] = listed.modified_us
         found = [self.read(intent_id, modified_us=modified_us) for intent_id, modified_us in noted.items()]
-        return [each for each in found if each is not None]
+        return [intent for intent in found if intent is not None]
 
     def read(self, intent_id: str, *, modified_us: int = 0) -> LeftBehind | None:
         """An intent as it is now; None when it was cleared meanwhile.
@@ -299,15 +299,15 @@ class Intents:
         name = f"{paths.RECOVERY}{self._ids.new()}{_NOW_SUFFIX}"
         self._store.put(name, b"")
         try:
-            asked = {
+            probes = {
                 listed.path: listed.modified_us
                 for listed in self._store.list(paths.RECOVERY)
                 if listed.path.endswith(_NOW_SUFFIX)
             }
         finally:
             self._store.delete(name)
-        now_us = asked.get(name, self._clock.now_us())
-        for path, modified_us in asked.items():
+        now_us = probes.get(name, self._clock.now_us())
+        for path, modified_us in probes.items():
             if now_us - modified_us > self._stale_s * 1_000_000:
                 self._store.delete(path)  # of a healer that died while it asked
         return now_us

@@ -27,7 +27,7 @@ _RENEWALS = 3  # in the time a lease was given
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """That somebody uses a commit.
+    """The record of one lease.
 
     Attributes:
         id: its ULID.
@@ -66,12 +66,9 @@ def leased(parts: Parts, entry: Record, seconds: float) -> Iterator[Lease]:
     """Hold a commit while the block runs, and for `seconds` longer if the process dies in it.
 
     Args:
-        parts (Parts): of the graph.
-        entry (Record): what to hold.
-        seconds (float): for how long the lease is good without being renewed.
-
-    Yields:
-        Lease: held.
+        parts: of the graph.
+        entry: what to hold.
+        seconds: for how long the lease is good without being renewed.
 
     Raises:
         ReclaimedError: a prune has passed the entry already.
@@ -109,7 +106,7 @@ def leases(parts: Parts) -> list[FoundLease]:
         FormatError: one cannot be read, so nobody can say what it holds.
     """
     found = (read_lease(parts, listed) for listed in parts.store.list(paths.LEASES))
-    return [each for each in found if each is not None]
+    return [lease for lease in found if lease is not None]
 
 
 def read_lease(parts: Parts, listed: Listed) -> FoundLease | None:

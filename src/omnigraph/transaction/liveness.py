@@ -28,10 +28,10 @@ class Heartbeat:
         """A heart that does not beat yet.
 
         Args:
-            beat (Callable[[], None]): shows life once. That the store fails it is a missed beat, and no more: several
+            beat: shows life once. That the store fails it is a missed beat, and no more: several
                 must be missed before anybody cares.
-            every_s (float): how often.
-            name (str): of the thread.
+            every_s: how often.
+            name: of the thread.
         """
         self._beat = beat
         self.every_s = every_s
@@ -105,13 +105,13 @@ class _FirstBeats:
 _first_beats = _FirstBeats()
 
 
-def _begin_anew_in_a_child() -> None:
+def _reset_in_child() -> None:
     """A forked process has none of its parent's threads."""
     global _first_beats  # noqa: PLW0603  (as the process is another one, so is what it holds)
     _first_beats = _FirstBeats()
 
 
-os.register_at_fork(after_in_child=_begin_anew_in_a_child)
+os.register_at_fork(after_in_child=_reset_in_child)
 
 
 def has_ended(writer: Writer, here: Writer) -> bool:

@@ -25,12 +25,9 @@ def rows_with(
 
     Few values are looked up, through the index where there is one; many are found in one pass over the table.
 
-    Args:
-        table: where to look.
-        column: the column.
-        values: of the column's own type.
-        columns: which columns to return; all by default.
-        with_addresses: add the column `_rowaddr`.
+    `values`: of the column's own type.
+    `columns`: which columns to return; all by default.
+    `with_addresses`: add the column `_rowaddr`.
 
     Returns:
         The rows, in no promised order.
@@ -39,9 +36,9 @@ def rows_with(
     if pa.types.is_floating(wanted.type):
         wanted = pa.concat_arrays([wanted, pc.negate(wanted.filter(pc.equal(wanted, pa.scalar(0.0, wanted.type))))])
     if len(wanted) <= limits.ID_FILTER_IDS_MAX:
-        literals = [literal(each) for each in wanted.to_pylist()]
-        if all(each is not None for each in literals):
-            listed = ", ".join(each for each in literals if each is not None)
+        literals = [literal(value) for value in wanted.to_pylist()]
+        if all(text is not None for text in literals):
+            listed = ", ".join(text for text in literals if text is not None)
             condition = f"{identifier(column)} IN ({listed})" if listed else "false"
             return table.scan(columns=columns, filter=condition, with_addresses=with_addresses)
     names = table.schema.names if columns is None else list(columns)

@@ -17,11 +17,8 @@ def mode_named(mode: Mode | str, *, code: str | None = None) -> Mode:
     """The mode of a name.
 
     Args:
-        mode (Mode | str): as the caller says it.
-        code (str | None): of the error, where it has one of its own.
-
-    Returns:
-        Mode: the same.
+        mode: as the caller says it.
+        code: of the error, where it has one of its own.
 
     Raises:
         InvalidRequestError: there is none of this name.

@@ -58,7 +58,7 @@ def _texts(of: PropertyType, column: "pa.Array[Any]") -> "pa.Array[Any]":
         case scalar if scalar in FLOAT_SCALARS:
             # The fewest digits that read back the same, without an exponent: Arrow's own text may have one.
             distinct = pc.unique(column)
-            texts = pa.array([canonicalize(each, of) for each in distinct.to_pylist()], pa.string())
+            texts = pa.array([canonicalize(value, of) for value in distinct.to_pylist()], pa.string())
             return texts.take(pc.index_in(column, value_set=distinct))
         case _:
             return column.cast(pa.string())

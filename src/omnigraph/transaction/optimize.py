@@ -92,14 +92,11 @@ def optimize(
 ) -> Optimized:
     """Compact the tables of a branch, build, extend and fold their indexes, note checksums, and fold its log.
 
-    Args:
-        parts (Parts): of the graph.
-        branch (str): which branch.
-        schema_of (SchemaOf): finds the schema of an entry.
-        type_keys (Iterable[str] | None): only these tables.
-        options (WriteOptions | None): who, and why.
-        rewriter (Rewriter): who may rewrite rows instead of this process.
-        purge (bool): rewrite every file that holds a deleted row.
+    `schema_of`: finds the schema of an entry.
+    `type_keys`: only these tables.
+    `options`: who, and why.
+    `rewriter`: who may rewrite rows instead of this process.
+    `purge`: rewrite every file that holds a deleted row.
 
     Returns:
         Optimized: what was done; nothing is published where nothing was due.
@@ -132,11 +129,8 @@ def optimize(
 def compact_tail(parts: Parts, branch: str, type_keys: frozenset[str], schema_of: SchemaOf) -> Record | None:
     """Compact the newest fragments of some tables, with the indexes they have and those that every table has.
 
-    Args:
-        parts (Parts): of the graph.
-        branch (str): which branch.
-        type_keys (frozenset[str]): which tables; those that are gone are passed over.
-        schema_of (SchemaOf): finds the schema of an entry.
+    `type_keys`: which tables; those that are gone are passed over.
+    `schema_of`: finds the schema of an entry.
 
     Returns:
         Record | None: the commit; None where nothing was due.
@@ -187,18 +181,18 @@ class _Work:
         """What became of a table; where others have pruned and swept it by now, only whether it was changed."""
         staged = self._staged.get(type_key)
         try:
-            return self._told(type_key, now, staged)
+            return self._describe(type_key, now, staged)
         except FormatError as fault:
             if fault.code != ReclaimedError.code:
                 raise
             changed = staged is not None and not staged.is_unchanged
             return OptimizedTable(type_key, 0, 0, (), changed=changed, version=now.version, pending=())
 
-    def _told(self, type_key: str, now: Pin, staged: StagedTable | None) -> OptimizedTable:
+    def _describe(self, type_key: str, now: Pin, staged: StagedTable | None) -> OptimizedTable:
         table = self._parts.tables.open(now)
         before = self._parts.tables.open(now if staged is None else staged.base)
         after = before if staged is None else self._parts.tables.open(staged.pin)
-        old, new = ({each.key for each in stored_fragments(one)} for one in (before, after))
+        old, new = ({fragment.key for fragment in stored_fragments(one)} for one in (before, after))
         return OptimizedTable(
             type_key=type_key,
             fragments_removed=len(old - new),
@@ -252,5 +246,5 @@ class _Work:
 
 
 def _changed_indexes(before: Table, after: Table) -> tuple[str, ...]:
-    known = {replace(each, rows_missing=0) for each in before.indexes()}
-    return tuple(each.name for each in after.indexes() if replace(each, rows_missing=0) not in known)
+    known = {replace(index, rows_missing=0) for index in before.indexes()}
+    return tuple(index.name for index in after.indexes() if replace(index, rows_missing=0) not in known)

@@ -59,7 +59,7 @@ class Parts:
     Attributes:
         store: the graph's root.
         table_files: where the files of the tables lie: the root as well, but for a graph in memory.
-        tables: the tables.
+        tables: opens and stages table versions.
         log: the logs of all branches.
         intents: the notes of writes under way.
         clock: the source of time.

@@ -1,15 +1,66 @@
-"""The rows one write has pending for one table: the last write of each id wins, deletes too."""
+"""What one write has pending for one table: rows, a change of the table itself, or a version taken over.
 
-from collections.abc import Iterable
+Of rows, the last write of each id wins, deletes too.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import limits
-from omnigraph.storage.tables.tables import Places, RowsToStage
+from omnigraph.model.commit import Pin
+from omnigraph.model.footprint import TypeFootprint
+from omnigraph.storage.records.change_file import ChangedIds
+from omnigraph.storage.tables.tables import Places, RowsToStage, StagedTable
 
 ID = "id"
+
+# A change of a table that is not a change of rows: from the pinned version to a staged one.
+TableChange = Callable[[Pin], StagedTable]
+
+
+def chained(first: TableChange, then: TableChange) -> TableChange:
+    """Both, one after the other; only the last version is ever named."""
+
+    def both(base: Pin) -> StagedTable:
+        before = first(base)
+        after = then(before.pin)
+        return replace(after, base=base, files=before.files + after.files, written=None)
+
+    return both
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A version of a type's table that another line of commits has made.
+
+    Attributes:
+        pin: the version.
+        changed: the entities in which it differs from the version the type had.
+    """
+
+    pin: Pin
+    changed: ChangedIds
+
+
+@dataclass(slots=True)
+class TypeNotes:
+    """What a write has read and changed of one type, for its footprint."""
+
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+    reads_whole: bool = False
+    writes_whole: bool = False
+    changes_layout_only: bool = False
+
+    def frozen(self) -> TypeFootprint:
+        """Return the footprint so far."""
+        return TypeFootprint(
+            frozenset(self.reads), frozenset(self.writes), self.reads_whole, self.writes_whole, self.changes_layout_only
+        )
 
 
 class Pending:
@@ -67,14 +118,14 @@ class Pending:
         if self._put is None or len(self._known_new) == self._put.num_rows:
             return gone
         if len(self) <= limits.FOUND_ROWS_MAX:
-            return [*(each for each in map(str, self._put[ID].to_pylist()) if each not in self._known_new), *gone]
+            return [*(row_id for row_id in map(str, self._put[ID].to_pylist()) if row_id not in self._known_new), *gone]
         rows = _flat(self._put)
         if self._known_new:
             rows = rows.filter(pc.invert(pc.is_in(rows, value_set=pa.array(list(self._known_new), pa.string()))))
         return pa.concat_arrays([rows, pa.array(gone, pa.string())])
 
     def note_absent(self, ids: Iterable[str]) -> None:
-        """Remember of pending rows that somebody looked for their ids in the base and did not find them."""
+        """Remember that these ids were looked up in the base and are absent."""
         self._known_new |= set(ids) - self._deleted
 
     def unshadowed(self, committed: pa.Table) -> pa.Table:
@@ -94,7 +145,7 @@ class Pending:
         """Insert or replace rows; a later row of the same id wins."""
         same = rows.schema is self._schema or rows.schema.equals(self._schema)
         added = rows if same else rows.select(self._schema.names).cast(self._schema)
-        ids = {str(each) for each in added[ID].to_pylist()}
+        ids = {str(row_id) for row_id in added[ID].to_pylist()}
         if known_new:
             self._known_new |= ids - self._deleted
         self._deleted -= ids

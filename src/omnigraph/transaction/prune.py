@@ -22,10 +22,11 @@ from omnigraph.errors import ConflictError, InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.retention import Pruned
+from omnigraph.model.times import sampled
 from omnigraph.storage import paths
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.prune_floor import bases_of_writes, first_not_older, floor_below, thinned
+from omnigraph.transaction.prune_floor import bases_of_writes, first_not_older, floor_below
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.stage_versions import nothing_staged
 from omnigraph.transaction.validation import (
@@ -60,7 +61,7 @@ class PrunedBranch:
     """What a prune did, or would do, to one branch.
 
     Attributes:
-        branch: which.
+        branch: name of the pruned branch.
         before: what had been pruned before.
         after: what is pruned now.
         first: with which entry the branch began; lower ones are of a branch that had the name before.
@@ -75,13 +76,17 @@ class PrunedBranch:
 
     @property
     def marked(self) -> int:
-        """How many entries that were shown before are shown no more; entries that are no commits count, too."""
-        return sum(self.before.is_listed(each) and not self.after.is_listed(each) for each in self._up_to_last_mark())
+        """Number of entries that this prune has hidden, commits and others."""
+        return sum(
+            self.before.is_listed(number) and not self.after.is_listed(number) for number in self._up_to_last_mark()
+        )
 
     @property
     def waiting(self) -> int:
-        """How many entries that are shown no more keep their data, until a later prune passes them."""
-        return sum(self.after.is_kept(each) and not self.after.is_listed(each) for each in self._up_to_last_mark())
+        """Number of hidden entries that keep their data until a later prune passes them."""
+        return sum(
+            self.after.is_kept(number) and not self.after.is_listed(number) for number in self._up_to_last_mark()
+        )
 
     def _up_to_last_mark(self) -> range:
         return range(max(self.before.floor, self.first), max(self.after.through, *self.after.single, 0) + 1)
@@ -108,12 +113,8 @@ def prune(
 ) -> PrunedBranch:
     """Mark what a policy does not keep, in one entry.
 
-    Args:
-        parts (Parts): of the graph.
-        branch (str): where.
-        policy (Policy): what to keep.
-        actor (str | None): who.
-        dry_run (bool): only say what would be marked.
+    `policy`: what to keep.
+    `dry_run`: only say what would be marked.
 
     Returns:
         PrunedBranch: what was marked.
@@ -168,9 +169,9 @@ def marked(parts: Parts, head: Record, policy: Policy) -> Pruned:
     return Pruned(
         floor=floor,
         through=through,
-        single=tuple(each for each in before.single if each > through),
-        gone=tuple(each for each in before.gone if each >= floor),
-        ages=thinned([(number, at_us) for number, at_us in before.ages if number >= floor]),
+        single=tuple(number for number in before.single if number > through),
+        gone=tuple(number for number in before.gone if number >= floor),
+        ages=sampled([(number, at_us) for number, at_us in before.ages if number >= floor], limits.PRUNED_AGES_MAX),
         unswept=parts.log.floors.highest(head.branch),
     )
 

@@ -1,10 +1,9 @@
-"""Where the floor of a branch may lie: below it everything is older than whoever may still be using it."""
-
-from collections.abc import Sequence
+"""The floor of a branch: the first entry whose data must be kept for running readers and writers."""
 
 from omnigraph import limits
 from omnigraph.model.commit import Record
 from omnigraph.model.retention import Pruned
+from omnigraph.model.times import sampled
 from omnigraph.transaction.parts import Parts
 
 _SECOND_US = 1_000_000
@@ -17,10 +16,10 @@ def superseding(parts: Parts, head: Record, *, erases: bool = False, intent: str
     caller has read: what it had read may have been marked meanwhile.
 
     Args:
-        parts (Parts): of the graph.
-        head (Record): the entry the write follows.
-        erases (bool): neither the window nor the anchor keeps data: what the write drops shall leave the store.
-        intent (str | None): of the write itself, whose base need not be kept for it.
+        parts: of the graph.
+        head: the entry the write follows.
+        erases: neither the window nor the anchor keeps data: what the write drops shall leave the store.
+        intent: of the write itself, whose base need not be kept for it.
 
     Returns:
         Pruned: for the entry of the write.
@@ -30,26 +29,26 @@ def superseding(parts: Parts, head: Record, *, erases: bool = False, intent: str
         floor = floor_below(parts, head, at_most=head.number + 1, window_s=0, except_intent=intent)
     else:
         floor = floor_below(parts, head, at_most=head.number, window_s=parts.settings.protection_s)
-    known = [each for each in before.ages if each[0] >= floor]
+    known = [age for age in before.ages if age[0] >= floor]
     return Pruned(
         floor=floor,
         through=head.number,
         single=(),
-        gone=tuple(each for each in before.gone if each >= floor),
-        ages=thinned([*known, (head.number, head.created_at_us)]),
+        gone=tuple(number for number in before.gone if number >= floor),
+        ages=sampled([*known, (head.number, head.created_at_us)], limits.PRUNED_AGES_MAX),
         unswept=before.unswept,
     )
 
 
 def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float, except_intent: str | None = None) -> int:
-    """The highest floor that leaves everybody what he may be using; never lower than it was.
+    """The highest floor that leaves everybody what they may be using; never lower than it was.
 
     Args:
-        parts (Parts): of the graph.
-        head (Record): the newest entry.
-        at_most (int): the first entry that must be kept whatever its age.
-        window_s (float): what is younger is kept.
-        except_intent (str | None): a write whose base need not be kept.
+        parts: of the graph.
+        head: the newest entry.
+        at_most: the first entry that must be kept whatever its age.
+        window_s: what is younger is kept.
+        except_intent: a write whose base need not be kept.
 
     Returns:
         int: the first entry to keep.
@@ -66,8 +65,8 @@ def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float, ex
 
 def bases_of_writes(parts: Parts, branch: str, *, except_intent: str | None = None) -> list[int]:
     """The entries of a branch that writes with an intent are built on."""
-    under_way = [each.intent for each in parts.intents.everything()]
-    return [each.base_number for each in under_way if each.branch == branch and each.id != except_intent]
+    under_way = [found.intent for found in parts.intents.everything()]
+    return [intent.base_number for intent in under_way if intent.branch == branch and intent.id != except_intent]
 
 
 def first_not_older(parts: Parts, head: Record, start: int, instant_us: int) -> int:
@@ -96,11 +95,3 @@ def first_not_older(parts: Parts, head: Record, start: int, instant_us: int) -> 
             high = probe
         probe = (low + high) // 2
     return low
-
-
-def thinned(ages: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """At most so many of them, spread over all; the last stays."""
-    kept = list(ages)
-    while len(kept) > limits.PRUNED_AGES_MAX:
-        kept = kept[-1::-2][::-1]
-    return tuple(kept)

@@ -6,14 +6,13 @@ put entry head + 1 if absent
   unknown   the log reads back before it answers (log.put)
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
 
 from omnigraph import ids, limits
 from omnigraph.clock import backoff_s
-from omnigraph.errors import ConflictError, OutcomeUnknownError, PreconditionError
+from omnigraph.errors import ConflictError, OutcomeUnknownError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin, Record, Recovery
 from omnigraph.model.conflict import BasePruned, Conflict, DeclaredDead, ReadSetChanged
@@ -22,14 +21,12 @@ from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction import queues
 from omnigraph.transaction.checksums import added_digests
-from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, message_for, mismatches
+from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, message_for
 from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.preconditions import check_preconditions
 from omnigraph.transaction.prune_floor import superseding
-from omnigraph.transaction.stage_versions import StagedCommit, at_hand, staged_anew
-
-# Entries read at once on the way back from the head.
-_READ_AHEAD = 4
+from omnigraph.transaction.stage_versions import StagedCommit, at_hand, restaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Draft:
     """What the entry will say besides its tables.
 
     Attributes:
-        branch: where.
+        branch: whose log the entry is put into.
         kind: why.
         actor: who.
         message: in whose words.
@@ -102,7 +99,7 @@ class LostRaceError(Exception):
 
 
 class StageAgainError(LostRaceError):
-    """Nobody touched anything of it, but a sweep may delete what it staged: to run it again means the same thing."""
+    """A sweep may delete what was staged; no other write is in the way, so running again means the same thing."""
 
     def __init__(self) -> None:
         super().__init__((ReadSetChanged("files", "staged", "to be staged again"),))
@@ -170,7 +167,7 @@ def publish(
             twin = _same_request(newer, draft)
             if twin is not None:
                 raise CarriedOutError(twin)
-            check_preconditions(parts, draft, newer[-1])
+            check_preconditions(parts, newer[-1], draft.if_commit, draft.expected_table_versions)
             match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
                 case Clear():
                     reached(Failpoint.PUBLISH_JUDGED)
@@ -219,7 +216,7 @@ def entry_after(parts: Parts, head: Record, staged: StagedCommit, draft: Draft) 
 
 
 def _drops_hard(notes: Mapping[str, object]) -> bool:
-    """True for a schema change that leaves no trace of what it drops, whoever publishes it."""
+    """Return True for a schema change that erases what it drops."""
     steps = notes.get("steps", ())
     return isinstance(steps, Sequence) and any(step.get("mode") == "hard" for step in steps)
 
@@ -227,74 +224,12 @@ def _drops_hard(notes: Mapping[str, object]) -> bool:
 def _outcome(audit: Recovery, staged: StagedCommit, tables: Mapping[str, Pin]) -> Recovery:
     """The audit with the versions that are published: rebasing gives them other numbers than were staged."""
     ended = tuple(
-        replace(each, to_version=tables[each.type_key].version)
-        if each.type_key in staged.tables and each.type_key in tables
-        else each
-        for each in audit.tables
+        replace(outcome, to_version=tables[outcome.type_key].version)
+        if outcome.type_key in staged.tables and outcome.type_key in tables
+        else outcome
+        for outcome in audit.tables
     )
     return replace(audit, tables=ended)
-
-
-def check_head(parts: Parts, head: Record, if_commit: str | None) -> None:
-    """Refuse when a caller names a commit and another one is the head of the branch.
-
-    Raises:
-        PreconditionError: it is.
-    """
-    if if_commit is not None and not head.has_content_of(if_commit) and not _is_laid_out_anew(parts, head, if_commit):
-        raise PreconditionError(
-            f"precondition failed on branch '{head.branch}': expected head '{if_commit}' but current is "
-            f"{head.head_commit}",
-            branch=head.branch,
-            expected=if_commit,
-            actual=head.head_commit,
-        )
-
-
-def _earlier(parts: Parts, head: Record) -> Iterator[tuple[Record, Record]]:
-    """The entries before `head`, newest first, each with the one after it; few, and none of an earlier life."""
-    first = max(head.pruned.floor, head.life or 1, head.number - limits.LAYOUTS_LOOKED_THROUGH_MAX)
-    entries = parts.log.backwards(head.branch, start=head.number_before, first=first, step=_READ_AHEAD)
-    return ((before, after) for after, before in pairwise(chain([head], entries)))
-
-
-def _is_laid_out_anew(parts: Parts, head: Record, commit: str) -> bool:
-    """True if only index and compaction commits, and marks, lie between a commit and the head."""
-    for before, after in _earlier(parts, head):
-        if after.is_commit and not after.is_layout:
-            return False
-        if before.head_commit == commit:
-            return True
-    return False
-
-
-def _was_laid_out_anew(parts: Parts, head: Record, type_key: str, version: int) -> bool:
-    """True if only index and compaction commits have changed a table since it was at a version."""
-    for before, after in _earlier(parts, head):
-        pin = before.tables.get(type_key)
-        if pin is None or (pin != after.tables.get(type_key) and not after.is_layout):
-            return False
-        if pin.version == version:
-            return True
-    return False
-
-
-def check_preconditions(parts: Parts, draft: Draft, head: Record) -> None:
-    """Refuse when what the caller expected of the head does not hold.
-
-    Raises:
-        PreconditionError: `if_commit` is not the head commit.
-        ConflictError: a table is not at its expected version.
-    """
-    check_head(parts, head, draft.if_commit)
-    if draft.expected_table_versions:
-        wrong = tuple(
-            mismatch
-            for mismatch in mismatches(draft.expected_table_versions, head)
-            if not _was_laid_out_anew(parts, head, mismatch.table_key, mismatch.expected)
-        )
-        if wrong:
-            raise ConflictError(message_for(wrong[0]), conflicts=wrong)
 
 
 def rebased(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit:
@@ -331,7 +266,7 @@ def _on_top_of(parts: Parts, staged: StagedCommit, draft: Draft, newer: Sequence
     those of a new table: that is made before its write leaves an intent.
     """
     if has_barrier(newer) and (staged.added or draft.intent is None or not parts.intents.stands(draft.intent)):
-        return _staged_anew(parts, staged, newer[-1])
+        return _restage(parts, staged, newer[-1])
     return rebased(parts, staged, newer[-1])
 
 
@@ -350,8 +285,8 @@ def check_above_the_floor(base: Record, head: Record) -> None:
         raise LostRaceError((BasePruned(head.branch, base.number, head.pruned.floor),))
 
 
-def _staged_anew(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit:
-    fresh = None if staged.added else staged_anew(parts, staged, head)
+def _restage(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit:
+    fresh = None if staged.added else restaged(parts, staged, head)
     if fresh is None:
         raise StageAgainError
     parts.store.make_durable(fresh.files)

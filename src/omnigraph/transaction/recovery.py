@@ -262,7 +262,7 @@ def _undone(parts: Parts, facts: Facts) -> bool:
 
 
 def _delete_staged(parts: Parts, facts: Facts) -> None:
-    """Delete what a write declared dead has staged; without its second document nobody knows what that is."""
+    """Delete what a write declared dead has staged, as far as its second document names it."""
     if facts.completed is None:
         return
     for key, pin in facts.completed.tables.items():

@@ -41,12 +41,12 @@ class Reshape:
         """
         fields = [self.layout.field(name) for name in self.layout.names if names is None or name in names]
         columns: list[Any] = []
-        for each in fields:
-            old = self.columns.get(each.name)
+        for column in fields:
+            old = self.columns.get(column.name)
             if old in rows.column_names:
-                columns.append(_cast(rows.column(old), each))
+                columns.append(_cast(rows.column(old), column))
             else:
-                columns.append(pa.chunked_array([repeated(self.values.get(each.name), each.type, rows.num_rows)]))
+                columns.append(pa.chunked_array([repeated(self.values.get(column.name), column.type, rows.num_rows)]))
         made = pa.Table.from_arrays(columns, schema=pa.schema(fields))
         return made if names is None else made.select(list(names))
 

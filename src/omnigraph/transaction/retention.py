@@ -15,12 +15,12 @@ from omnigraph.transaction.parts import Parts
 
 
 def check_listed(head: Record, number: int, pruned: Pruned | None = None) -> None:
-    """Let nobody read by number or id what a prune has marked.
+    """Raise if a prune has marked an entry.
 
     Args:
-        head (Record): the newest entry of the branch.
-        number (int): the entry in question.
-        pruned (Pruned | None): the marks of the life of the branch that it is in, where that is not the newest.
+        head: the newest entry of the branch.
+        number: the entry in question.
+        pruned: the marks of the life of the branch that it is in, where that is not the newest.
 
     Raises:
         ReclaimedError: it is marked, or lies below the floor.
@@ -31,15 +31,15 @@ def check_listed(head: Record, number: int, pruned: Pruned | None = None) -> Non
 
 
 def still_kept(parts: Parts, branch: str, number: int) -> bool:
-    """Whether the data of an entry is kept, asked of the branch's head as it is now.
+    """Return whether the data of an entry is kept, by the branch's head as it is now.
 
     For whoever takes over the versions of another line: put what names them first (an intent, a fork, a tag, a lease),
     then ask. If the answer is yes, every sweep from here on either sees what was put, or had the entry among its roots.
 
     Args:
-        parts (Parts): of the graph.
-        branch (str): in whose log the entry is.
-        number (int): its number there.
+        parts: of the graph.
+        branch: in whose log the entry is.
+        number: its number there.
 
     Returns:
         bool: False also when there is no such branch or entry any more.
@@ -52,8 +52,8 @@ def is_kept(head: Record, number: int) -> bool:
     """Whether the data of an entry is kept by its branch: above the floor, and of the life the branch has now.
 
     Args:
-        head (Record): the newest entry of the branch.
-        number (int): the entry in question.
+        head: the newest entry of the branch.
+        number: the entry in question.
 
     Returns:
         bool: False does not say that the data is gone.
@@ -62,11 +62,11 @@ def is_kept(head: Record, number: int) -> bool:
 
 
 def check_kept(parts: Parts, entry: Record) -> None:
-    """Like `still_kept`, for whoever can only give up.
+    """Raise unless `still_kept`.
 
     Args:
-        parts (Parts): of the graph.
-        entry (Record): what was taken over.
+        parts: of the graph.
+        entry: what was taken over.
 
     Raises:
         ReclaimedError: a prune has passed it meanwhile.
@@ -87,8 +87,8 @@ def check_made(parts: Parts, head: Record) -> None:
     tables tell.
 
     Args:
-        parts (Parts): of the graph.
-        head (Record): the newest entry of the branch.
+        parts: of the graph.
+        head: the newest entry of the branch.
 
     Raises:
         NotFoundError: the branch was never made.
@@ -115,10 +115,8 @@ def check_made(parts: Parts, head: Record) -> None:
 def reclaimed(branch: str, number: int, *, next_number: int | None) -> ReclaimedError:
     """The error of a commit that was pruned.
 
-    Args:
-        branch (str): whose.
-        number (int): of its entry.
-        next_number (int | None): the first entry after it that can be read; None where the branch has gone as well.
+    `number`: of its entry.
+    `next_number`: the first entry after it that can be read; None where the branch has gone as well.
 
     Returns:
         ReclaimedError: to be raised.

@@ -1,4 +1,4 @@
-"""From pending changes to table versions that nobody sees.
+"""Stage a write set: one invisible version of every table it changes.
 
 Per touched table exactly one detached version, tables in parallel; then the change set and the footprint, which are
 known exactly only now.
@@ -19,8 +19,9 @@ from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.pending import Adopted, chained
 from omnigraph.transaction.tokens import tokens
-from omnigraph.transaction.write_set import Adopted, WriteSet, chained
+from omnigraph.transaction.write_set import WriteSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def stage(parts: Parts, write_set: WriteSet) -> StagedCommit:
         # First the columns, then the rows that use them.
         restage[key] = chained(change, restage[key]) if key in restage else change
     tables = parts.tables.stage_many(
-        {key: partial(_one, each, write_set.start_pin(key)) for key, each in restage.items()},
+        {key: partial(_one, stage_one, write_set.start_pin(key)) for key, stage_one in restage.items()},
         is_little=not write_set.table_changes
         and sum(map(len, write_set.pending.values())) <= limits.STAGE_IN_TURN_ROWS_MAX,
     )
@@ -85,12 +86,12 @@ def stage(parts: Parts, write_set: WriteSet) -> StagedCommit:
             parts.finder.learn(table)
     # Rows that can be staged again elsewhere without running anything; another change has to be planned again.
     again = {
-        key: each
-        for key, each in restage.items()
+        key: restage_one
+        for key, restage_one in restage.items()
         if key not in write_set.table_changes and key not in write_set.adopted
     }
-    for key, each in write_set.adopted.items():
-        tables[key] = _taken_over(write_set.base_pin(key), each, tables.get(key))
+    for key, adopted in write_set.adopted.items():
+        tables[key] = _taken_over(write_set.base_pin(key), adopted, tables.get(key))
     footprint = _footprint(write_set, tables)
     brought = write_set.added.keys() | write_set.adopted.keys()
     return StagedCommit(
@@ -99,7 +100,7 @@ def stage(parts: Parts, write_set: WriteSet) -> StagedCommit:
         removed=write_set.removed,
         schema=write_set.schema,
         footprint=_outside_if_large(parts, footprint),
-        # A table that was only laid out anew has no changes, whatever was done to its files.
+        # A table whose layout alone changed has no changes, whatever was done to its files.
         changes=_changes(
             parts,
             {
@@ -114,7 +115,7 @@ def stage(parts: Parts, write_set: WriteSet) -> StagedCommit:
     )
 
 
-def staged_anew(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit | None:
+def restaged(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit | None:
     """The same effect, with every file written again, on top of `head`; None where only running again would do."""
     if not staged.tables.keys() <= staged.restage.keys():
         return None
@@ -202,12 +203,14 @@ def _changes(parts: Parts, tables: Mapping[str, StagedTable]) -> Changes:
     }
     if not ids:
         return NO_CHANGES
-    inline = sum(len(some) for each in ids.values() for some in each) <= limits.INLINE_CHANGE_IDS_MAX
+    inline = sum(len(some) for changed in ids.values() for some in changed) <= limits.INLINE_CHANGE_IDS_MAX
     types = {
-        key: TypeChange(len(each.inserted), len(each.updated), len(each.deleted), *(map(tuple, each) if inline else ()))
-        for key, each in ids.items()
+        key: TypeChange(
+            len(changed.inserted), len(changed.updated), len(changed.deleted), *(map(tuple, changed) if inline else ())
+        )
+        for key, changed in ids.items()
     }
-    if inline or not all(is_known(some) for each in ids.values() for some in each):
+    if inline or not all(is_known(some) for changed in ids.values() for some in changed):
         return Changes(types)  # of very many only the number is known: whoever wants them compares the versions
     path = paths.change_file(parts.ids.new())
     parts.store.put(path, change_file_bytes(ids))

@@ -25,7 +25,7 @@ class StoreClock:
         self._offset_us: int | None = None
 
     def learn(self, store_us: int) -> None:
-        """Take what the store has just said for its time."""
+        """Remember the time that the store has just reported."""
         self._offset_us = store_us - int(self._clock.monotonic() * 1_000_000)
 
     def check(self, at_us: int) -> None:

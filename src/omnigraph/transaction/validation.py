@@ -1,4 +1,4 @@
-"""What callers say, before anything is done about it: of the right kind, and such that a record can hold it."""
+"""Validate arguments before a call does any work."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,14 +7,11 @@ from omnigraph.errors import InvalidRequestError
 
 
 def require_optional_text(value: str | None, what: str) -> str | None:
-    """The value itself, where a record can hold it and every reader can be told it.
+    """Return the value if it is None or a text that can be encoded.
 
     Args:
-        value (str | None): as the caller gave it.
-        what (str): what it is, for the message.
-
-    Returns:
-        str | None: the same.
+        value: as the caller gave it.
+        what: what it is, for the message.
 
     Raises:
         InvalidRequestError: it is no text, or holds half of a surrogate pair, which no answer could be written with.
@@ -126,7 +123,7 @@ def require_optional_seconds(value: float | None, what: str) -> float | None:
 
 
 def require_table_versions(expected: object) -> None:
-    """Make sure that versions of tables are expected as they are told.
+    """Validate expected table versions: numbers by type key.
 
     Raises:
         InvalidRequestError: they are not numbers by type key: a key that means nothing would be at version 0, and a

@@ -50,7 +50,7 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Nobody can say for certain yet: touch nothing, try later."""
+    """The facts are not certain yet: touch nothing, try later."""
 
     reason: str
 

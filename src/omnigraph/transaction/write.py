@@ -31,6 +31,7 @@ from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.preconditions import check_preconditions
 from omnigraph.transaction.publish import (
     CarriedOutError,
     Draft,
@@ -38,7 +39,6 @@ from omnigraph.transaction.publish import (
     StageAgainError,
     base_gone,
     check_above_the_floor,
-    check_preconditions,
     check_withdrawn,
     publish,
     withdraw,
@@ -232,7 +232,7 @@ def _attempt_from(parts: Parts, operation: Operation, draft: Draft, turn: _Turn,
         earlier = idempotency.earlier_use(parts, draft.branch, key, base)
         if earlier is not None:
             return Receipt(earlier, base, replayed=True)
-    check_preconditions(parts, draft, base)
+    check_preconditions(parts, base, draft.if_commit, draft.expected_table_versions)
     write_set = WriteSet(parts.snapshot(base), parts.finder)
     try:
         return _run_and_publish(parts, operation, draft, base, write_set, turn=turn)
@@ -323,7 +323,7 @@ def _staged_under_an_intent(
 
 @contextmanager
 def _withdrawn_on_failure(noted: NotedWrite, intent: Intent) -> Iterator[None]:
-    """Take the intent back when the write fails with an error, so that nobody finishes what its caller saw fail.
+    """Withdraw the intent when the write fails, so that recovery does not finish what its caller saw fail.
 
     When even that fails, the note stays: whoever finds it undoes or finishes it, and the log tells which.
     """

@@ -69,18 +69,18 @@ def rows_to_write(
     ]
     found += [incoming_edges(edge, rows, ids) for edge, rows in _edges(accepted.schema, edges)]
     if mode is not Mode.MERGE:
-        for each in found:
-            _refuse_repeated_ids(each)
+        for incoming in found:
+            _refuse_repeated_ids(incoming)
 
     def run(write_set: WriteSet) -> None:
         refuse_other_schema(accepted, write_set)
-        for each in found:
-            _stage(write_set, each, mode)
+        for incoming in found:
+            _stage(write_set, incoming, mode)
         constraints.check(write_set, accepted.rules)
 
     operation = Operation(
         kind=CommitKind.LOAD,
-        type_keys=frozenset(each.entity.type_key for each in found),
+        type_keys=frozenset(incoming.entity.type_key for incoming in found),
         run=run,
         # Content that was replaced whole was replaced on sight of what was there: the caller decides again.
         redoable=mode is not Mode.OVERWRITE,
@@ -88,8 +88,8 @@ def rows_to_write(
     )
     return RowsToWrite(
         operation,
-        {each.entity.name: each.rows.num_rows for each in found if isinstance(each.entity, NodeType)},
-        {each.entity.name: each.rows.num_rows for each in found if isinstance(each.entity, EdgeType)},
+        {incoming.entity.name: incoming.rows.num_rows for incoming in found if isinstance(incoming.entity, NodeType)},
+        {incoming.entity.name: incoming.rows.num_rows for incoming in found if isinstance(incoming.entity, EdgeType)},
     )
 
 
@@ -124,7 +124,7 @@ def _refuse_repeated_ids(given: Incoming) -> None:
     key = given.entity.type_key
     raise ConflictError(
         f"{key} '{repeated[0]}' occurs twice in one write",
-        conflicts=tuple(KeyConflict(key, str(each)) for each in repeated),
+        conflicts=tuple(KeyConflict(key, str(row_id)) for row_id in repeated),
         code="key_conflict",
     )
 

@@ -4,8 +4,7 @@ Statements read through here, so a later one sees what an earlier one did. Nothi
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,54 +16,13 @@ from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.footprint import TokenKind, TypeFootprint
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.filtering import filter_rows
-from omnigraph.storage.tables.tables import RowsToStage, StagedTable, Table
+from omnigraph.storage.tables.tables import RowsToStage, Table
 from omnigraph.transaction.committed import CommittedRows
 from omnigraph.transaction.finding import FoundEdge, RowIndex
-from omnigraph.transaction.pending import ID, Pending
+from omnigraph.transaction.pending import ID, Adopted, Pending, TableChange, TypeNotes, chained
 from omnigraph.transaction.reshaped import Reshape, ReshapedTable
 from omnigraph.transaction.snapshot import Snapshot
 from omnigraph.transaction.tokens import tokens
-
-# A change of a table that is not a change of rows: from the pinned version to a staged one.
-TableChange = Callable[[Pin], StagedTable]
-
-
-def chained(first: TableChange, then: TableChange) -> TableChange:
-    """Both, one after the other; only the last version is ever named."""
-
-    def both(base: Pin) -> StagedTable:
-        before = first(base)
-        after = then(before.pin)
-        return replace(after, base=base, files=before.files + after.files, written=None)
-
-    return both
-
-
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    """A version of a type's table that another line of commits has made.
-
-    Attributes:
-        pin: the version.
-        changed: the entities in which it differs from the version the type had.
-    """
-
-    pin: Pin
-    changed: ChangedIds
-
-
-@dataclass(slots=True)
-class _Touched:
-    reads: set[int] = field(default_factory=set)
-    writes: set[int] = field(default_factory=set)
-    reads_whole: bool = False
-    writes_whole: bool = False
-    changes_layout_only: bool = False
-
-    def frozen(self) -> TypeFootprint:
-        return TypeFootprint(
-            frozenset(self.reads), frozenset(self.writes), self.reads_whole, self.writes_whole, self.changes_layout_only
-        )
 
 
 class WriteSet:
@@ -74,24 +32,18 @@ class WriteSet:
         self.snapshot = snapshot
         self._committed = CommittedRows(finder)
         self.notes: dict[str, object] = {}
-        self._pending: dict[str, Pending] = {}
-        self._table_changes: dict[str, TableChange] = {}
+        self.pending: dict[str, Pending] = {}
+        self.table_changes: dict[str, TableChange] = {}
         self._reshapes: dict[str, Reshape] = {}
-        self._added: dict[str, Pin] = {}
-        self._adopted: dict[str, Adopted] = {}
+        self.added: dict[str, Pin] = {}
+        self.adopted: dict[str, Adopted] = {}
         self._removed: set[str] = set()
-        self._touched: dict[str, _Touched] = {}
+        self._touched: dict[str, TypeNotes] = {}
         self._schema = snapshot.record.schema
 
     # -- reading, with what is pending laid over the snapshot ---------------------------------------------------------
 
-    def scan(
-        self,
-        type_key: str,
-        *,
-        columns: Sequence[str] | None = None,
-        filter: str | None = None,
-    ) -> pa.Table:
+    def scan(self, type_key: str, *, columns: Sequence[str] | None = None, filter: str | None = None) -> pa.Table:
         """Rows that match, committed and pending together; one filter text judges both.
 
         The answer depends on every entity of the type, and the footprint says so.
@@ -101,7 +53,7 @@ class WriteSet:
                 not be told apart.
         """
         self._touch(type_key).reads_whole = True
-        pending = self._pending.get(type_key)
+        pending = self.pending.get(type_key)
         if pending is not None and columns is not None and ID not in columns:
             raise InvalidRequestError(f"a scan of {type_key} over pending rows needs the column '{ID}'")
         committed = self._committed_schema_or_rows(type_key, columns=columns, filter=filter)
@@ -111,7 +63,7 @@ class WriteSet:
         """The rows with these ids, committed or pending; only they enter the footprint."""
         self._touch(type_key).reads |= tokens(TokenKind.ID, ids)
         wanted = None if columns is None else list(dict.fromkeys([ID, *columns]))
-        pending = self._pending.get(type_key)
+        pending = self.pending.get(type_key)
         committed = self._committed_rows(type_key, ids, wanted)
         if pending is not None:
             here = pending.with_ids(ids)
@@ -122,8 +74,8 @@ class WriteSet:
 
     def existing_ids(self, type_key: str, ids: Sequence[str]) -> list[str]:
         """Those of few ids, each named once, that there are, committed or pending; as in `rows`, all are noted."""
-        if type_key in self._pending or type_key in self._added:
-            return [str(each) for each in self.rows(type_key, ids, columns=[ID])[ID].to_pylist()]
+        if type_key in self.pending or type_key in self.added:
+            return [str(row_id) for row_id in self.rows(type_key, ids, columns=[ID])[ID].to_pylist()]
         self._touch(type_key).reads |= tokens(TokenKind.ID, ids)
         return self._committed.existing_ids(self._table(type_key), ids)
 
@@ -132,7 +84,7 @@ class WriteSet:
         wanted = list(dict.fromkeys(ids))
         self._touch(type_key).reads |= tokens(TokenKind.EXISTS, wanted)
         found = set(self._present(type_key, wanted))
-        return [each for each in wanted if each not in found]
+        return [row_id for row_id in wanted if row_id not in found]
 
     def rows_where(
         self, type_key: str, column: str, values: "pa.Array[Any]", *, columns: Sequence[str] | None = None
@@ -142,8 +94,8 @@ class WriteSet:
         Nothing enters the footprint: the caller notes what its answer rests on.
         """
         wanted = None if columns is None else list(dict.fromkeys([ID, column, *columns]))
-        pending = self._pending.get(type_key)
-        if type_key in self._added or (pending is not None and pending.replaces):
+        pending = self.pending.get(type_key)
+        if type_key in self.added or (pending is not None and pending.replaces):
             committed = self._no_rows(type_key, wanted)
         else:
             committed = self._committed.rows_where(self._table(type_key), column, values, wanted)
@@ -157,20 +109,22 @@ class WriteSet:
 
         Nothing enters the footprint, as in `rows_where`.
         """
-        pending = self._pending.get(type_key)
-        if type_key in self._added or (pending is not None and (pending.replaces or pending.has_rows)):
+        pending = self.pending.get(type_key)
+        if type_key in self.added or (pending is not None and (pending.replaces or pending.has_rows)):
             return [
-                str(each)
-                for each in self.rows_where(type_key, column, pa.array(nodes, pa.string()), columns=[])[ID].to_pylist()
+                str(row_id)
+                for row_id in self.rows_where(type_key, column, pa.array(nodes, pa.string()), columns=[])[
+                    ID
+                ].to_pylist()
             ]
         found = self._committed.edges_at(self._table(type_key), column, nodes)
-        return [each for each in found if pending is None or not pending.deletes(each)]
+        return [edge_id for edge_id in found if pending is None or not pending.deletes(edge_id)]
 
     def replaced(self, type_key: str, *, columns: Sequence[str]) -> pa.Table:
         """The committed rows that what is pending replaces or deletes; these ids enter the footprint when staged."""
         wanted = list(dict.fromkeys([ID, *columns]))
-        pending = self._pending.get(type_key)
-        if pending is None or type_key in self._added:
+        pending = self.pending.get(type_key)
+        if pending is None or type_key in self.added:
             return self._no_rows(type_key, wanted)
         if pending.replaces:
             return self._table(type_key).scan(columns=wanted)
@@ -185,15 +139,15 @@ class WriteSet:
         return found
 
     def replaced_edges(self, type_key: str) -> Sequence[FoundEdge] | None:
-        """The same of edges, where each of them was found before; None where somebody would have to look."""
-        pending = self._pending.get(type_key)
-        if pending is None or pending.replaces or type_key in self._added:
+        """Return the same of edges from the cache; None unless all of them are in it."""
+        pending = self.pending.get(type_key)
+        if pending is None or pending.replaces or type_key in self.added:
             return None
         ids = pending.maybe_in_base
         return self._committed.cached_edges(self._table(type_key).pin, ids) if isinstance(ids, list) else None
 
     def remember_addresses(self, type_key: str, places: Mapping[str, int], absent: Iterable[str]) -> None:
-        """Be told where committed rows of a type lie, and which ids are not there, so that nobody looks for them."""
+        """Remember where committed rows of a type lie, and which ids are absent, so that they are not looked up."""
         self._committed.remember_addresses(self._table(type_key).pin, places, absent)
 
     def read_whole(self, type_key: str) -> None:
@@ -218,19 +172,19 @@ class WriteSet:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def insert(self, type_key: str, rows: pa.Table, *, fresh_ids: bool = False) -> None:
-        """Add entities that must be new; with `fresh_ids` (just made here) nobody needs to look.
+        """Add entities that must be new; ids just made here (`fresh_ids`) are not looked up.
 
         Raises:
             ConflictError: one of the ids exists (`KeyConflict`).
         """
         if not fresh_ids:
-            ids = [str(each) for each in rows[ID].to_pylist()]
-            taken = [each for each, times in Counter(ids).items() if times > 1] or self._present(type_key, ids)
+            ids = [str(row_id) for row_id in rows[ID].to_pylist()]
+            taken = [row_id for row_id, times in Counter(ids).items() if times > 1] or self._present(type_key, ids)
             self._touch(type_key).reads |= tokens(TokenKind.EXISTS, ids)
             if taken:
                 raise ConflictError(
                     str(KeyConflict(type_key, taken[0])),
-                    conflicts=tuple(KeyConflict(type_key, each) for each in sorted(taken)),
+                    conflicts=tuple(KeyConflict(type_key, row_id) for row_id in sorted(taken)),
                     code="key_conflict",
                 )
         self._pending_for(type_key).put(rows, known_new=True)
@@ -247,7 +201,7 @@ class WriteSet:
 
     def withdraw(self, type_key: str) -> None:
         """Forget what is pending, taken over or reworked of a type; what was read for its sake stays noted."""
-        for known in (self._pending, self._adopted, self._table_changes, self._reshapes):
+        for known in (self.pending, self.adopted, self.table_changes, self._reshapes):
             known.pop(type_key, None)
 
     def overwrite(self, type_key: str, rows: pa.Table) -> None:
@@ -264,9 +218,9 @@ class WriteSet:
     def add_table(self, type_key: str, pin: Pin) -> None:
         """A type's table, created empty beforehand, enters the map; also of a type that this write has removed."""
         known = type_key in self.snapshot.record.tables and type_key not in self._removed
-        if known or type_key in self._added:
+        if known or type_key in self.added:
             raise InvalidRequestError(f"{type_key} exists already")
-        self._added[type_key] = pin
+        self.added[type_key] = pin
         self._touch(type_key).writes_whole = True
 
     def remove_table(self, type_key: str) -> None:
@@ -274,10 +228,10 @@ class WriteSet:
         self._table(type_key)
         if type_key in self.snapshot.record.tables:
             self._removed.add(type_key)
-        self._added.pop(type_key, None)
-        self._adopted.pop(type_key, None)
-        self._pending.pop(type_key, None)
-        self._table_changes.pop(type_key, None)
+        self.added.pop(type_key, None)
+        self.adopted.pop(type_key, None)
+        self.pending.pop(type_key, None)
+        self.table_changes.pop(type_key, None)
         self._reshapes.pop(type_key, None)
         self._touch(type_key).writes_whole = True
 
@@ -289,8 +243,8 @@ class WriteSet:
         """
         touched = self._touch(type_key)
         touched.reads_whole = touched.writes_whole = True
-        self._pending.pop(type_key, None)
-        self._adopted[type_key] = Adopted(pin, changed)
+        self.pending.pop(type_key, None)
+        self.adopted[type_key] = Adopted(pin, changed)
 
     def change_table(
         self, type_key: str, change: TableChange, *, keeps_content: bool, reshape: Reshape | None = None
@@ -308,8 +262,8 @@ class WriteSet:
             touched.changes_layout_only = True
         else:
             touched.writes_whole = True
-        before = self._table_changes.get(type_key)
-        self._table_changes[type_key] = change if before is None else chained(before, change)
+        before = self.table_changes.get(type_key)
+        self.table_changes[type_key] = change if before is None else chained(before, change)
 
     # -- what came of it ----------------------------------------------------------------------------------------------
 
@@ -321,28 +275,8 @@ class WriteSet:
     @property
     def touched(self) -> frozenset[str]:
         """The types whose tables this write changes."""
-        changed = (self._pending, self._table_changes, self._added, self._adopted, self._removed)
+        changed = (self.pending, self.table_changes, self.added, self.adopted, self._removed)
         return frozenset().union(*changed)
-
-    @property
-    def pending(self) -> dict[str, Pending]:
-        """Per touched type, its rows."""
-        return self._pending
-
-    @property
-    def table_changes(self) -> dict[str, TableChange]:
-        """Per touched type, the change that is not one of rows."""
-        return self._table_changes
-
-    @property
-    def added(self) -> dict[str, Pin]:
-        """Tables new in the map."""
-        return self._added
-
-    @property
-    def adopted(self) -> dict[str, Adopted]:
-        """Versions taken over from another line."""
-        return self._adopted
 
     @property
     def removed(self) -> frozenset[str]:
@@ -352,7 +286,7 @@ class WriteSet:
     @property
     def size(self) -> tuple[int, int]:
         """Rows and bytes pending."""
-        sizes = [pending.size for pending in self._pending.values()]
+        sizes = [pending.size for pending in self.pending.values()]
         return sum(rows for rows, _ in sizes), sum(size for _, size in sizes)
 
     def footprint_of(self, type_key: str) -> TypeFootprint:
@@ -366,41 +300,41 @@ class WriteSet:
 
     def base_pin(self, type_key: str) -> Pin:
         """The version a table's write_set starts from; of a type that is removed, the one it had."""
-        added = self._added.get(type_key)
+        added = self.added.get(type_key)
         if added is not None:
             return added
         # A type that only the other line knows starts where it is taken over.
-        adopted = self._adopted.get(type_key)
+        adopted = self.adopted.get(type_key)
         return self.snapshot.record.tables.get(type_key, adopted.pin) if adopted else self.snapshot.table(type_key).pin
 
     def start_pin(self, type_key: str) -> Pin:
         """The version that a table's pending rows are staged on: the one taken over, where one is."""
-        adopted = self._adopted.get(type_key)
+        adopted = self.adopted.get(type_key)
         return adopted.pin if adopted is not None else self.base_pin(type_key)
 
     def effect(self, type_key: str) -> RowsToStage:
         """The pending rows of a type as one effect, with what is known of where the rows lie that they concern."""
-        pending = self._pending[type_key]
-        ids = [] if pending.replaces or type_key in self._added else pending.maybe_in_base
+        pending = self.pending[type_key]
+        ids = [] if pending.replaces or type_key in self.added else pending.maybe_in_base
         if not len(ids):
             return pending.effect()
         few = ids if isinstance(ids, list) else []
         places, absent = self._committed.places(self._table(type_key), few)
         # Of many ids only what somebody has told is known.
-        named = few if not absent or isinstance(ids, list) else [str(each) for each in ids.to_pylist()]
+        named = few if not absent or isinstance(ids, list) else [str(row_id) for row_id in ids.to_pylist()]
         pending.note_absent(absent.intersection(named))
         return pending.effect(places)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _touch(self, type_key: str) -> _Touched:
-        return self._touched.setdefault(type_key, _Touched())
+    def _touch(self, type_key: str) -> TypeNotes:
+        return self._touched.setdefault(type_key, TypeNotes())
 
     def _pending_for(self, type_key: str) -> Pending:
         self._touch(type_key)
-        pending = self._pending.get(type_key)
+        pending = self.pending.get(type_key)
         if pending is None:
-            pending = self._pending[type_key] = Pending(self._table_schema(type_key))
+            pending = self.pending[type_key] = Pending(self._table_schema(type_key))
         return pending
 
     def _table(self, type_key: str) -> Table:
@@ -409,11 +343,11 @@ class WriteSet:
         return table if reshape is None else ReshapedTable(table, reshape)
 
     def _stored_table(self, type_key: str) -> Table:
-        added = self._added.get(type_key)
+        added = self.added.get(type_key)
         if added is not None:
             return self.snapshot.open_pin(added)
-        if type_key in self._adopted:
-            return self.snapshot.open_pin(self._adopted[type_key].pin)
+        if type_key in self.adopted:
+            return self.snapshot.open_pin(self.adopted[type_key].pin)
         if type_key in self._removed:
             raise NotFoundError(f"{type_key} was removed by this very write", code="type_not_found", type_key=type_key)
         return self.snapshot.table(type_key)
@@ -422,19 +356,15 @@ class WriteSet:
         return self._table(type_key).schema
 
     def _committed_schema_or_rows(
-        self,
-        type_key: str,
-        *,
-        columns: Sequence[str] | None,
-        filter: str | None,
+        self, type_key: str, *, columns: Sequence[str] | None, filter: str | None
     ) -> pa.Table:
-        pending = self._pending.get(type_key)
-        if type_key in self._added or (pending is not None and pending.replaces):
+        pending = self.pending.get(type_key)
+        if type_key in self.added or (pending is not None and pending.replaces):
             return self._no_rows(type_key, columns)
         return self._table(type_key).scan(columns=columns, filter=filter)
 
     def _committed_rows(self, type_key: str, ids: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
-        if type_key in self._added:
+        if type_key in self.added:
             return self._no_rows(type_key, columns)
         return self._committed.rows(self._table(type_key), ids, columns)
 
@@ -443,20 +373,15 @@ class WriteSet:
         return empty if columns is None else empty.select(list(columns))
 
     def _overlaid(
-        self,
-        pending: Pending | None,
-        committed: pa.Table,
-        *,
-        columns: Sequence[str] | None,
-        filter: str | None,
+        self, pending: Pending | None, committed: pa.Table, *, columns: Sequence[str] | None, filter: str | None
     ) -> pa.Table:
         if pending is None:
             return committed
         return pa.concat_tables([pending.unshadowed(committed), filter_rows(pending.rows, filter, columns=columns)])
 
     def _present(self, type_key: str, ids: Sequence[str]) -> list[str]:
-        pending = self._pending.get(type_key)
+        pending = self.pending.get(type_key)
         found = [self._committed_rows(type_key, ids, [ID])]
         if pending is not None:
             found = [pending.unshadowed(found[0]), pending.with_ids(ids)]
-        return [str(each) for rows in found for each in rows[ID].to_pylist()]
+        return [str(row_id) for rows in found for row_id in rows[ID].to_pylist()]

@@ -10,12 +10,12 @@ from omnigraph.verification.findings import Affected, Finding, FindingKind
 
 
 def confirmed(parts: Parts, found: Iterable[Finding], held: Mapping[str, Container[int]]) -> tuple[Finding, ...]:
-    """Leave out what is about commits that nobody keeps any more, and entries that are there by now.
+    """Drop findings about commits that are no longer kept, and about entries that exist by now.
 
     Args:
-        parts (Parts): of the graph.
-        found (Iterable[Finding]): by a verification just now.
-        held (Mapping[str, Container[int]]): by branch, numbers of entries that are kept whatever was pruned.
+        parts: of the graph.
+        found: by a verification just now.
+        held: by branch, numbers of entries that are kept whatever was pruned.
 
     Returns:
         tuple[Finding, ...]: those that hold, by path.
@@ -38,18 +38,20 @@ def confirmed(parts: Parts, found: Iterable[Finding], held: Mapping[str, Contain
         return at.number in held.get(at.branch, ()) and not _is_cut(parts, at)
 
     left: dict[tuple[FindingKind, str, str], Finding] = {}
-    for each in found:
-        affected = tuple(at for at in each.affected if holds(each.kind, at))
-        if affected or not each.affected:
+    for finding in found:
+        affected = tuple(at for at in finding.affected if holds(finding.kind, at))
+        if affected or not finding.affected:
             # Several branches may need one object, a schema say: it is damaged once.
-            known = left.get((each.kind, each.path, each.problem))
+            known = left.get((finding.kind, finding.path, finding.problem))
             more = affected if known is None else (*known.affected, *affected)
-            left[each.kind, each.path, each.problem] = replace(known or each, affected=tuple(sorted(set(more))))
+            left[finding.kind, finding.path, finding.problem] = replace(
+                known or finding, affected=tuple(sorted(set(more)))
+            )
     return tuple(sorted(left.values(), key=lambda each: each.path))
 
 
 def _is_cut(parts: Parts, at: Affected) -> bool:
-    """Whether a sweep has cut an entry away: then it is held no more."""
+    """Return whether a sweep has cut an entry away."""
     try:
         return parts.log.floors.highest(at.branch) > at.number and parts.log.read(at.branch, at.number) is None
     except GraphError:

@@ -23,14 +23,14 @@ def rebuild_deletion_vectors(parts: Parts, findings: Iterable[Finding]) -> froze
     """Write damaged deletion vectors again where the log tells what was in them; the damaged ones are put aside.
 
     Args:
-        parts (Parts): of the graph.
-        findings (Iterable[Finding]): of a verification just now.
+        parts: of the graph.
+        findings: of a verification just now.
 
     Returns:
         frozenset[str]: the paths of those that were written. Their bytes may differ from what was there before.
     """
-    damaged = [each for each in findings if each.kind is FindingKind.DELETIONS and each.certain]
-    paths_damaged = {each.path for each in damaged}
+    damaged = [finding for finding in findings if finding.kind is FindingKind.DELETIONS and finding.certain]
+    paths_damaged = {finding.path for finding in damaged}
     aside = f"{paths.QUARANTINE}{parts.ids.new()}/"
     done = set()
     for finding in damaged:
@@ -66,7 +66,9 @@ def _live_ids(
     examiner = Examiner(parts.tables)
     gone: set[str] = set()
     for earlier in entries:
-        key, before = next(((key, each) for key, each in earlier.tables.items() if each.table == pin.table), ("", None))
+        key, before = next(
+            ((key, other) for key, other in earlier.tables.items() if other.table == pin.table), ("", None)
+        )
         if before is None:
             return None
         shown = examiner.open(before).ids_in(files, damaged)

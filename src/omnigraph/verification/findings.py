@@ -126,6 +126,6 @@ class Verified:
         found: dict[tuple[str, int], set[str]] = {}
         for finding in self.findings:
             if finding.loss is Loss.CONTENT:
-                for each in finding.affected:
-                    found.setdefault((each.branch, each.number), set()).add(each.type_key)
+                for at in finding.affected:
+                    found.setdefault((at.branch, at.number), set()).add(at.type_key)
         return {key: frozenset() if "" in types else frozenset(types) for key, types in sorted(found.items())}

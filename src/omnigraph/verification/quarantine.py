@@ -7,7 +7,7 @@
     tables    every branch whose head needs damaged files gets one commit: the same rows without those in the files, or,
               where the version itself cannot be read, the last version of the table that can
 
-What was lost is noted beside what was put aside, and told by every later verification.
+What was lost is noted beside what was put aside, and reported by every later verification.
 
 Nothing is deleted that could be read: damaged files of tables stay where they are, for the commits that name them.
 """
@@ -38,7 +38,7 @@ _PARTS = {FindingKind.DATA: Part.DATA, FindingKind.DELETIONS: Part.DELETIONS, Fi
 _NEEDLESS = frozenset(
     {
         FindingKind.CHECKPOINT,  # the entries are the truth; the next upkeep folds them again
-        FindingKind.HINT,  # what it has seen is lost, and now told
+        FindingKind.HINT,  # what it has seen is lost, and now reported
         FindingKind.LEASE,
         FindingKind.CHECKSUMS,
         FindingKind.DERIVED,
@@ -53,8 +53,8 @@ def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
     """Do something about everything certain that was found.
 
     Args:
-        parts (Parts): of the graph.
-        found (Verified): by a verification just now.
+        parts: of the graph.
+        found: by a verification just now.
 
     Returns:
         tuple[str, ...]: what was done, for people.
@@ -63,7 +63,7 @@ def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
         PermissionDeniedError: the graph was opened read-only.
     """
     parts.refuse_read_only()
-    certain = [each for each in found.findings if each.certain]
+    certain = [finding for finding in found.findings if finding.certain]
     done: list[str] = []
     aside = f"{paths.QUARANTINE}{parts.ids.new()}/"
     for finding in certain:
@@ -79,18 +79,18 @@ def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
         if finding.kind is FindingKind.SCHEMA and finding.loss is Loss.NOTHING:
             restore_schema(parts.store, finding.path)
             done.append(f"{finding.path} was made again from the copy beside its text")
-    branches = {each.branch for one in certain if one.kind is FindingKind.ENTRY for each in one.affected}
+    branches = {at.branch for one in certain if one.kind is FindingKind.ENTRY for at in one.affected}
     for branch in sorted(branches):
         done += _mend_log(parts, branch, aside)
-    damaged = {each.path: _PARTS[each.kind] for each in certain if each.kind in _PARTS}
-    versions = {each.path for each in certain if each.kind is FindingKind.VERSION}
+    damaged = {finding.path: _PARTS[finding.kind] for finding in certain if finding.kind in _PARTS}
+    versions = {finding.path for finding in certain if finding.kind is FindingKind.VERSION}
     for branch in found.heads:
         done += _mend_head(parts, branch, damaged, versions, certain)
     known = {path for _, path, _ in noted_losses(parts)}
     lost = {
-        each.path: _described(each)
-        for each in certain
-        if each.loss is Loss.CONTENT and each.kind in _LOST and each.path not in known
+        finding.path: _described(finding)
+        for finding in certain
+        if finding.loss is Loss.CONTENT and finding.kind in _LOST and finding.path not in known
     }
     if lost:
         parts.store.put(f"{aside}{LOSSES}", json.dumps({"format": 1, "lost": lost}).encode())
@@ -130,7 +130,7 @@ def _mend_log(parts: Parts, branch: str, aside: str) -> Iterable[str]:
 def _in_its_place(parts: Parts, log: CheckedLog, number: int) -> Record | None:
     """An entry for the place of one that is lost: it shows the state before, and says that there was another."""
     before = log.entries.get(number - 1)
-    after = next((log.entries[each] for each in sorted(log.entries) if each > number), None)
+    after = next((log.entries[later] for later in sorted(log.entries) if later > number), None)
     # The entry after it names it as its parent.
     lost = after.parent if after is not None and after.number == number + 1 else None
     like = before if before is not None else after
@@ -183,30 +183,30 @@ def _mend_head(
 ) -> Iterable[str]:
     head = parts.log.live_head(branch)
     examiner = Examiner(parts.tables)
-    hit = {each.type_key for one in findings if one.kind in {*_PARTS, FindingKind.VERSION} for each in one.affected}
+    hit = {at.type_key for one in findings if one.kind in {*_PARTS, FindingKind.VERSION} for at in one.affected}
     mended: dict[str, Pin] = {}
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     for key in sorted(hit & head.tables.keys()):
         pin = head.tables[key]
         if examiner.manifest_path(pin) in versions:
             older = _last_readable(parts, head, key, examiner, versions)
             if older is None:
-                told[key] = "no version of its table can be read"
+                reported[key] = "no version of its table can be read"
                 continue
-            mended[key], told[key] = _without(examiner, parts, older, damaged).pin, "goes back to an older version"
+            mended[key], reported[key] = _without(examiner, parts, older, damaged).pin, "goes back to an older version"
         else:
             staged = _without(examiner, parts, pin, damaged)
             if staged.is_unchanged:
                 continue
             lost = pin.rows - staged.pin.rows
             mended[key] = staged.pin
-            told[key] = f"does without {lost} rows in damaged files" if lost else "does without a damaged index"
+            reported[key] = f"does without {lost} rows in damaged files" if lost else "does without a damaged index"
     if mended:
-        entry = write(parts, branch, _adopting(mended, told), WriteOptions(actor=RECOVERY_ACTOR)).entry
+        entry = write(parts, branch, _adopting(mended, reported), WriteOptions(actor=RECOVERY_ACTOR)).entry
         assert entry is not None
-        yield f"branch '{branch}' got entry {entry.number}: " + "; ".join(f"{key} {told[key]}" for key in mended)
-    for key in told.keys() - mended.keys():
-        yield f"branch '{branch}': {key} could not be mended: {told[key]}"
+        yield f"branch '{branch}' got entry {entry.number}: " + "; ".join(f"{key} {reported[key]}" for key in mended)
+    for key in reported.keys() - mended.keys():
+        yield f"branch '{branch}': {key} could not be mended: {reported[key]}"
 
 
 def _without(examiner: Examiner, parts: Parts, pin: Pin, damaged: Mapping[str, Part]) -> StagedTable:
@@ -230,11 +230,11 @@ def _last_readable(parts: Parts, head: Record, key: str, examiner: Examiner, ver
     return None
 
 
-def _adopting(mended: Mapping[str, Pin], told: Mapping[str, str]) -> Operation:
+def _adopting(mended: Mapping[str, Pin], reported: Mapping[str, str]) -> Operation:
     def run(staging: WriteSet) -> None:
         for key, pin in mended.items():
             staging.adopt(key, pin, _NOTHING)
-        staging.notes["quarantined"] = dict(told)
+        staging.notes["quarantined"] = dict(reported)
 
     # Refused where others were faster: what they wrote has to be verified first.
     return Operation(CommitKind.RECOVER, frozenset(mended), run, redoable=False)

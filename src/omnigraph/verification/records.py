@@ -26,7 +26,7 @@ class CheckedLog:
     """One branch's log, as far as it can be read.
 
     Attributes:
-        branch: whose.
+        branch: whose log was read.
         entries: those that can be read, by number.
         unreadable: those that should be there and cannot, with what is wrong; ascending.
         strays: places that hold what is no entry of this log.
@@ -59,7 +59,7 @@ class CheckedLog:
 
     @property
     def _birth(self) -> int:
-        """With which entry this life of the branch began; what a name held before it was deleted is kept no more."""
+        """Return the entry with which this life of the branch began; earlier lives are not kept."""
         lives = [self.entries[number].life for number in sorted(self.entries, reverse=True)]
         if self.newest is not None:
             lives = [self.newest.life]
@@ -95,9 +95,9 @@ def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
     """Read every entry of a log by itself; checkpoints are not believed.
 
     Args:
-        parts (Parts): of the graph.
-        branch (str): whose log.
-        held (Iterable[int]): numbers of entries that somebody holds.
+        parts: of the graph.
+        branch: whose log.
+        held: numbers of entries that somebody holds.
 
     Returns:
         CheckedLog: what there is, and what is missing between the first and the last.
@@ -135,18 +135,18 @@ def read_entries(parts: Parts, log: CheckedLog, numbers: Iterable[int], *, floor
     for number, entry in sorted(log.entries.items(), reverse=True):
         if entry.previous is not None and number in log.entries:
             # What an entry stepped over when it was put is no entry.
-            stepped_over = {each for each in log.entries if entry.previous.number < each < number}
+            stepped_over = {place for place in log.entries if entry.previous.number < place < number}
             log.strays |= stepped_over
-            for each in stepped_over:
-                del log.entries[each]
+            for place in stepped_over:
+                del log.entries[place]
 
 
 def _is_stray(parts: Parts, branch: str, number: int) -> bool:
-    """True for what can be read and is no entry of its log; False where only the one entry before it may be lost."""
+    """Return True for a readable object outside its log; False if only the one entry before it may be lost."""
     try:
         if not parts.log.is_stray(branch, number):
             return False
-        entry, missing, below = (parts.log.read(branch, each) for each in (number, number - 1, number - 2))
+        entry, missing, below = (parts.log.read(branch, place) for place in (number, number - 1, number - 2))
     except (FormatError, UnavailableError):
         return False
     if entry is None or entry.previous is None or missing is not None or (below is None and number > 2):
@@ -194,12 +194,12 @@ def unreadable_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
 
 
 def order_findings(parts: Parts, log: CheckedLog, above: Record | None = None) -> Iterator[Finding]:
-    """Entries that do not follow the one before them: somebody wrote where an entry was missing.
+    """Report entries that do not follow the one before them: one was written where an entry was missing.
 
     Args:
-        parts (Parts): of the graph.
-        log (CheckedLog): some entries of a log.
-        above (Record | None): the entry after the last of these, where it is not among them.
+        parts: of the graph.
+        log: some entries of a log.
+        above: the entry after the last of these, where it is not among them.
     """
     known = log.entries if above is None else {**log.entries, above.number: above}
     for number in sorted(known):
@@ -339,7 +339,7 @@ def intent_notes(parts: Parts) -> Iterator[str]:
 
 def loss_notes(parts: Parts) -> Iterator[str]:
     """Describe what earlier quarantines did without, for as long as their folders are there."""
-    return (f"lost, see {folder}/: {told}" for folder, _, told in noted_losses(parts))
+    return (f"lost, see {folder}/: {note}" for folder, _, note in noted_losses(parts))
 
 
 def clock_notes(parts: Parts, logs: Iterable[CheckedLog]) -> Iterator[str]:
@@ -357,14 +357,14 @@ def noted_losses(parts: Parts) -> Iterator[tuple[str, str, str]]:
         if name != LOSSES or folder.count("/") != 1:
             continue
         try:
-            for path, told in json.loads(parts.store.get(listed.path))["lost"].items():
-                yield folder, path, str(told)
+            for path, note in json.loads(parts.store.get(listed.path))["lost"].items():
+                yield folder, path, str(note)
         except (StoreError, ValueError, KeyError, AttributeError, TypeError) as fault:
             yield folder, listed.path, f"what was lost cannot be read any more: {fault}"
 
 
 def lease_findings(parts: Parts) -> Iterator[Finding]:
-    """Leases that cannot be read: nobody can say what they hold, so no sweep deletes anything."""
+    """Report unreadable leases: what they hold is unknown, so no sweep deletes anything."""
     for listed in parts.store.list(paths.LEASES):
         try:
             read_lease(parts, listed)

@@ -59,10 +59,10 @@ def verify_round(
     """Look at some of what commits refer to.
 
     Args:
-        parts (Parts): of the graph.
-        held (Mapping[str, AbstractSet[int]]): by branch, numbers of entries that are kept whatever was pruned.
-        reads_max (int): look at no more when so many entries and versions were read.
-        begin (Place | None): where the last round stopped; None to begin anew.
+        parts: of the graph.
+        held: by branch, numbers of entries that are kept whatever was pruned.
+        reads_max: look at no more when so many entries and versions were read.
+        begin: where the last round stopped; None to begin anew.
 
     Returns:
         tuple[Verified, Place | None]: what is wrong with what was looked at, and where to go on; None when everything
@@ -74,7 +74,7 @@ def verify_round(
     """
     looking = _Looking(parts, held, reads_max)
     stopped = looking.everything_from(begin)
-    findings = [*looking.found, *(each for check in looking.checks.values() for each in check.findings)]
+    findings = [*looking.found, *(finding for check in looking.checks.values() for finding in check.findings)]
     return summed_up(parts, confirmed(parts, findings, held), looking.logs, looking.checks.values()), stopped
 
 
@@ -91,7 +91,7 @@ def read_place(parts: Parts) -> Place | None:
 
 
 def note_place(parts: Parts, stopped: Place | None) -> None:
-    """Note where a round stopped, for whoever makes the next one; that it cannot be noted is no error."""
+    """Store where a round stopped, for the next one; a failure to store it is ignored."""
     try:
         if stopped is None:
             parts.store.delete(derived.VERIFIED)
@@ -156,7 +156,7 @@ class _Looking:
         try:
             head = self._parts.log.head(branch)
         except FormatError:
-            listed = [paths.entry_number(each.path) for each in self._parts.store.list(paths.log_folder(branch))]
+            listed = [paths.entry_number(file.path) for file in self._parts.store.list(paths.log_folder(branch))]
             return max((number for number in listed if number is not None), default=0), None
         return (0, None) if head is None else (head.number, head)
 

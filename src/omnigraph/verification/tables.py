@@ -60,7 +60,7 @@ class TableCheck:
         """Look at some versions; each file is looked at once.
 
         Args:
-            pins (Mapping[Pin, Sequence[Affected]]): the versions, with the commits that name them.
+            pins: the versions, with the commits that name them.
         """
         self._is_fresh = False
         self._pins = pins
@@ -86,7 +86,7 @@ class TableCheck:
         self._is_fresh = True
 
     def _listed(self, path: str) -> Listed | None:
-        """A file, if it is there; it may be younger than the listing, which is then made anew."""
+        """Return a file if it exists; the listing is repeated for files younger than it."""
         if path not in self._there and not self._is_fresh:
             self._list()
         return self._there.get(path)
@@ -99,7 +99,7 @@ class TableCheck:
             holds = (version.rows, version.bytes)
         except GraphError as fault:
             # Of whatever class: a damaged manifest may ask the table library for anything.
-            self._note(FindingKind.VERSION, manifest, _told(fault), affected, rows=pin.rows, fault=fault)
+            self._note(FindingKind.VERSION, manifest, _describe(fault), affected, rows=pin.rows, fault=fault)
             return
         listed = self._listed(manifest)
         self.files[manifest] = 0 if listed is None else listed.size
@@ -129,7 +129,7 @@ class TableCheck:
                 continue
             try:
                 version = self.examiner.open(other)
-                same = [each for each in version.expected() if each.path == file.path]
+                same = [expected for expected in version.expected() if expected.path == file.path]
             except GraphError:
                 continue
             if same:
@@ -177,7 +177,7 @@ class TableCheck:
                 case _:
                     pass
         except GraphError as fault:
-            return _told(fault), not isinstance(fault, UnavailableError)
+            return _describe(fault), not isinstance(fault, UnavailableError)
         return None
 
     def _inside(self, folder: str) -> list[Listed]:
@@ -190,7 +190,7 @@ class TableCheck:
         try:
             body = self.parts.table_files.get(path)
         except StoreError as fault:
-            return _told(fault), not isinstance(fault, UnavailableError)
+            return _describe(fault), not isinstance(fault, UnavailableError)
         self.compared += 1
         return (
             None if is_digest_of(body, noted) else ("its content is not what was written: the checksum differs", True)
@@ -222,7 +222,7 @@ class TableCheck:
         )
 
 
-def _told(fault: GraphError) -> str:
+def _describe(fault: GraphError) -> str:
     return fault.message
 
 

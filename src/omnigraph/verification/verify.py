@@ -46,11 +46,11 @@ def verify(
     """Look at everything that commits refer to.
 
     Args:
-        parts (Parts): of the graph.
-        schema_of (SchemaOf): finds the schema of an entry.
-        deep (bool): compare checksums, read every value, and check rows against the rules.
-        branch (str | None): only this branch.
-        held (Mapping[str, AbstractSet[int]]): by branch, numbers of entries that are kept whatever was pruned.
+        parts: of the graph.
+        schema_of: finds the schema of an entry.
+        deep: compare checksums, read every value, and check rows against the rules.
+        branch: only this branch.
+        held: by branch, numbers of entries that are kept whatever was pruned.
 
     Returns:
         Verified: what is wrong, and on which commits.
@@ -81,7 +81,7 @@ def verify(
         check.look(versions)
         found += check.findings
     if deep:
-        damaged = {(each.branch, each.number, each.type_key) for one in found for each in one.affected}
+        damaged = {(at.branch, at.number, at.type_key) for one in found for at in one.affected}
         for log in logs:
             found += _row_findings(parts, log, schema_of, damaged)
     return summed_up(parts, confirmed(parts, found, held), logs, checks)

@@ -22,7 +22,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.tables.errors import VERSION_RECLAIMED
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.publish import check_head
+from omnigraph.transaction.preconditions import check_head
 from omnigraph.transaction.schema_files import read_text, store_schema
 from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
 from omnigraph.transaction.write_set import WriteSet

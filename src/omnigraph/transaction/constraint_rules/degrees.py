@@ -23,11 +23,9 @@ def degree_breaches(
 
     A node that is gone owes nothing, and one that the write gives and takes no edge is not looked at.
 
-    Args:
-        write_set: the write.
-        rule: the bounds.
-        replaced: the committed edges that the write replaces or deletes; None if it has no edge of the type.
-        more: other nodes whose edges are to be counted.
+    `rule`: the bounds.
+    `replaced`: the committed edges that the write replaces or deletes; None if it has no edge of the type.
+    `more`: other nodes whose edges are to be counted.
 
     Yields:
         What to say of each.
@@ -36,7 +34,7 @@ def degree_breaches(
     if replaced is not None:
         chunks += [*write_set.pending[rule.type_key].rows.column(SRC).chunks, *replaced.column(SRC).chunks]
     touched = pc.unique(pa.chunked_array(chunks, pa.string()))
-    write_set.read_tokens(rule.type_key, TokenKind.FROM, (str(each) for each in touched.to_pylist()))
+    write_set.read_tokens(rule.type_key, TokenKind.FROM, (str(node_id) for node_id in touched.to_pylist()))
     edges = write_set.rows_where(rule.type_key, SRC, touched, columns=[SRC])
     counted = pc.value_counts(edges.column(SRC))
     counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))

@@ -22,9 +22,7 @@ _LEAVING = {SRC: TokenKind.FROM}
 def end_breaches(write_set: WriteSet, ends: Iterable[EndsAt]) -> Iterator[ConstraintError]:
     """Touched edges with an end that is no node, judged on what the write leaves.
 
-    Args:
-        write_set: the write.
-        ends: those of every edge type it has rows of.
+    `ends`: those of every edge type it has rows of.
 
     Yields:
         What to say of each.
@@ -49,10 +47,8 @@ def retained_breaches(
 ) -> Iterator[ConstraintError]:
     """Edges that are left behind while their node goes.
 
-    Args:
-        write_set: the write.
-        removed: by node type key, the ids that go.
-        arrivals: the ends of edges that lie at these types.
+    `removed`: by node type key, the ids that go.
+    `arrivals`: the ends of edges that lie at these types.
 
     Yields:
         What to say of each.
@@ -67,27 +63,22 @@ def retained_breaches(
 def edges_at(write_set: WriteSet, end: EndsAt, node_ids: "pa.Array[Any]", *, columns: Iterable[str]) -> pa.Table:
     """The edges with one end at these nodes; that there are no others enters the footprint.
 
-    Args:
-        write_set: the write.
-        end: the edge type and which end.
-        node_ids: the nodes.
-        columns: which columns besides the id and the end.
+    `end`: the edge type and which end.
+    `columns`: which columns besides the id and the end.
 
     Returns:
         The edges, committed or pending.
     """
     kind = _LEAVING.get(end.column, TokenKind.TO)
-    write_set.read_tokens(end.type_key, kind, (str(each) for each in node_ids.to_pylist()))
+    write_set.read_tokens(end.type_key, kind, (str(node_id) for node_id in node_ids.to_pylist()))
     return write_set.rows_where(end.type_key, end.column, node_ids, columns=[ID, end.column, *columns])
 
 
 def edge_ids_at(write_set: WriteSet, end: EndsAt, node_ids: Sequence[str]) -> list[str]:
     """The ids of the edges with one end at these nodes; that there are no others enters the footprint.
 
-    Args:
-        write_set: the write.
-        end: the edge type and which end.
-        node_ids: the nodes, each once.
+    `end`: the edge type and which end.
+    `node_ids`: the nodes, each once.
 
     Returns:
         Of edges committed or pending.
@@ -110,7 +101,7 @@ def note_ends_of(write_set: WriteSet, end: EndsAt, edges: Sequence[FoundEdge]) -
 
 
 def _ids(rows: pa.Table, column: str) -> list[str]:
-    return [str(each) for each in pc.unique(rows.column(column)).to_pylist()]
+    return [str(node_id) for node_id in pc.unique(rows.column(column)).to_pylist()]
 
 
 def _set(ids: set[str]) -> "pa.Array[Any]":
@@ -119,5 +110,5 @@ def _set(ids: set[str]) -> "pa.Array[Any]":
 
 def _breaches(end: EndsAt, edges: pa.Table) -> Iterator[ConstraintError]:
     for entity, node in zip(edges.column(ID).to_pylist(), edges.column(end.column).to_pylist(), strict=True):
-        told = end.breach(str(node))
-        yield ConstraintError(told, type_key=end.type_key, end=end.column, id=str(node), entity=str(entity))
+        message = end.breach(str(node))
+        yield ConstraintError(message, type_key=end.type_key, end=end.column, id=str(node), entity=str(entity))

@@ -1,4 +1,4 @@
-"""The rules of a schema as data: what must hold, of which columns, and how a breach is told.
+"""The rules of a schema as data: what must hold, of which columns, and the message of a breach.
 
 Nothing here looks at a row. An engine that does, in this process or elsewhere, takes these values and these sentences.
 """
@@ -34,7 +34,7 @@ class OneOf:
     values: tuple[str, ...]
 
     def breach(self, value: str) -> str:
-        """What to say of a value that is none of them."""
+        """Return the message for a value outside the enum."""
         return f"invalid enum value '{value}' for {self.type_name}.{self.column} (expected: {', '.join(self.values)})"
 
 
@@ -94,7 +94,7 @@ class Distinct:
 
     def breach(self, value: tuple[object, ...], holder: str, other: str) -> str:
         """What to say of two entities with one tuple; `value` as JSON shows it."""
-        columns, values = ", ".join(self.columns), ", ".join(_shown(each) for each in value)
+        columns, values = ", ".join(self.columns), ", ".join(_shown(component) for component in value)
         if len(self.columns) > 1:
             columns, values = f"({columns})", f"({values})"
         return f"@unique violation on {self.type_name}.{columns}: value '{values}' held by '{holder}' and '{other}'"
@@ -108,7 +108,7 @@ class EndsAt:
         type_key: the edge type.
         column: `src` or `dst`.
         node_key: the node type.
-        node_name: its name.
+        node_name: for messages.
     """
 
     type_key: str
@@ -127,10 +127,10 @@ class Degree:
 
     Attributes:
         type_key: the edge type.
-        edge_name: its name.
+        edge_name: for messages.
         node_key: the type of the nodes they leave.
         least: the fewest a node that ever had one may have.
-        most: the most.
+        most: upper bound; None is unbounded.
     """
 
     type_key: str
@@ -150,7 +150,7 @@ class TypeRules:
     """Everything that must hold of one type.
 
     Attributes:
-        type_key: which.
+        type_key: such as `node:Person`.
         values: of single rows, in the order they are checked.
         key: the tuple ids come from; None where ids are free.
         distinct: tuples that occur once, beside the key.
@@ -193,9 +193,6 @@ class Rules:
 def rules_of(schema: Schema) -> Rules:
     """The rules a schema states.
 
-    Args:
-        schema: resolved.
-
     Returns:
         For every type that has a table, what must hold.
     """
@@ -208,11 +205,20 @@ def rules_of(schema: Schema) -> Rules:
 
 
 def _type_rules(entity: EntityType) -> TypeRules:
-    distinct = tuple(Distinct(entity.name, each.properties) for each in entity.constraints if isinstance(each, Unique))
+    distinct = tuple(
+        Distinct(entity.name, constraint.properties)
+        for constraint in entity.constraints
+        if isinstance(constraint, Unique)
+    )
     values: tuple[ValueRule, ...] = (*_enums(entity), *_constraints(entity, Range), *_constraints(entity, Check))
     if isinstance(entity, NodeType):
         key = next(
-            (Distinct(entity.name, each.properties) for each in entity.constraints if isinstance(each, Key)), None
+            (
+                Distinct(entity.name, constraint.properties)
+                for constraint in entity.constraints
+                if isinstance(constraint, Key)
+            ),
+            None,
         )
         return TypeRules(entity.type_key, values, key, distinct)
     ends = (
@@ -230,9 +236,9 @@ def _degree(edge: EdgeType) -> Degree | None:
 
 
 def _enums(entity: EntityType) -> Iterator[OneOf]:
-    for each in entity.properties:
-        if each.type.enum_values is not None:
-            yield OneOf(entity.name, each.name, each.type.enum_values)
+    for prop in entity.properties:
+        if prop.type.enum_values is not None:
+            yield OneOf(entity.name, prop.name, prop.type.enum_values)
 
 
 def value_rule(entity: EntityType, constraint: Range | Check) -> ValueRule:
@@ -241,9 +247,6 @@ def value_rule(entity: EntityType, constraint: Range | Check) -> ValueRule:
     Args:
         entity: whose constraint it is.
         constraint: what it declares.
-
-    Returns:
-        The rule.
     """
     match constraint:
         case Range():
@@ -253,9 +256,9 @@ def value_rule(entity: EntityType, constraint: Range | Check) -> ValueRule:
 
 
 def _constraints(entity: EntityType, kind: type[Range] | type[Check]) -> Iterator[ValueRule]:
-    for each in entity.constraints:
-        if isinstance(each, kind):
-            yield value_rule(entity, each)
+    for constraint in entity.constraints:
+        if isinstance(constraint, kind):
+            yield value_rule(entity, constraint)
 
 
 def _fault(pattern: str) -> str | None:
@@ -265,8 +268,8 @@ def _fault(pattern: str) -> str | None:
     try:
         re2.compile(pattern, quiet)
     except re2.error as fault:
-        said = fault.args[0] if fault.args else "it cannot be read"
-        return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        reason = fault.args[0] if fault.args else "it cannot be read"
+        return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
     return None
 
 

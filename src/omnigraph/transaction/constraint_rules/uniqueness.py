@@ -23,11 +23,7 @@ def unique_breaches(
 ) -> Iterator[ConstraintError]:
     """Two entities with one tuple, judged on what the write leaves; the values it takes and frees are noted.
 
-    Args:
-        write_set: the write.
-        type_key: the type.
-        rule: the tuple.
-        replaced: the committed rows that the write replaces or deletes.
+    `replaced`: the committed rows that the write replaces or deletes.
 
     Yields:
         What to say of two entities that would share it.
@@ -77,10 +73,10 @@ def _shared_within(rule: Distinct, rows: pa.Table) -> Iterator[ConstraintError]:
     if len(set(names)) == len(names):
         return
     seen: dict[str, str] = {}
-    for name, each in zip(names, there.column(ID).to_pylist(), strict=True):
+    for name, row_id in zip(names, there.column(ID).to_pylist(), strict=True):
         if name in seen:
-            yield _breach(rule, there, seen[name], str(each))
-        seen.setdefault(name, str(each))
+            yield _breach(rule, there, seen[name], str(row_id))
+        seen.setdefault(name, str(row_id))
 
 
 def whole(rule: Distinct, rows: pa.Table) -> pa.Table:
@@ -130,7 +126,7 @@ def _texts(column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
     elif pa.types.is_timestamp(kind):
         values = values.cast(pa.int64())
     elif pa.types.is_nested(kind):
-        values = pa.array([json.dumps(each) for each in to_json(values)], pa.string())
+        values = pa.array([json.dumps(value) for value in to_json(values)], pa.string())
     texts: pa.Array[Any] = values.cast(pa.string())
     return texts
 

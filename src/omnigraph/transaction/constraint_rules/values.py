@@ -31,10 +31,9 @@ def value_breaches(rule: ValueRule, rows: pa.Table) -> Iterator[ConstraintError]
     if pc.any(broken).as_py():
         wrong_rows = rows.filter(broken)
         for entity, value in zip(wrong_rows.column(ID), wrong_rows.column(rule.column), strict=True):
-            # Told as it stands in the row.
-            told = value.as_py()
+            shown = value.as_py()
             yield ConstraintError(
-                rule.breach(told), type=rule.type_name, property=rule.column, value=told, entity=entity.as_py()
+                rule.breach(shown), type=rule.type_name, property=rule.column, value=shown, entity=entity.as_py()
             )
 
 
