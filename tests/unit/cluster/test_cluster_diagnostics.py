@@ -255,5 +255,5 @@ def test_a_policy_that_is_for_nobody_knows_whom_is_told(applied_cluster: Cluster
     del state["applied_revision"]["resources"]["policy.base"]["applies_to"]
     (applied_cluster.folder / layout.STATE).write_text(json.dumps(state))
     shutil.rmtree(applied_cluster.folder / layout.REVISIONS)
-    with pytest.raises(InvalidRequestError, match="people: policy_bindings_missing: the ledger does not say"):
+    with pytest.raises(InvalidRequestError, match="people: policy_bindings_missing: the ledger has no bindings of"):
         load_applied(applied_cluster.folder)
