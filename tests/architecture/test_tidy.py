@@ -16,7 +16,6 @@ PENDING: tuple[str, ...] = (
     "branch",
     "client",
     "drawing",
-    "execution",
     "pipeline",
     "policy",
     "storage",

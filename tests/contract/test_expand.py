@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from omnigraph import limits
-from omnigraph.execution.adjacencies import ExpandForm
+from omnigraph.execution.adjacency_cache import ExpandStrategy
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import bind_params, compile
@@ -191,13 +191,13 @@ class ExpandContract:
 class TestInMemory(ExpandContract):
     @pytest.fixture
     def engine(self, stored: StoredGraph) -> Iterator[QueryEngine]:
-        yield QueryEngine(stored.parts.tables, form=ExpandForm.IN_MEMORY)
+        yield QueryEngine(stored.parts.tables, strategy=ExpandStrategy.IN_MEMORY)
 
 
 class TestLookedUpInTheTable(ExpandContract):
     @pytest.fixture
     def engine(self, stored: StoredGraph) -> Iterator[QueryEngine]:
-        yield QueryEngine(stored.parts.tables, form=ExpandForm.LOOKED_UP)
+        yield QueryEngine(stored.parts.tables, strategy=ExpandStrategy.LOOKED_UP)
 
 
 class TestFromFiles(ExpandContract):
@@ -212,8 +212,8 @@ class TestFromFiles(ExpandContract):
                 writer.run(stored.snapshot(), everything, schema=SCHEMA)
             # Looking up costs nothing here, so that it never becomes too dear.
             with (
-                patch("omnigraph.execution.adjacencies._SECONDS_PER_LOOKUP", 0.0),
-                patch("omnigraph.execution.adjacencies._SECONDS_PER_NODE_LOOKED_UP", 0.0),
+                patch("omnigraph.execution.adjacency_cache._SECONDS_PER_LOOKUP", 0.0),
+                patch("omnigraph.execution.adjacency_cache._SECONDS_PER_NODE_LOOKED_UP", 0.0),
             ):
                 engine = QueryEngine(stored.parts.tables, stored.parts.store)
                 yield engine

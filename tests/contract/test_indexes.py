@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.errors import ParseError
-from omnigraph.execution.adjacencies import ExpandForm
+from omnigraph.execution.adjacency_cache import ExpandStrategy
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import CompiledQuery, bind_params, compile_uncached
@@ -289,7 +289,7 @@ def test_every_answer_is_the_same_before_and_after(tmp_path: Path, seed: int) ->
     asked = list(_queries(draw, 40, schema))
 
     def wrong() -> list[str]:
-        engine = QueryEngine(stored.parts.tables, form=ExpandForm.LOOKED_UP)
+        engine = QueryEngine(stored.parts.tables, strategy=ExpandStrategy.LOOKED_UP)
         found = []
         for compiled, text, params in asked:
             read = compiled.bound.body

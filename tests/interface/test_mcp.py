@@ -247,7 +247,7 @@ def test_a_failed_proposal_takes_no_branch_back_that_somebody_else_has_used(tmp_
         ("query", {"query": NAMES, "params": [1]}, "`params`: Input should be a valid dictionary"),
         ("query", {"query": NAMES, "limit": "many"}, "`limit`: Input should be a valid integer"),
         ("query", {"query": NAMES, "limit": 0}, "the limit must be 1 to 1000, not 0"),
-        ("query", {"query": 'query q() { insert City { name: "X" } }'}, "this is for reads"),
+        ("query", {"query": 'query q() { insert City { name: "X" } }'}, "run it as a mutation"),
         ("schema", {"branch": "a\0b"}, "branch"),
         ("neighbourhood", {"type": "Person"}, "`id`: Field required"),
         ("neighbourhood", {"type": "Person", "id": "Ada", "depth": 99}, "depth"),

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from omnigraph import limits
 from omnigraph.errors import ParseError
-from omnigraph.execution.adjacencies import ExpandForm
+from omnigraph.execution.adjacency_cache import ExpandStrategy
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.pattern import Read
@@ -82,8 +82,8 @@ class Asked:
 
     def __init__(self, stored: StoredGraph) -> None:
         parts = stored.parts
-        self.in_memory = QueryEngine(parts.tables, form=ExpandForm.IN_MEMORY)
-        self.looked_up = QueryEngine(parts.tables, form=ExpandForm.LOOKED_UP)
+        self.in_memory = QueryEngine(parts.tables, strategy=ExpandStrategy.IN_MEMORY)
+        self.looked_up = QueryEngine(parts.tables, strategy=ExpandStrategy.LOOKED_UP)
         self.frugal = QueryEngine(parts.tables, parts.store, read_only=False, cache_bytes=20_000)
 
     def agree(

@@ -129,7 +129,7 @@ def _with_text_indexes(done: Optimized, engine: QueryEngine, schema: Schema) -> 
         for text in () if entity is None else searched_texts(entity):
             name = text.name
             try:
-                if engine.keep_words(done.head.tables[table.type_key], name, text.analyzer, is_new=table.changed):
+                if engine.keep_text_index(done.head.tables[table.type_key], name, text.analyzer, is_new=table.changed):
                     made.append(f"{name}_words")
             except GraphError as fault:
                 pending.append(PendingIndex(name, f"its words cannot be indexed: {fault.message}"))

@@ -20,7 +20,7 @@ from omnigraph.embedding.choose import choose_provider
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
-from omnigraph.execution.search.asked import Embedder
+from omnigraph.execution.search.query_text import Embedder
 from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
 from omnigraph.language.query.lifted import compile_lifted
 from omnigraph.limits import NEIGHBOURHOOD_NODES
@@ -66,7 +66,7 @@ class GraphReader:
             cache_bytes=cache_bytes,
             embedder=Embedder(partial(choose_provider, parts.settings.embeddings)),
         )
-        return cls(replace(parts, finder=engine.finder), schemas, engine)
+        return cls(replace(parts, finder=engine.row_index), schemas, engine)
 
     def snapshot(self, **point: Unpack[PointKeywords]) -> "Snapshot":
         """Pin any state; see `Graph.snapshot`."""

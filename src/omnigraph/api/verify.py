@@ -8,7 +8,7 @@ from omnigraph.api.schemas import Schemas
 from omnigraph.branch.tag_checks import check_tags, put_damaged_tags_aside
 from omnigraph.errors import GraphError
 from omnigraph.execution.adjacency_files import AdjacencyFiles
-from omnigraph.execution.search.word_files import WordFiles
+from omnigraph.execution.search.index_files import TextIndexFiles
 from omnigraph.model.commit import MAIN
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
@@ -193,8 +193,8 @@ def verify_graph(parts: Parts, schemas: Schemas, *, deep: bool, branch: str | No
 
 def _derived_findings(parts: Parts, *, deep: bool) -> Iterator[Finding]:
     """Files beside the graph that are not what was written. Nobody believes those, so nothing is lost."""
-    found = list(AdjacencyFiles(parts.store, read_only=True).damaged(deep=deep))
-    found += WordFiles(parts.store, read_only=True).damaged() if deep else ()
+    found = list(AdjacencyFiles(parts.store, read_only=True).find_damaged(deep=deep))
+    found += TextIndexFiles(parts.store, read_only=True).find_damaged() if deep else ()
     for path in dict.fromkeys(found):
         problem = "it is not what was written; what it holds is made again from the graph when it is needed"
         yield Finding(FindingKind.DERIVED, path, problem, Loss.NOTHING)

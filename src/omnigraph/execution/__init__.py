@@ -1,1 +1,1 @@
-"""Runs plans in this process: reads over columns and adjacency in memory, writes over staged rows."""
+"""In-process query engine: reads over cached columns and adjacency (CSR), writes over staged rows. See DESIGN.md."""

@@ -1,4 +1,4 @@
-"""Arrow arrays and numpy arrays, and the way between them: the two forms in which the engine holds values."""
+"""Conversions between Arrow and numpy arrays, the two forms in which the engine holds values."""
 
 from typing import Any, TypeAlias, TypeVar
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-# The stubs know what a kernel takes only where the Arrow type is known; here no type is.
+# The stubs require statically known Arrow types, and there are none here.
 pc: Any = pyarrow.compute
 
 Values: TypeAlias = "pa.Array[Any]"
@@ -18,19 +18,19 @@ Codes = npt.NDArray[np.int32]
 Numbers = npt.NDArray[Any]
 NumberArray = TypeVar("NumberArray", Ordinals, Positions)
 
-NONE = -1  # the ordinal of nothing, where a variable is absent; the code of null
+NONE = -1  # the ordinal of an absent variable; the code of null
 NO_ORDINALS: Ordinals = np.empty(0, dtype=np.int32)
 NO_POSITIONS: Positions = np.empty(0, dtype=np.int64)
 
 
-def arrow(numbers: Numbers, *, nulls: Mask | None = None) -> Values:
-    """A numpy array as an Arrow array; null where `nulls` is true."""
+def to_arrow(numbers: Numbers, *, nulls: Mask | None = None) -> Values:
+    """Convert a numpy array to Arrow; null where `nulls` is true."""
     made: Any = pa.array(numbers, mask=nulls) if nulls is not None else pa.array(numbers)
     return made  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
-def numpy(values: Values) -> Numbers:
-    """An Arrow array of numbers, dates or truth values without nulls as a numpy array of its plain numbers."""
+def to_numpy(values: Values) -> Numbers:
+    """Convert an Arrow array of numbers, dates or booleans without nulls to numpy."""
     plain = _PLAIN.get(values.type)
     whole: Any = values if plain is None else values.view(plain)
     return whole.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # Arrow's kernels have no types
@@ -43,13 +43,13 @@ _PLAIN: dict[pa.DataType, pa.DataType] = {
 }
 
 
-def no_values(size: int, type_: pa.DataType) -> Values:
-    """So many nulls of a type."""
+def make_nulls(size: int, type_: pa.DataType) -> Values:
+    """Make an array of nulls."""
     return pa.nulls(size, type_)  # type: ignore[no-any-return, call-overload]  # the stubs name every type apart
 
 
-def nulls_of(values: Values) -> Mask | None:
-    """Where values are null; None if none is."""
+def null_mask(values: Values) -> Mask | None:
+    """Return the null mask; None if there are no nulls."""
     if not values.null_count:
         return None
     found: Mask = pc.is_null(values).to_numpy(zero_copy_only=False)
@@ -57,48 +57,48 @@ def nulls_of(values: Values) -> Mask | None:
 
 
 def take(values: Values, places: Numbers, *, absent: bool = False) -> Values:
-    """The values at these places, all of which there are; with `absent`, null where the place is `NONE`."""
+    """Take values by position; with `absent`, null where the position is `NONE`."""
     if absent:
         nowhere = places == NONE
         if nowhere.any():
-            return values.take(arrow(places, nulls=nowhere))
-    return taken(values, places)
+            return values.take(to_arrow(places, nulls=nowhere))
+    return take_fast(values, places)
 
 
-def taken(values: Values, places: Numbers) -> Values:
-    """The values at these places, all of which there are: for few of them twice as fast as Arrow's own call."""
+def take_fast(values: Values, places: Numbers) -> Values:
+    """Take values by position; for few values twice as fast as Arrow's own call."""
     plain = _INDEX_TYPES.get(places.dtype)
     if plain is None or not places.flags.c_contiguous:
-        return values.take(arrow(places))
+        return values.take(to_arrow(places))
     wrapped = pa.Array.from_buffers(plain, len(places), [None, pa.py_buffer(places.data)])
     return _TAKE.call([values, wrapped], _CHECKED)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 _TAKE = pc.get_function("array_take")
-_CHECKED = pc.TakeOptions(boundscheck=True)  # a place that is not there is an error, and no read beyond an end
+_CHECKED = pc.TakeOptions(boundscheck=True)  # a position out of bounds is an error
 _INDEX_TYPES: dict[Any, Any] = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 
 
-def chosen(values: Values, mask: Mask) -> Values:
-    """The values where the mask is true."""
-    return values.filter(arrow(mask))
+def select(values: Values, mask: Mask) -> Values:
+    """Select the values where the mask is true."""
+    return values.filter(to_arrow(mask))
 
 
-def true_where(condition: Values) -> Mask:
-    """Where a condition is true: neither false nor unknown."""
+def true_mask(condition: Values) -> Mask:
+    """Return the mask of rows where a condition is true, neither false nor null."""
     known: Any = condition.fill_null(False) if condition.null_count else condition  # noqa: FBT003  (Arrow's own)
     return known.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
-def lists(starts: Positions, values: Values, *, nulls: Mask | None = None) -> Values:
-    """Lists of consecutive values: where each starts, with the end of the last; null where `nulls` is true."""
+def make_lists(starts: Positions, values: Values, *, nulls: Mask | None = None) -> Values:
+    """Make a list array from offsets and values; null where `nulls` is true."""
     make: Any = pa.ListArray.from_arrays if len(values) < 2**31 else pa.LargeListArray.from_arrays
-    offsets = arrow(starts.astype(np.int32 if len(values) < 2**31 else np.int64))
-    return make(offsets, values, mask=None if nulls is None else arrow(nulls))  # type: ignore[no-any-return]  # Arrow's kernels have no types
+    offsets = to_arrow(starts.astype(np.int32 if len(values) < 2**31 else np.int64))
+    return make(offsets, values, mask=None if nulls is None else to_arrow(nulls))  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
-def once(numbers: NumberArray) -> NumberArray:
-    """Each number once, ascending; several times faster than numpy's own for few of them."""
+def sorted_unique(numbers: NumberArray) -> NumberArray:
+    """Return the distinct numbers, ascending; several times faster than `np.unique` for few of them."""
     if len(numbers) < 2:
         return numbers
     ordered = numbers
@@ -111,13 +111,13 @@ def once(numbers: NumberArray) -> NumberArray:
     return ordered
 
 
-def one_zero(values: Values) -> Values:
-    """The values with 0.0 for -0.0: hash tables tell the two apart, we do not."""
+def normalize_zeros(values: Values) -> Values:
+    """Replace -0.0 with 0.0: hash tables distinguish the two, queries do not."""
     return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
 
 
-def places_in(values: "Values | pa.ChunkedArray[Any]", known: Values) -> Codes:
-    """The place of each value among the known ones, `NONE` where it is not one of them."""
+def positions_in(values: "Values | pa.ChunkedArray[Any]", known: Values) -> Codes:
+    """Return the position of each value among the known ones, `NONE` where it is not one of them."""
     found = pc.index_in(values, value_set=known)
     if isinstance(found, pa.ChunkedArray):
         found = found.combine_chunks()
@@ -125,8 +125,8 @@ def places_in(values: "Values | pa.ChunkedArray[Any]", known: Values) -> Codes:
     return places.astype(np.int32, copy=False)
 
 
-def joined(pieces: "list[Values]") -> Values:
-    """One array, of a wider type if the plain one cannot hold so much; at least one piece."""
+def concat(pieces: "list[Values]") -> Values:
+    """Concatenate arrays (at least one), widening the type if a plain one cannot hold that much."""
     full = [piece for piece in pieces if len(piece)] or pieces[:1]
     if len(full) == 1:
         return full[0]

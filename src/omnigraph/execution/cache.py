@@ -1,7 +1,7 @@
-"""Values that cost much to make and never change, kept for whoever needs them next, bounded in bytes.
+"""Thread-safe LRU cache of immutable values, bounded in bytes.
 
-Keys name versions, so a value is good for as long as it is kept; nothing is ever invalidated. Of several threads that
-need the same value one makes it and the others wait. The least recently used values go first.
+Keys name versions, so values are never invalidated. When several threads need the same value, one computes it and the
+others wait.
 """
 
 import threading
@@ -12,11 +12,11 @@ from typing import Protocol, TypeVar, cast
 
 
 class Sized(Protocol):
-    """A value that knows how many bytes it takes."""
+    """A value with a known size."""
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
+        """Size in bytes."""
         ...
 
 
@@ -25,15 +25,15 @@ Value = TypeVar("Value", bound=Sized)
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What a cache holds and has done.
+    """Contents and counters of a cache.
 
     Attributes:
-        bytes: how much is kept now.
-        bytes_max: how much may be kept.
-        values: how many values.
-        hits: how often a value was there.
-        misses: how often it had to be made.
-        evictions: how many values had to go.
+        bytes: bytes in use.
+        bytes_max: capacity in bytes.
+        values: number of values.
+        hits: lookups that found a value.
+        misses: lookups that had to compute it.
+        evictions: values evicted.
     """
 
     bytes: int
@@ -44,8 +44,8 @@ class CacheStats:
     evictions: int
 
 
-class _Kept:
-    """One value, under however many keys: versions that share it are charged once."""
+class _Entry:
+    """One value under any number of keys: versions that share it are charged once."""
 
     __slots__ = ("keys", "nbytes", "value")
 
@@ -56,57 +56,54 @@ class _Kept:
 
 
 class ByteCache:
-    """A bounded cache, safe to use from several threads."""
+    """LRU cache bounded in bytes."""
 
-    def __init__(self, bytes_max: int, *, evicted: Callable[[], None] | None = None) -> None:
-        """An empty cache.
+    def __init__(self, bytes_max: int, *, on_evict: Callable[[], None] | None = None) -> None:
+        """Create an empty cache.
 
         Args:
-            bytes_max (int): how much may be kept.
-            evicted (Callable[[], None] | None): called whenever values had to go, so that others let go of them too.
+            bytes_max: capacity in bytes.
+            on_evict: called after evictions, so that other holders release the values too.
         """
         self.bytes_max = bytes_max
-        self._evicted = evicted
+        self._on_evict = on_evict
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-        self._by_identity: dict[int, _Kept] = {}
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._by_identity: dict[int, _Entry] = {}
         self._making: dict[Hashable, threading.Lock] = {}
         self._bytes = self._hits = self._misses = self._evictions = 0
 
     def peek(self, key: Hashable) -> Sized | None:
-        """The value, if it is kept; being looked at is no use."""
-        kept = self._kept.get(key)
-        return None if kept is None else kept.value
+        """Return a cached value without marking it as used."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.value
 
-    def found(self, key: Hashable) -> Sized | None:
-        """The value, if it is kept, which is a use of it."""
-        return self._found(key)
+    def find(self, key: Hashable) -> Sized | None:
+        """Return a cached value and mark it as used."""
+        return self._find(key)
 
     @property
     def evictions(self) -> int:
-        """How many values had to go so far."""
+        """Number of values evicted so far."""
         return self._evictions
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of a key, made if it is not kept.
+        """Return the value of a key, computing it if it is not cached.
 
         Args:
-            key (Hashable): names the value and its version; equal keys mean equal values.
-            make (Callable[[], Value]): makes it; may get other values meanwhile, but never this one.
-
-        Returns:
-            Value: kept for next time if it fits at all.
+            key: names the value and its version; equal keys mean equal values.
+            make: computes it; may get other values meanwhile, but never this one.
         """
-        found = self._found(key)
+        found = self._find(key)
         if found is None:
             with self._lock:
                 turn = self._making.setdefault(key, threading.Lock())
             with turn:
-                found = self._found(key)
+                found = self._find(key)
                 if found is None:
                     try:
                         made = make()
-                        self._keep(key, made)
+                        self._put(key, made)
                     finally:
                         with self._lock:
                             self._making.pop(key, None)
@@ -114,51 +111,51 @@ class ByteCache:
         return cast(Value, found)
 
     def drop(self, key: Hashable) -> None:
-        """Let go of a value."""
+        """Remove a value."""
         with self._lock:
             self._remove(key)
 
     def stats(self) -> CacheStats:
-        """What it holds and has done."""
+        """Return the contents and counters."""
         with self._lock:
             return CacheStats(
                 self._bytes, self.bytes_max, len(self._by_identity), self._hits, self._misses, self._evictions
             )
 
-    def _found(self, key: Hashable) -> Sized | None:
+    def _find(self, key: Hashable) -> Sized | None:
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return None
-            self._kept.move_to_end(key)
+            self._entries.move_to_end(key)
             self._hits += 1
-            return kept.value
+            return entry.value
 
-    def _keep(self, key: Hashable, value: Sized) -> None:
+    def _put(self, key: Hashable, value: Sized) -> None:
         with self._lock:
             self._misses += 1
-            kept = self._by_identity.get(id(value))
-            if kept is None:
-                kept = _Kept(value)
-                if kept.nbytes > self.bytes_max:
+            entry = self._by_identity.get(id(value))
+            if entry is None:
+                entry = _Entry(value)
+                if entry.nbytes > self.bytes_max:
                     return
-                self._by_identity[id(value)] = kept
-                self._bytes += kept.nbytes
+                self._by_identity[id(value)] = entry
+                self._bytes += entry.nbytes
             self._remove(key)
-            kept.keys += 1
-            self._kept[key] = kept
+            entry.keys += 1
+            self._entries[key] = entry
             before = self._evictions
             while self._bytes > self.bytes_max:
-                self._remove(next(iter(self._kept)))
+                self._remove(next(iter(self._entries)))
                 self._evictions += 1
-            if self._evictions > before and self._evicted is not None:
-                self._evicted()
+            if self._evictions > before and self._on_evict is not None:
+                self._on_evict()
 
     def _remove(self, key: Hashable) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is None:
+        entry = self._entries.pop(key, None)
+        if entry is None:
             return
-        kept.keys -= 1
-        if not kept.keys:
-            del self._by_identity[id(kept.value)]
-            self._bytes -= kept.nbytes
+        entry.keys -= 1
+        if not entry.keys:
+            del self._by_identity[id(entry.value)]
+            self._bytes -= entry.nbytes

@@ -1,8 +1,8 @@
-"""One column in memory, and what is made of it: its values, its codes, an index over ids.
+"""One column in memory and what is derived from it: dictionary codes and an index over ids.
 
-A value stands at the ordinal of its row, deleted rows included. So a column depends on fragments only, serves every
-version that has them, and grows by the fragments a newer version adds. What is so shared (`Shared…`) answers nothing:
-`of` gives what one version has of it, and only that is read.
+A value is stored at the ordinal of its row, deleted rows included. So a column depends only on fragments, serves every
+version that has them, and grows by the fragments a newer version adds. What versions share (`Shared…`) is never read
+directly: it is first restricted to the rows of one version.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,19 +21,20 @@ from omnigraph.execution.arrays import (
     Mask,
     Ordinals,
     Values,
-    chosen,
-    joined,
-    one_zero,
-    places_in,
+    concat,
+    normalize_zeros,
+    positions_in,
+    select,
 )
-from omnigraph.execution.id_index import IdIndex, index_ids
-from omnigraph.execution.numbering import Numbering, Run
+from omnigraph.execution.id_index import IdIndex, build_id_index
+from omnigraph.execution.numbering import FragmentRun, Numbering
 from omnigraph.storage.tables.effect import FragmentKey
 from omnigraph.storage.tables.fragments import fragment_rows
 from omnigraph.storage.tables.tables import Table
 
-# Which fragments were read, and the ordinals of their first rows.
-Firsts = dict[FragmentKey, int]
+# The fragments that were read, with the ordinals of their first rows.
+FragmentStarts = dict[FragmentKey, int]
+_FLOAT_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 4, 8, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ class Column:
     """All values of one column of one version.
 
     Attributes:
-        array: by ordinal, one for every number; null in the place of fragments that were gone when it was read.
-        numbering: whose ordinals these are.
+        array: by ordinal; null in the place of fragments that were gone when it was read.
+        numbering: the ordinals in use.
     """
 
     array: Values
@@ -50,18 +51,18 @@ class Column:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
+        """Size in bytes."""
         return self.array.nbytes
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
-    """A column of one version as small numbers: equal values have equal codes.
+class EncodedColumn:
+    """Dictionary-encoded column of one version: equal values have equal codes.
 
     Attributes:
         codes: by ordinal; `NONE` for null.
-        values: the value of each code; some may be those of other versions.
-        numbering: whose ordinals these are.
+        values: the value of each code; some may belong to other versions.
+        numbering: the ordinals in use.
     """
 
     codes: Codes
@@ -71,40 +72,40 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class RowLookup:
-    """Finds the rows of one version by their text in one column; never a row of another version.
+    """Index from the text in one column to the rows of one version.
 
     Attributes:
-        column: the texts.
+        column: the indexed texts.
     """
 
     column: Column
     _index: IdIndex
 
     def find(self, texts: Sequence[str]) -> Ordinals:
-        """The ordinals of the rows with these ids, each once; ids that no row has are passed over."""
+        """Return the distinct ordinals of the rows with these ids; unknown ids are ignored."""
         different = texts if len(texts) == 1 else dict.fromkeys(texts)
         ordinals = [ordinal for text in different if (ordinal := self.find_one(text)) != NONE]
         return np.array(ordinals, dtype=np.int32) if ordinals else NO_ORDINALS
 
     def find_one(self, text: str) -> int:
-        """The ordinal of a row with this text; `NONE` if no row has it."""
+        """Return the ordinal of a row with this text; `NONE` if there is none."""
         for ordinal in self._index.candidates(text):
-            if self._has(ordinal, text):
+            if self._is_row(ordinal, text):
                 return ordinal
         return NONE
 
     def find_few(self, text: str, most: int) -> list[int] | None:
-        """The ordinals of all rows with this text, in numbers of Python; None if there may be more than so many."""
-        found = self._index.few(text, most)
-        return None if found is None else [ordinal for ordinal in found if self._has(ordinal, text)]
+        """Return the ordinals of all rows with this text as Python ints; None if there may be more than `most`."""
+        found = self._index.find_few(text, most)
+        return None if found is None else [ordinal for ordinal in found if self._is_row(ordinal, text)]
 
     def find_all(self, text: str) -> Ordinals:
-        """The ordinals of all rows with this text, however many there are."""
-        found = self._index.ordinals(text).tolist()
-        return np.array([ordinal for ordinal in found if self._has(ordinal, text)], dtype=np.int32)
+        """Return the ordinals of all rows with this text."""
+        found = self._index.find_all(text).tolist()
+        return np.array([ordinal for ordinal in found if self._is_row(ordinal, text)], dtype=np.int32)
 
-    def _has(self, ordinal: int, text: str) -> bool:
-        """Whether a number stands for a row of this version with this text: the index is shared, hashes may agree."""
+    def _is_row(self, ordinal: int, text: str) -> bool:
+        """Return whether a candidate is a live row with this text: the index is shared, and hashes collide."""
         numbering = self.column.numbering
         if ordinal >= numbering.size or numbering.is_dead(ordinal):
             return False
@@ -113,230 +114,213 @@ class RowLookup:
 
 @dataclass(frozen=True, slots=True)
 class SharedColumn:
-    """One column as all versions that have its fragments share it: to be cut to one of them, and to be grown.
+    """One column as shared by all versions that have its fragments.
 
     Attributes:
         array: by ordinal; longer than the numbering of some versions that it serves.
-        firsts: what was read.
+        fragment_starts: the fragments read.
     """
 
     array: Values
-    firsts: Firsts
+    fragment_starts: FragmentStarts
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
+        """Size in bytes."""
         return self.array.nbytes
 
-    def of(self, numbering: Numbering) -> Column:
-        """The column of one version."""
-        return Column(cut(self.array, numbering), numbering)
+    def restricted_to(self, numbering: Numbering) -> Column:
+        """Restrict to one version."""
+        return Column(slice_to(self.array, numbering), numbering)
 
-    def serves(self, numbering: Numbering) -> bool:
-        """Whether it has the values of all these rows, and a place for every ordinal."""
+    def covers(self, numbering: Numbering) -> bool:
+        """Return whether it has the values of all these rows, and a place for every ordinal."""
         return len(self.array) >= numbering.size and all(
-            self.firsts.get(run.fragment.key) == run.first for run in numbering.runs if run.is_there
+            self.fragment_starts.get(run.fragment.key) == run.first for run in numbering.runs if run.is_present
         )
 
-    def begins(self, numbering: Numbering) -> bool:
-        """Whether it has the values of all these rows but those of whole runs behind its end."""
+    def is_prefix_of(self, numbering: Numbering) -> bool:
+        """Return whether it has the values of all these rows but those of whole runs behind its end."""
         return numbering.starts_run_at(len(self.array)) and all(
-            run.first >= len(self.array) or self.firsts.get(run.fragment.key) == run.first
+            run.first >= len(self.array) or self.fragment_starts.get(run.fragment.key) == run.first
             for run in numbering.runs
-            if run.is_there
+            if run.is_present
         )
 
-    def continues(self, firsts: Firsts, size: int) -> bool:
-        """Whether its first values are those of a column of this size that was read from these fragments."""
-        return size <= len(self.array) and firsts == {key: first for key, first in self.firsts.items() if first < size}
+    def extends(self, fragment_starts: FragmentStarts, size: int) -> bool:
+        """Return whether its first values are those of a column of this size read from these fragments."""
+        return size <= len(self.array) and fragment_starts == {
+            key: first for key, first in self.fragment_starts.items() if first < size
+        }
 
 
 @dataclass(frozen=True, slots=True)
-class SharedCodes:
-    """The codes of a shared column.
+class SharedEncoding:
+    """Dictionary codes of a shared column.
 
     Attributes:
         codes: by ordinal; `NONE` for null.
         values: the value of each code.
-        firsts: what the column was read from.
+        fragment_starts: the fragments read.
     """
 
     codes: Codes
     values: Values
-    firsts: Firsts
+    fragment_starts: FragmentStarts
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
+        """Size in bytes."""
         return self.codes.nbytes + self.values.nbytes
 
-    def of(self, numbering: Numbering) -> Coded:
-        """The codes of one version."""
+    def restricted_to(self, numbering: Numbering) -> EncodedColumn:
+        """Restrict to one version."""
         assert len(self.codes) >= numbering.size
-        return Coded(self.codes[: numbering.size], self.values, numbering)
+        return EncodedColumn(self.codes[: numbering.size], self.values, numbering)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedIndex:
-    """An index over a shared column of texts.
+    """Hash index over a shared column of texts.
 
     Attributes:
         index: finds ordinals by hash.
-        firsts: what the column was read from.
+        fragment_starts: the fragments read.
     """
 
     index: IdIndex
-    firsts: Firsts
+    fragment_starts: FragmentStarts
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
+        """Size in bytes."""
         return self.index.nbytes
 
-    def of(self, column: Column) -> RowLookup:
-        """What finds the rows of the version that a column is of."""
+    def restricted_to(self, column: Column) -> RowLookup:
+        """Restrict to the version of a column."""
         assert self.index.size >= column.numbering.size
         return RowLookup(column, self.index)
 
 
-def cut(array: Values, numbering: Numbering) -> Values:
-    """The values of a shared array that stand at the numbers of one version."""
+def slice_to(array: Values, numbering: Numbering) -> Values:
+    """Slice a shared array to the ordinals of one version."""
     assert len(array) >= numbering.size
     return array if len(array) == numbering.size else array.slice(0, numbering.size)
 
 
-def read(table: Table, name: str, numbering: Numbering, before: SharedColumn | None, *, bytes_max: int) -> SharedColumn:
-    """A column of a version.
-
-    Args:
-        table (Table): the version.
-        name (str): the column.
-        numbering (Numbering): of its rows.
-        before (SharedColumn | None): the same column of another version; what it has is not read again.
-        bytes_max (int): how large it may be.
-
-    Returns:
-        SharedColumn: `before` itself, if that has everything.
+def read_column(
+    table: Table, name: str, numbering: Numbering, before: SharedColumn | None, *, bytes_max: int
+) -> SharedColumn:
+    """Read a column of a version; values that `before` has are not read again.
 
     Raises:
-        LimitError: it is larger.
+        LimitError: it is larger than `bytes_max`.
     """
-    if before is not None and before.serves(numbering):
+    if before is not None and before.covers(numbering):
         return before
-    if before is None or not before.begins(numbering):
-        return SharedColumn(_values(table, name, numbering.runs, bytes_max), _firsts(numbering.runs))
+    if before is None or not before.is_prefix_of(numbering):
+        return SharedColumn(_read_values(table, name, numbering.runs, bytes_max), _starts_of_runs(numbering.runs))
     new = [run for run in numbering.runs if run.first >= len(before.array)]
-    added = _values(table, name, new, bytes_max - before.nbytes)
-    return SharedColumn(joined([before.array, added]), before.firsts | _firsts(new))
+    added = _read_values(table, name, new, bytes_max - before.nbytes)
+    return SharedColumn(concat([before.array, added]), before.fragment_starts | _starts_of_runs(new))
 
 
-def pieces(table: Table, name: str, numbering: Numbering, rows: int) -> Iterator[tuple[int, Values]]:
-    """The values of a column some at a time, for what need not have all of them at once.
-
-    Args:
-        table (Table): the version.
-        name (str): the column.
-        numbering (Numbering): of its rows.
-        rows (int): about how many at a time; fewer at the end of a fragment.
+def read_pieces(table: Table, name: str, numbering: Numbering, rows: int) -> Iterator[tuple[int, Values]]:
+    """Read a column in pieces of about `rows` rows, fewer at the end of a fragment.
 
     Yields:
-        tuple[int, Values]: the ordinal of the first of them, and the values, deleted rows included.
+        The ordinal of the first value, and the values, deleted rows included.
     """
     for run in numbering.runs:
-        if not run.is_there:
+        if not run.is_present:
             continue
         first, held = run.first, list[Values]()
         for batch in fragment_rows(table, [run.fragment], [name]):
             held.append(batch.column(0))
             if sum(map(len, held)) >= rows:
-                yield first, joined(held)
+                yield first, concat(held)
                 first, held = first + sum(map(len, held)), []
         if held:
-            yield first, joined(held)
+            yield first, concat(held)
 
 
-def firsts_of(numbering: Numbering) -> Firsts:
-    """What a column of these rows is read from."""
-    return _firsts(numbering.runs)
+def starts_of_fragments(numbering: Numbering) -> FragmentStarts:
+    """Return the fragments that a column of these rows is read from."""
+    return _starts_of_runs(numbering.runs)
 
 
-def too_large(table: Table, name: str) -> LimitError:
-    """The error of a column, or of what is made of it, that does not fit into memory."""
+def column_too_large(table: Table, name: str) -> LimitError:
+    """Make the error for a column that does not fit into memory."""
     return LimitError(
-        f"column '{name}' of {table.pin.table} is larger than the memory for columns; open the graph with more",
+        f"column '{name}' of {table.pin.table} is larger than the column cache; open the graph with a larger cache",
         code="column_too_large",
     )
 
 
-def encode(column: SharedColumn, before: SharedCodes | None) -> SharedCodes:
-    """The codes of a column.
-
-    Args:
-        column (SharedColumn): its values.
-        before (SharedCodes | None): the codes of another version; values there keep theirs.
-
-    Returns:
-        SharedCodes: `before` itself, if nothing was added.
-    """
-    if before is None or not column.continues(before.firsts, len(before.codes)):
-        codes, values = _codes(column.array)
-        return SharedCodes(codes, values, column.firsts)
+def encode_column(column: SharedColumn, before: SharedEncoding | None) -> SharedEncoding:
+    """Dictionary-encode a column; values that `before` has keep their codes."""
+    if before is None or not column.extends(before.fragment_starts, len(before.codes)):
+        codes, values = _encode_values(column.array)
+        return SharedEncoding(codes, values, column.fragment_starts)
     if len(before.codes) == len(column.array):
         return before
-    added, fresh_values = _codes(column.array.slice(len(before.codes)))
-    translation = places_in(fresh_values, before.values).copy()
+    added, fresh_values = _encode_values(column.array.slice(len(before.codes)))
+    translation = positions_in(fresh_values, before.values).copy()
     fresh: Mask = translation == NONE
     translation[fresh] = np.arange(int(fresh.sum()), dtype=np.int32) + len(before.values)
     codes = np.where(added == NONE, np.int32(NONE), translation[added]) if len(translation) else added
-    values = joined([before.values, chosen(fresh_values, fresh)])
-    return SharedCodes(np.concatenate([before.codes, codes]), values, column.firsts)
+    values = concat([before.values, select(fresh_values, fresh)])
+    return SharedEncoding(np.concatenate([before.codes, codes]), values, column.fragment_starts)
 
 
-def index(column: SharedColumn, before: SharedIndex | None) -> SharedIndex:
-    """The index over a column of ids.
-
-    Args:
-        column (SharedColumn): the ids.
-        before (SharedIndex | None): the index of another version.
-
-    Returns:
-        SharedIndex: `before` itself, if nothing was added.
-    """
-    if before is None or not column.continues(before.firsts, before.index.size):
-        return SharedIndex(index_ids(column.array), column.firsts)
+def index_column(column: SharedColumn, before: SharedIndex | None) -> SharedIndex:
+    """Index a column of ids, continuing the index of another version if possible."""
+    if before is None or not column.extends(before.fragment_starts, before.index.size):
+        return SharedIndex(build_id_index(column.array), column.fragment_starts)
     if before.index.size == len(column.array):
         return before
-    return SharedIndex(before.index.extended(column.array, parts_max=limits.ID_INDEX_PARTS_MAX), column.firsts)
+    return SharedIndex(
+        before.index.extended(column.array, segments_max=limits.ID_INDEX_PARTS_MAX), column.fragment_starts
+    )
 
 
-def _values(table: Table, name: str, runs: Sequence[Run], bytes_max: int) -> Values:
-    """The values of these runs, one after the other; nulls for those whose fragments are gone."""
-    there = [run.fragment for run in runs if run.is_there]
+def value_bytes(type_: pa.DataType) -> int:
+    """Return the approximate bytes per value."""
+    if pa.types.is_fixed_size_list(type_):
+        return int(type_.list_size) * value_bytes(type_.value_type)
+    if pa.types.is_float32(type_):
+        return _FLOAT_BYTES
+    return _NUMBER_BYTES if pa.types.is_primitive(type_) else _TEXT_BYTES
+
+
+def _read_values(table: Table, name: str, runs: Sequence[FragmentRun], bytes_max: int) -> Values:
+    """Read the values of these runs; nulls for those whose fragments are gone."""
+    there = [run.fragment for run in runs if run.is_present]
     type_ = table.schema.field(name).type
     read_values: list[Values] = []
     for batch in fragment_rows(table, there, [name]):
         read_values.append(batch.column(0))
         bytes_max -= batch.column(0).nbytes
         if bytes_max < 0:
-            raise too_large(table, name)
+            raise column_too_large(table, name)
     if len(there) == len(runs):
-        return joined(read_values) if read_values else pa.nulls(0, type_)
+        return concat(read_values) if read_values else pa.nulls(0, type_)
     chunked = pa.chunked_array(read_values, type_)
     pieces: list[Values] = []
     for run in runs:
-        if run.is_there:
+        if run.is_present:
             pieces += chunked.slice(0, run.fragment.rows).chunks
             chunked = chunked.slice(run.fragment.rows)
         else:
             pieces.append(pa.nulls(run.fragment.rows, type_))
-    return joined(pieces)
+    return concat(pieces)
 
 
-def _codes(array: Values) -> tuple[Codes, Values]:
-    encoded: Any = one_zero(array).dictionary_encode()
+def _encode_values(array: Values) -> tuple[Codes, Values]:
+    encoded: Any = normalize_zeros(array).dictionary_encode()
     codes: Codes = encoded.indices.fill_null(NONE).to_numpy(zero_copy_only=False)
     return codes.astype(np.int32, copy=False), encoded.dictionary
 
 
-def _firsts(runs: Sequence[Run]) -> Firsts:
-    return {run.fragment.key: run.first for run in runs if run.is_there}
+def _starts_of_runs(runs: Sequence[FragmentRun]) -> FragmentStarts:
+    return {run.fragment.key: run.first for run in runs if run.is_present}

@@ -1,4 +1,4 @@
-"""What is wanted of rows: which variables later steps need, and how they look at rows."""
+"""Demand analysis: which variables later steps need, and whether duplicate rows matter to them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,43 +11,43 @@ from omnigraph.language.plan.steps import Step
 from omnigraph.language.plan.walk import find_variables
 
 
-class Regard(StrEnum):
-    """How rows are looked at by what comes behind."""
+class Multiplicity(StrEnum):
+    """How later steps treat equal rows."""
 
-    EACH = "each"  # one by one
-    COUNTED = "counted"  # equal rows may come as one that counts as many
-    ONCE = "once"  # equal rows may come once
+    BAG = "bag"  # every duplicate matters
+    COUNTED = "counted"  # equal rows may be merged into one with a weight
+    SET = "set"  # duplicates do not matter
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is wanted of the rows of a pipeline.
+    """Requirements on the rows of a pipeline.
 
     Attributes:
-        needed: the variables and hidden columns.
-        regard: how they are looked at.
+        needed: variables and hidden columns.
+        multiplicity: whether duplicates matter.
     """
 
     needed: frozenset[str]
-    regard: Regard
+    multiplicity: Multiplicity
 
-    def before(self, later: Sequence[Step]) -> frozenset[str]:
-        """What is needed in front of these steps."""
+    def needed_before(self, later: Sequence[Step]) -> frozenset[str]:
+        """Return what is needed in front of these steps."""
         return self.needed | {name for name, _ in find_uses(later)}
 
 
-def demand_of(columns: Iterable[Column], *, is_aggregate: bool, distinct: bool) -> Demand:
-    """What the columns of a result want of the rows they are computed from."""
+def derive_demand(columns: Iterable[Column], *, is_aggregate: bool, distinct: bool) -> Demand:
+    """Derive the demand of the columns of a result."""
     values = [column.value for column in columns]
-    needed = frozenset(name for value in values if not counts_rows(value) for name in find_variables(value))
+    needed = frozenset(name for value in values if not is_row_count(value) for name in find_variables(value))
     if is_aggregate:
         aggregates = [value for value in values if isinstance(value, Aggregation)]
-        return Demand(needed, Regard.ONCE if all(map(_ignores_repeats, aggregates)) else Regard.COUNTED)
-    return Demand(needed, Regard.ONCE if distinct else Regard.EACH)
+        return Demand(needed, Multiplicity.SET if all(map(_ignores_repeats, aggregates)) else Multiplicity.COUNTED)
+    return Demand(needed, Multiplicity.SET if distinct else Multiplicity.BAG)
 
 
-def counts_rows(value: Expression | Aggregation) -> bool:
-    """Whether an aggregate counts something that every row has."""
+def is_row_count(value: Expression | Aggregation) -> bool:
+    """Return whether an aggregate only counts rows."""
     return (
         isinstance(value, Aggregation)
         and value.function is AggregateFunction.COUNT
@@ -60,12 +60,12 @@ def _ignores_repeats(aggregation: Aggregation) -> bool:
     return aggregation.distinct or aggregation.function in (AggregateFunction.MIN, AggregateFunction.MAX)
 
 
-def kinds(pipeline: Sequence[Step]) -> dict[str, str]:
-    """What the variables that steps bring stand for: `node:Person`, `edge:Knows`, `path:Person`."""
-    return dict(_kinds(pipeline))
+def variable_kinds(pipeline: Sequence[Step]) -> dict[str, str]:
+    """Return what the variables bound by steps stand for: `node:Person`, `edge:Knows`, `path:Person`."""
+    return dict(_variable_kinds(pipeline))
 
 
-def _kinds(pipeline: Sequence[Step]) -> Iterator[tuple[str, str]]:
+def _variable_kinds(pipeline: Sequence[Step]) -> Iterator[tuple[str, str]]:
     for step in pipeline:
         match step:
             case steps.Scan():
@@ -77,9 +77,9 @@ def _kinds(pipeline: Sequence[Step]) -> Iterator[tuple[str, str]]:
                 if step.path is not None:
                     yield step.path, f"path:{step.target_type}"
             case steps.Product() | steps.Optional():
-                yield from _kinds(step.steps)
+                yield from _variable_kinds(step.steps)
             case steps.Alternatives():
                 for branch in step.branches:
-                    yield from _kinds(branch)
+                    yield from _variable_kinds(branch)
             case _:
                 pass

@@ -1,7 +1,7 @@
-"""The engine for reads: plans in, Arrow out.
+"""Query engine: compiled plans in, Arrow out.
 
-One engine serves one open graph and all its threads. What it keeps (columns, adjacency) belongs to versions that never
-change, so snapshots of any age may be read at once while others write.
+One engine serves one open graph and all its threads. Its caches (columns, adjacency) belong to immutable versions, so
+snapshots of any age can be read concurrently with writes.
 """
 
 import threading
@@ -13,21 +13,19 @@ import pyarrow as pa
 from omnigraph import limits
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import InvalidRequestError
-from omnigraph.execution.adjacencies import Adjacencies, AdjacencyStats, ExpandForm
+from omnigraph.execution.adjacency_cache import AdjacencyCache, AdjacencyStats, ExpandStrategy
 from omnigraph.execution.adjacency_files import AdjacencyFiles
-from omnigraph.execution.budget import Budget
 from omnigraph.execution.cache import ByteCache, CacheStats
 from omnigraph.execution.columns import Versions
-from omnigraph.execution.finding import RowFinder
 from omnigraph.execution.lower import Lowered, lower
-from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
-from omnigraph.execution.resident import Resident
+from omnigraph.execution.query_limits import DEFAULT_LIMITS, Budget, QueryLimits
 from omnigraph.execution.results import Results
+from omnigraph.execution.row_index import CachedRowIndex
 from omnigraph.execution.run import Run
-from omnigraph.execution.search.asked import Embedder
-from omnigraph.execution.search.explaining import search_notes
-from omnigraph.execution.search.word_files import WordFiles
-from omnigraph.execution.walks import BoundWalk, Walk, bind_walk
+from omnigraph.execution.search.explain import explain_searches
+from omnigraph.execution.search.index_files import TextIndexFiles
+from omnigraph.execution.search.query_text import Embedder
+from omnigraph.execution.walks import BoundWalk, Resident, Walk, bind_walk
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query.compile import CompiledQuery, bind_params
@@ -43,13 +41,13 @@ from omnigraph.transaction.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """What an engine holds and has done.
+    """Contents and counters of an engine.
 
     Attributes:
-        cache: columns, codes, indexes over ids and adjacency together.
+        cache: columns, dictionary codes, id indexes and adjacency together.
         adjacency: where adjacency came from.
-        plans: how many plans are ready to run.
-        walks: how many queries were answered by a walk over arrays in memory.
+        plans: number of plans ready to run.
+        walks: number of queries answered by a walk over arrays in memory.
     """
 
     cache: CacheStats
@@ -59,7 +57,7 @@ class EngineStats:
 
 
 class QueryEngine:
-    """Runs reads over the snapshots of one graph. Safe to use from several threads."""
+    """Thread-safe engine for reads over the snapshots of one graph."""
 
     def __init__(
         self,
@@ -69,31 +67,30 @@ class QueryEngine:
         read_only: bool = True,
         clock: Clock | None = None,
         cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX,
-        form: ExpandForm = ExpandForm.BY_COST,
+        strategy: ExpandStrategy = ExpandStrategy.BY_COST,
         embedder: Embedder | None = None,
     ) -> None:
-        """An engine with empty caches.
+        """Create an engine with empty caches.
 
         Args:
-            tables (Tables): the graph's tables.
-            store (ObjectStore | None): the graph's store, where adjacency and indexes over words are kept for other
-                processes; None keeps none.
-            read_only (bool): whether nothing may be written there.
-            clock (Clock | None): the source of time.
-            cache_bytes (int): how much may be kept in memory.
-            form (ExpandForm): how edges are followed; by cost, unless a test wants it one way.
-            embedder (Embedder | None): makes vectors of texts; by default with the provider the environment names.
+            tables: the graph's tables.
+            store: where adjacency and text indexes are kept for other processes; None keeps none.
+            read_only: whether nothing may be written to the store.
+            clock: the source of time.
+            cache_bytes: capacity of the cache in memory.
+            strategy: how edges are followed; by cost, except in tests.
+            embedder: makes vectors of texts; by default with the provider the environment names.
         """
-        # Walks bound to arrays, by the identity of their plan. They keep what they are bound to alive: when the cache
-        # has to let go of anything, so do they.
+        # Walks bound to arrays, by the identity of their plan. They keep those arrays alive: when the cache evicts
+        # anything, they are dropped too.
         self._bound: dict[int, tuple[Lowered, Record, BoundWalk]] = {}
         self._walks = 0
-        self._cache = ByteCache(cache_bytes, evicted=self._bound.clear)
-        word_files = None if store is None else WordFiles(store, read_only=read_only)
-        self._versions = Versions(tables, self._cache, word_files)
-        self.finder = RowFinder(self._versions, bytes_max=int(cache_bytes * _FINDER_SHARE))
+        self._cache = ByteCache(cache_bytes, on_evict=self._bound.clear)
+        text_index_files = None if store is None else TextIndexFiles(store, read_only=read_only)
+        self._versions = Versions(tables, self._cache, text_index_files)
+        self.row_index = CachedRowIndex(self._versions, bytes_max=int(cache_bytes * _ROW_INDEX_SHARE))
         files = None if store is None else AdjacencyFiles(store, read_only=read_only)
-        self._adjacencies = Adjacencies(self._cache, self._versions, files, form=form)
+        self._adjacencies = AdjacencyCache(self._cache, self._versions, files, strategy=strategy)
         self._clock = clock or SystemClock()
         self._embedder = embedder or Embedder()
         self._lock = threading.Lock()
@@ -109,32 +106,32 @@ class QueryEngine:
         schema: Schema,
         limits: QueryLimits = DEFAULT_LIMITS,
     ) -> pa.Table:
-        """The whole result of a read.
+        """Run a read and return its whole result.
 
         Args:
-            snapshot (Snapshot): the state to read.
-            compiled (CompiledQuery): what to read.
-            params (Params | Mapping[str, object] | None): its parameters, bound or as JSON values.
-            schema (Schema): the one it was compiled against.
-            limits (QueryLimits): what it may use.
+            snapshot: the state to read.
+            compiled: the query.
+            params: its parameters, bound or as JSON values.
+            schema: the one it was compiled against.
+            limits: memory, time and batch size.
 
         Returns:
-            pa.Table: one column for each of the query's, in their order.
+            One column for each of the query's, in their order.
 
         Raises:
             InvalidRequestError: the query writes, or a parameter is missing or of another type.
-            LimitError: it needs more memory than it may use.
+            LimitError: it exceeds its limits.
         """
-        lowered = self._lowered_of(compiled, schema)
+        lowered = self._lower(compiled, schema)
         bound = params if isinstance(params, Params) else bind_params(compiled, params)
         if lowered.walk is not None:
-            walked = self._walked(snapshot.record, lowered, lowered.walk, bound.values, limits)
+            walked = self._run_walk(snapshot.record, lowered, lowered.walk, bound.values, limits)
             if walked is not None:
                 return pa.Table.from_batches([walked], lowered.columns)
-        run = self._run(snapshot, bound.values, limits)
+        run = self._start_run(snapshot, bound.values, limits)
         batches = []
         for results in lowered.rows.batches(run, None):
-            batch = _batch(results, lowered.columns)
+            batch = _to_batch(results, lowered.columns)
             run.budget.hold(batch.nbytes)
             batches.append(batch)
         return pa.Table.from_batches(batches, lowered.columns)
@@ -148,59 +145,53 @@ class QueryEngine:
         schema: Schema,
         limits: QueryLimits = DEFAULT_LIMITS,
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The result of a read, a batch at a time; see `run`.
+        """Run a read and return its result a batch at a time; see `run`.
 
         Returns:
-            tuple[pa.Schema, Iterator[pa.RecordBatch]]: its columns, and its rows as they are found. Nothing is held
-                for rows that were handed over, so memory does not follow the size of the result.
+            The columns, and the rows as they are found. Memory does not grow with the size of the result.
         """
-        lowered = self._lowered_of(compiled, schema)
+        lowered = self._lower(compiled, schema)
         bound = params if isinstance(params, Params) else bind_params(compiled, params)
-        run = self._run(snapshot, bound.values, limits)
-        return lowered.columns, (_batch(results, lowered.columns) for results in lowered.rows.batches(run, None))
+        run = self._start_run(snapshot, bound.values, limits)
+        return lowered.columns, (_to_batch(results, lowered.columns) for results in lowered.rows.batches(run, None))
 
     def explain(self, snapshot: Snapshot, compiled: CompiledQuery, *, schema: Schema) -> list[str]:
-        """What a read searches, and through which indexes.
-
-        Args:
-            snapshot (Snapshot): the state it would read.
-            compiled (CompiledQuery): the query.
-            schema (Schema): the one it was compiled against.
+        """Describe what a read searches, and through which indexes.
 
         Returns:
-            list[str]: one line each; none where it searches nothing, or writes.
+            One line each; none where it searches nothing, or writes.
         """
         if not isinstance(compiled.plan, ReadPlan):
             return []
-        return search_notes(
+        return explain_searches(
             compiled.plan.steps, schema, lambda type_key: self._versions.at(snapshot.table(type_key).pin)
         )
 
-    def keep_words(self, pin: Pin, name: str, analyzer: Analyzer, *, is_new: bool) -> bool:
-        """Index the words of a column for the searches to come, of this process and others, where there are many texts.
+    def keep_text_index(self, pin: Pin, name: str, analyzer: Analyzer, *, is_new: bool) -> bool:
+        """Write the inverted index of a text column to a file for later searches, where there are many texts.
 
         Args:
-            pin (Pin): the version of the table.
-            name (str): a column of texts.
-            analyzer (Analyzer): what makes words of them.
-            is_new (bool): whether upkeep has just made the version.
+            pin: the version of the table.
+            name: a column of texts.
+            analyzer: its tokenizer.
+            is_new: whether maintenance has just made the version.
 
         Returns:
-            bool: whether the index is in a file that was not there before.
+            Whether a new file was written.
 
         Raises:
             LimitError: the index does not fit into the memory for columns.
         """
-        return self._versions.keep_words(self._versions.at(pin), name, analyzer, is_new=is_new)
+        return self._versions.keep_text_index(self._versions.at(pin), name, analyzer, is_new=is_new)
 
     def stats(self) -> EngineStats:
-        """What the engine holds and has done."""
+        """Return the contents and counters."""
         return EngineStats(self._cache.stats(), self._adjacencies.stats(), len(self._lowered), self._walks)
 
-    def _walked(
+    def _run_walk(
         self, record: Record, lowered: Lowered, walk: Walk, values: Mapping[str, Value], limits: QueryLimits
     ) -> pa.RecordBatch | None:
-        """The result of a walk over arrays in memory; None where the plan's operators have to do it."""
+        """Run a walk over arrays in memory; None where the plan's operators have to do it."""
         found = self._bound.get(id(lowered))
         if found is not None and found[0] is lowered and found[1] is record:
             bound = found[2]
@@ -213,7 +204,7 @@ class QueryEngine:
             bound = fresh
             self._bound[id(lowered)] = (lowered, record, bound)
             if evictions != self._cache.evictions:
-                # Something went meanwhile; perhaps what this walk is bound to.
+                # Something was evicted meanwhile, perhaps an array of this walk.
                 self._bound.clear()
         batch = bound.answer(values, bytes_max=limits.memory_bytes)
         if batch is not None:
@@ -223,7 +214,7 @@ class QueryEngine:
                 self._walks += 1
         return batch
 
-    def _run(self, snapshot: Snapshot, values: Mapping[str, Value], limits: QueryLimits) -> Run:
+    def _start_run(self, snapshot: Snapshot, values: Mapping[str, Value], limits: QueryLimits) -> Run:
         return Run(
             snapshot,
             values,
@@ -235,14 +226,14 @@ class QueryEngine:
             embedder=self._embedder,
         )
 
-    def _lowered_of(self, compiled: CompiledQuery, schema: Schema) -> Lowered:
+    def _lower(self, compiled: CompiledQuery, schema: Schema) -> Lowered:
         found = self._lowered.get(id(compiled))
         if found is not None:
             return found[1]
         if not isinstance(compiled.plan, ReadPlan):
-            raise InvalidRequestError(f"query '{compiled.name}' writes; this is for reads")
+            raise InvalidRequestError(f"query '{compiled.name}' writes; run it as a mutation")
         lowered = lower(compiled.plan, schema)
-        # The entry keeps the query, so that its identity stays its own.
+        # The entry keeps the query alive, so that its id is not reused.
         self._lowered.put(id(compiled), (compiled, lowered))
         return lowered
 
@@ -251,10 +242,10 @@ class QueryEngine:
 
 
 _PLANS_MAX = limits.COMPILED_QUERIES_MAX
-_FINDER_SHARE = limits.FINDER_COLUMN_SHARE_MAX
+_ROW_INDEX_SHARE = limits.FINDER_COLUMN_SHARE_MAX
 
 
-def _batch(results: Results, columns: pa.Schema) -> pa.RecordBatch:
+def _to_batch(results: Results, columns: pa.Schema) -> pa.RecordBatch:
     arrays = []
     for position, type_ in enumerate(columns.types):
         values = results.output(position)

@@ -1,7 +1,7 @@
-"""From ids to ordinals: hashes in order, part by part, so that new rows cost what they are and no more.
+"""Hash index from ids to ordinals: sorted hashes in segments, so that new rows only cost a new segment.
 
-A part covers the rows of some runs of a numbering, dead ones included; who asks checks what it gets against the ids
-themselves and against what is alive.
+A segment covers the rows of some runs of a numbering, deleted rows included; callers check candidates against the ids
+themselves and against live rows.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ _FACTOR = 0x9E3779B97F4A7C15
 _SHIFT = 29
 _WORD = 8
 _U64 = 2**64 - 1
-# The bytes of a word that belong to a text with so many bytes left.
+# Masks of the bytes of an 8-byte word that belong to a text with this many bytes left.
 _MASKS = np.array([256**count - 1 for count in range(_WORD + 1)], dtype=np.uint64)
 
 
-def hash_of(text: str) -> int:
-    """The hash of one text; the same as `hashes_of` gives."""
+def hash_text(text: str) -> int:
+    """Hash one text; agrees with the vectorized version."""
     data = text.encode("utf-8", "surrogatepass")
     hashed = len(data) * _START & _U64
     for start in range(0, len(data), _WORD):
@@ -34,8 +34,8 @@ def hash_of(text: str) -> int:
     return hashed
 
 
-def hashes_of(texts: Values) -> Hashes:
-    """The hashes of many texts, a word of all of them at a time."""
+def hash_texts(texts: Values) -> Hashes:
+    """Hash many texts, eight bytes of all of them at a time."""
     offsets, data = _layout(texts)
     # Room to read a whole word where the last text starts.
     padded = np.zeros(len(data) + _WORD, dtype=np.uint8)
@@ -53,7 +53,7 @@ def hashes_of(texts: Values) -> Hashes:
 
 
 def _layout(texts: Values) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Where texts start in their bytes, and the bytes."""
+    """Return the offsets of texts in their bytes, and the bytes."""
     buffers: Any = texts.buffers()
     _, offsets, data = buffers
     if not len(texts) or offsets is None:
@@ -65,8 +65,8 @@ def _layout(texts: Values) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Hashes in order, and the ordinals of their texts."""
+class _Segment:
+    """Sorted hashes, and the ordinals of their texts."""
 
     hashes: Hashes
     ordinals: Ordinals
@@ -74,73 +74,75 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class IdIndex:
-    """Finds the ordinals whose ids may be a given one.
+    """Index that proposes the ordinals whose ids may be a given one.
 
     Attributes:
-        parts: few; each covers other rows.
-        size: how many ordinals are covered, from 0.
+        segments: a few segments of disjoint rows.
+        size: number of ordinals covered, from 0.
     """
 
-    parts: tuple[_Part, ...]
+    segments: tuple[_Segment, ...]
     size: int
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
-        return sum(part.hashes.nbytes + part.ordinals.nbytes for part in self.parts)
+        """Size in bytes."""
+        return sum(segment.hashes.nbytes + segment.ordinals.nbytes for segment in self.segments)
 
     def candidates(self, text: str) -> list[int]:
-        """The ordinals of ids with the hash of this one; the last rows first."""
-        return self.few(text, self.size) or []
+        """Return the ordinals of ids with the same hash; the last rows first."""
+        return self.find_few(text, self.size) or []
 
-    def few(self, text: str, most: int) -> list[int] | None:
-        """The same; None if there are more than so many."""
-        hashed = hash_of(text)
+    def find_few(self, text: str, most: int) -> list[int] | None:
+        """Return the candidates; None if there are more than `most`."""
+        hashed = hash_text(text)
         wanted = np.uint64(hashed)
         found: list[int] = []
-        for part in reversed(self.parts):
-            hashes = part.hashes
+        for segment in reversed(self.segments):
+            hashes = segment.hashes
             place = int(hashes.searchsorted(wanted))
-            # As Python's own numbers: numpy's take longer to compare than to find.
+            # As Python ints: numpy scalars take longer to compare than to find.
             while place < len(hashes) and hashes.item(place) == hashed:
                 if len(found) == most:
                     return None
-                found.append(part.ordinals.item(place))
+                found.append(segment.ordinals.item(place))
                 place += 1
         return found
 
-    def ordinals(self, text: str) -> Ordinals:
-        """The ordinals of texts with the hash of this one, however many there are."""
-        wanted = np.uint64(hash_of(text))
+    def find_all(self, text: str) -> Ordinals:
+        """Return all candidates as an array."""
+        wanted = np.uint64(hash_text(text))
         return np.concatenate(
             [
-                part.ordinals[part.hashes.searchsorted(wanted) : part.hashes.searchsorted(wanted, side="right")]
-                for part in self.parts
+                segment.ordinals[
+                    segment.hashes.searchsorted(wanted) : segment.hashes.searchsorted(wanted, side="right")
+                ]
+                for segment in self.segments
             ]
         )
 
-    def extended(self, ids: Values, *, parts_max: int) -> "IdIndex":
-        """The index of more rows.
+    def extended(self, ids: Values, *, segments_max: int) -> "IdIndex":
+        """Return the index of more rows.
 
         Args:
-            ids (Values): of all rows; those this index covers come first.
-            parts_max (int): more parts than this are made into one.
+            ids: of all rows; those this index covers come first.
+            segments_max: merge into one segment beyond this number.
         """
-        parts = (*self.parts, _part(ids.slice(self.size), self.size))
-        if len(parts) > parts_max:
-            hashes = np.concatenate([part.hashes for part in parts])
-            ordinals = np.concatenate([part.ordinals for part in parts])
+        segments = (*self.segments, _build_segment(ids.slice(self.size), self.size))
+        if len(segments) > segments_max:
+            hashes = np.concatenate([segment.hashes for segment in segments])
+            ordinals = np.concatenate([segment.ordinals for segment in segments])
             order = np.argsort(hashes)
-            parts = (_Part(hashes[order], ordinals[order]),)
-        return IdIndex(parts, len(ids))
+            segments = (_Segment(hashes[order], ordinals[order]),)
+        return IdIndex(segments, len(ids))
 
 
-def index_ids(ids: Values) -> IdIndex:
-    """The index of all rows."""
-    return IdIndex((_part(ids, 0),), len(ids))
+def build_id_index(ids: Values) -> IdIndex:
+    """Build the index of all rows."""
+    return IdIndex((_build_segment(ids, 0),), len(ids))
 
 
-def _part(ids: Values, first: int) -> _Part:
-    hashes = hashes_of(ids)
+def _build_segment(ids: Values, first: int) -> _Segment:
+    hashes = hash_texts(ids)
     order = np.argsort(hashes)
-    return _Part(hashes[order], (order + first).astype(np.int32))
+    return _Segment(hashes[order], (order + first).astype(np.int32))

@@ -1,6 +1,6 @@
-"""Conditions that an index of a table can answer: for large types of which a column is not in memory.
+"""Filter push-down: conditions that a table's index can answer, for large types whose column is not cached.
 
-An index only proposes: every row it names is judged by the whole condition again, so that no answer depends on it.
+An index only proposes candidates: the whole condition is evaluated on every one again, so no answer depends on it.
 """
 
 import math
@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 
 from omnigraph import limits
-from omnigraph.execution.arrays import Ordinals, once
+from omnigraph.execution.arrays import Ordinals, sorted_unique
 from omnigraph.execution.columns import Columns
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import Expression, Value
@@ -23,11 +23,11 @@ from omnigraph.storage.tables.table import ADDRESS, BuiltIndex, quoted
 _EQUAL = frozenset({"BTREE", "BITMAP"})
 _ORDERED = frozenset({"BTREE"})
 _PARTS = frozenset({"NGRAM"})
-# What asking an index is taken to cost, when reading the whole column is weighed against it: as much as so many rows.
+# Assumed cost of an index query, in rows looked up, when weighed against reading the whole column.
 _ROWS_WORTH = 1_000
-# The index over parts of texts knows those of three letters.
+# The n-gram index has n = 3.
 _PART_LETTERS = 3
-# The filter language reads greater numbers, and smaller ones, as fractions.
+# The filter language parses integers out of these bounds as floats.
 _WHOLE_MAX = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SIGNS = {
@@ -37,7 +37,7 @@ _SIGNS = {
     ex.CompareOp.GREATER: ">",
     ex.CompareOp.GREATER_EQUAL: ">=",
 }
-_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class IndexFilter:
 
     Attributes:
         column: the property.
-        kinds: which sorts of index answer it.
-        text: the condition in the filter language, given the parameters; None where that is not for sure.
+        kinds: index kinds that answer it.
+        text: the condition in the filter language, given the parameters; None where it cannot be written exactly.
     """
 
     column: str
@@ -55,45 +55,38 @@ class IndexFilter:
     text: Callable[[Mapping[str, Value]], str | None]
 
     def index(self, nodes: Columns) -> BuiltIndex | None:
-        """The index of a version that answers it."""
+        """Return the index of a version that answers it."""
         return next(
             (
-                each
-                for each in nodes.table.indexes()
-                if each.columns == (self.column,) and each.kind.upper() in self.kinds
+                index
+                for index in nodes.table.indexes()
+                if index.columns == (self.column,) and index.kind.upper() in self.kinds
             ),
             None,
         )
 
 
 def index_filters(variable: str, condition: Expression | None) -> tuple[IndexFilter, ...]:
-    """What of a condition on one variable an index may answer."""
+    """Return the split_conjuncts of a condition on one variable that an index may answer."""
     return () if condition is None else tuple(_filters(variable, condition))
 
 
-def chosen_filter(filters: tuple[IndexFilter, ...], nodes: Columns) -> tuple[IndexFilter, BuiltIndex] | None:
-    """The condition to ask an index for, and the index; None where rows are judged in memory."""
+def choose_filter(filters: tuple[IndexFilter, ...], nodes: Columns) -> tuple[IndexFilter, BuiltIndex] | None:
+    """Choose a condition and its index; None where rows are filtered in memory."""
     if nodes.numbering.size <= limits.READ_WHOLE_ROWS_MAX:
         return None
-    for each in filters:
-        index = None if nodes.is_in_memory(each.column) else each.index(nodes)
+    for candidate in filters:
+        index = None if nodes.is_cached(candidate.column) else candidate.index(nodes)
         if index is not None:
-            return each, index
+            return candidate, index
     return None
 
 
-def proposed(filters: tuple[IndexFilter, ...], nodes: Columns, params: Mapping[str, Value]) -> Ordinals | None:
-    """The nodes that an index proposes; None where all must be looked at.
-
-    Args:
-        filters (tuple[IndexFilter, ...]): of the condition.
-        nodes (Columns): the type.
-        params (Mapping[str, Value]): values of parameters.
-
-    Returns:
-        Ordinals | None: ascending; all nodes for which the condition is true are among them.
-    """
-    found = chosen_filter(filters, nodes)
+def propose_candidates(
+    filters: tuple[IndexFilter, ...], nodes: Columns, params: Mapping[str, Value]
+) -> Ordinals | None:
+    """Return the nodes that an index proposes, ascending, a superset of the matches; None where all must be scanned."""
+    found = choose_filter(filters, nodes)
     if found is None:
         return None
     text = found[0].text(params)
@@ -101,30 +94,30 @@ def proposed(filters: tuple[IndexFilter, ...], nodes: Columns, params: Mapping[s
     if text is None or nodes.is_worth_reading(found[0].column, _ROWS_WORTH):
         return None
     rows = nodes.table.scan(columns=[], filter=text, limit=most + 1, with_addresses=True)
-    # So many are read faster in one pass.
-    return None if len(rows) > most else once(nodes.numbering.at(as_addresses(rows.column(ADDRESS))))
+    # This many are read faster in one pass.
+    return None if len(rows) > most else sorted_unique(nodes.numbering.ordinals_at(as_addresses(rows.column(ADDRESS))))
 
 
 def _filters(variable: str, condition: Expression) -> Iterator[IndexFilter]:
-    for each in split_conjuncts(condition):
-        match each:
+    for conjunct in split_conjuncts(condition):
+        match conjunct:
             case ex.Compare(op=op, left=ex.Property(variable=own) as of, right=other) if op in _SIGNS:
                 sign = _SIGNS[op]
             case ex.Compare(op=op, left=other, right=ex.Property(variable=own) as of) if op in _SIGNS:
-                sign = _TURNED[_SIGNS[op]]
+                sign = _MIRRORED[_SIGNS[op]]
             case ex.StringTest(op=ex.StringOp.CONTAINS, whole=ex.Property(variable=own) as of, part=other):
                 sign = ""
             case _:
                 continue
-        value = _value(other)
+        value = _constant(other)
         if own == variable and value is not None and not of.type.list:
             kinds = _PARTS if not sign else _EQUAL if sign == "=" else _ORDERED
-            text = _text(of, sign, value)
+            text = _filter_text(of, sign, value)
             if not isinstance(other, ex.Constant) or text({}) is not None:
                 yield IndexFilter(of.name, kinds, text)
 
 
-def _value(expression: Expression) -> Callable[[Mapping[str, Value]], Value] | None:
+def _constant(expression: Expression) -> Callable[[Mapping[str, Value]], Value] | None:
     match expression:
         case ex.Constant(value=value):
             return lambda _: value
@@ -134,7 +127,7 @@ def _value(expression: Expression) -> Callable[[Mapping[str, Value]], Value] | N
             return None
 
 
-def _text(
+def _filter_text(
     of: ex.Property, sign: str, value: Callable[[Mapping[str, Value]], Value]
 ) -> Callable[[Mapping[str, Value]], str | None]:
     scalar = of.type.scalar
@@ -146,7 +139,7 @@ def _text(
                 return f"`{of.name}` {sign} {quoted(given)}"
             return f"contains(`{of.name}`, {quoted(given)})" if len(given) >= _PART_LETTERS else None
         if scalar in FLOAT_SCALARS and isinstance(given, int | float) and not isinstance(given, bool):
-            return _about(of.name, sign, given, np.float32 if scalar is Scalar.F32 else np.float64)
+            return _widened(of.name, sign, given, np.float32 if scalar is Scalar.F32 else np.float64)
         literal = _literal(scalar, given)
         return None if literal is None or (scalar is Scalar.BOOL and sign != "=") else f"`{of.name}` {sign} {literal}"
 
@@ -154,7 +147,7 @@ def _text(
 
 
 def _literal(scalar: Scalar, given: Value) -> str | None:
-    """A value of a property's own type in the filter language; None where it is of another, or cannot be written."""
+    """Write a value of the property's own type in the filter language; None where it is of another type."""
     match given:
         case bool():
             return str(given).lower() if scalar is Scalar.BOOL else None
@@ -170,9 +163,9 @@ def _literal(scalar: Scalar, given: Value) -> str | None:
             return None
 
 
-def _about(name: str, sign: str, given: float, width: type[np.float32] | type[np.float64]) -> str | None:
-    """A comparison of fractions, one step wider than it is: zero has two signs, and a column may be less precise."""
-    with np.errstate(over="ignore"):  # a number too large for the column is endless, and has no bound
+def _widened(name: str, sign: str, given: float, width: type[np.float32] | type[np.float64]) -> str | None:
+    """Widen a comparison of floats by one step: zero has two signs, and a column may be less precise."""
+    with np.errstate(over="ignore"):  # a number too large for the column becomes infinite
         near = width(given)
     wanted = []
     if sign in ("=", ">", ">="):

@@ -1,6 +1,6 @@
-"""Plans to operators: the pattern first, then what is made of its rows.
+"""Physical planning: turns a read plan into operators, the pattern first, then the result.
 
-An operator knows no snapshot and keeps nothing of a run, so a plan is lowered once and run any number of times.
+An operator holds no snapshot and no state of a run, so a plan is lowered unique and run any number of times.
 """
 
 from collections.abc import Sequence
@@ -9,20 +9,23 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.errors import InternalError
-from omnigraph.execution.demand import Demand, counts_rows, demand_of, kinds
+from omnigraph.execution.aggregates import is_node_count
+from omnigraph.execution.demand import Demand, derive_demand, is_row_count, variable_kinds
 from omnigraph.execution.expressions import prepare, result_type
 from omnigraph.execution.lower_pattern import PatternLowering
-from omnigraph.execution.operators.aggregate import Aggregate, AggregateColumn, KeyColumn
-from omnigraph.execution.operators.distinct import Distinct
-from omnigraph.execution.operators.limit import Limit
-from omnigraph.execution.operators.one_per_group import OnePerGroup, has_groups_of_one
+from omnigraph.execution.operators.aggregate import (
+    Aggregate,
+    AggregateColumn,
+    KeyColumn,
+    OnePerGroup,
+    has_groups_of_one,
+)
+from omnigraph.execution.operators.filter import Limit, prepare_count, prepare_limit
 from omnigraph.execution.operators.operator import Frames, ResultRows
-from omnigraph.execution.operators.order import Order
-from omnigraph.execution.operators.project import Project
-from omnigraph.execution.results import all_results
-from omnigraph.execution.tallies import counts_nodes
-from omnigraph.execution.walks import Walk, walk_of
-from omnigraph.execution.windows import at_most, counted, sort_keys
+from omnigraph.execution.operators.order import Order, prepare_sort_keys
+from omnigraph.execution.operators.project import Distinct, Project
+from omnigraph.execution.results import concat_results
+from omnigraph.execution.walks import Walk, find_walk
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import Aggregation, Column
@@ -33,11 +36,11 @@ from omnigraph.model.types import FLOAT_SCALARS
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A plan ready to run.
+    """Physical plan.
 
     Attributes:
         rows: its last operator.
-        columns: the columns of its result.
+        columns: schema of its result.
         walk: the whole plan as a walk, if it is one.
     """
 
@@ -47,42 +50,36 @@ class Lowered:
 
 
 def lower(plan: steps.ReadPlan, schema: Schema) -> Lowered:
-    """The operators of a plan.
-
-    Args:
-        plan (steps.ReadPlan): of a read.
-        schema (Schema): what it was made for.
-
-    Returns:
-        Lowered: for any number of runs, at once too.
-    """
+    """Turn a plan into operators, for any number of concurrent runs."""
     place = next((at for at, step in enumerate(plan.steps) if isinstance(step, steps.Aggregate | steps.Project)), None)
     if place is None:
         raise InternalError("the plan returns nothing")
     last, later = plan.steps[place], plan.steps[place + 1 :]
     assert isinstance(last, steps.Aggregate | steps.Project)
-    demand = demand_of(
+    demand = derive_demand(
         last.columns,
         is_aggregate=isinstance(last, steps.Aggregate),
-        # Only right behind: a limit in between counts rows.
+        # Only if it follows directly: a limit in between counts rows.
         distinct=bool(later) and isinstance(later[0], steps.Distinct),
     )
     pattern = plan.steps[:place]
-    rows: ResultRows = _returned(_pattern(pattern, demand, schema), last, _identifying(pattern, schema))
+    rows: ResultRows = _lower_result(
+        _lower_pattern(pattern, demand, schema), last, _identifying_columns(pattern, schema)
+    )
     for step in later:
-        rows = _later(rows, step, columns=len(last.columns))
+        rows = _lower_later(rows, step, columns=len(last.columns))
     fields = [pa.field(column.name, result_type(column.type)) for column in plan.columns]
-    return Lowered(rows, pa.schema(fields), walk_of(plan, schema))
+    return Lowered(rows, pa.schema(fields), find_walk(plan, schema))
 
 
-def _pattern(pattern: Sequence[Step], demand: Demand, schema: Schema) -> Frames:
-    return PatternLowering(schema).pipeline(pattern, demand)
+def _lower_pattern(pattern: Sequence[Step], demand: Demand, schema: Schema) -> Frames:
+    return PatternLowering(schema).lower_pipeline(pattern, demand)
 
 
-def _identifying(pattern: Sequence[Step], schema: Schema) -> dict[str, frozenset[str]]:
-    """For each variable bound to a node, the columns that each identify it."""
+def _identifying_columns(pattern: Sequence[Step], schema: Schema) -> dict[str, frozenset[str]]:
+    """Return for each node variable the columns that identify its node."""
     found = {}
-    for variable, kind in kinds(pattern).items():
+    for variable, kind in variable_kinds(pattern).items():
         node = schema.node(kind.removeprefix("node:")) if kind.startswith("node:") else None
         if node is not None:
             # Two zeros are one value and two keys.
@@ -91,24 +88,24 @@ def _identifying(pattern: Sequence[Step], schema: Schema) -> dict[str, frozenset
     return found
 
 
-def _returned(
+def _lower_result(
     rows: Frames, step: steps.Aggregate | steps.Project, identifying: dict[str, frozenset[str]]
 ) -> ResultRows:
     if isinstance(step, steps.Aggregate):
-        columns = [_grouped(column) for column in step.columns]
-        once = rows.once_each
-        if once is not None and has_groups_of_one(rows, columns, identifying.get(once, frozenset())):
+        columns = [_result_column(column) for column in step.columns]
+        unique = rows.unique_variable
+        if unique is not None and has_groups_of_one(rows, columns, identifying.get(unique, frozenset())):
             return OnePerGroup(rows, columns)
         return Aggregate(rows, columns)
     values = [column.value for column in step.columns]
     return Project(rows, [prepare(value) for value in values if not isinstance(value, Aggregation)])
 
 
-def _grouped(column: Column) -> KeyColumn | AggregateColumn:
+def _result_column(column: Column) -> KeyColumn | AggregateColumn:
     value = column.value
     if isinstance(value, Aggregation):
-        argument = None if counts_rows(value) else value.argument
-        if isinstance(argument, ex.Entity) and counts_nodes(value):
+        argument = None if is_row_count(value) else value.argument
+        if isinstance(argument, ex.Entity) and is_node_count(value):
             return AggregateColumn(value, None, argument.variable)
         return AggregateColumn(value, None if argument is None else prepare(argument))
     match value:
@@ -120,14 +117,16 @@ def _grouped(column: Column) -> KeyColumn | AggregateColumn:
             return KeyColumn(prepare(value))
 
 
-def _later(rows: ResultRows, step: Step, *, columns: int) -> ResultRows:
+def _lower_later(rows: ResultRows, step: Step, *, columns: int) -> ResultRows:
     match step:
         case steps.Distinct():
             return Distinct(rows, columns=columns)
         case steps.Order():
             ties = [prepare(tie) for tie in step.ties]
-            return Order(rows, all_results, keys=sort_keys(step.keys), ties=ties, at_most=at_most(step.at_most))
+            return Order(
+                rows, concat_results, keys=prepare_sort_keys(step.keys), ties=ties, at_most=prepare_limit(step.at_most)
+            )
         case steps.Limit():
-            return Limit(rows, skip=counted(step.window.skip), count=counted(step.window.count))
+            return Limit(rows, skip=prepare_count(step.window.skip), count=prepare_count(step.window.count))
         case _:
-            raise InternalError(f"{type(step).__name__} stands behind the result")
+            raise InternalError(f"unexpected {type(step).__name__} after the result")

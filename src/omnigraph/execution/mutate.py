@@ -1,7 +1,7 @@
-"""Mutations: statements carried out in order over staged rows, as one write.
+"""Mutations: statements executed in order over staged rows, as one write.
 
-A later statement sees what an earlier one did. Nothing is visible to anybody else, and nothing is left behind, until
-all of them are done, every rule of the schema holds on what they leave, and the one commit is published.
+A later statement sees what an earlier one did. Nothing is visible to other readers, and nothing is left behind, until
+all statements are done, every rule of the schema holds, and the one commit is published.
 """
 
 from collections.abc import Iterable
@@ -11,9 +11,8 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from omnigraph.errors import InternalError, InvalidRequestError
-from omnigraph.execution.mutate_find import matching_ids, matching_rows
-from omnigraph.execution.mutate_scope import Execution
-from omnigraph.execution.mutate_values import assigned_column, one_text
+from omnigraph.execution.mutate_select import find_ids, find_rows
+from omnigraph.execution.mutate_values import Execution, text_column, to_assigned_column
 from omnigraph.ids import IdSource
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import STRING, End, Expression, Parameter
@@ -34,7 +33,7 @@ _QUERY, _NODES, _EDGES = "query", "affected_nodes", "affected_edges"
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """How many nodes and edges a mutation inserted, updated or deleted."""
+    """Number of nodes and edges a mutation inserted, updated or deleted."""
 
     nodes: int = 0
     edges: int = 0
@@ -46,14 +45,14 @@ class Mutation:
 
     Attributes:
         operation: the write.
-        last: what it did when it last ran.
+        last: result of its last run.
     """
 
     operation: Operation
     last: Affected = field(default_factory=Affected)
 
     def affected(self, entry: Record | None) -> Affected:
-        """What it came to: as the commit says, be it that of an earlier call, or without one as it ran."""
+        """Return the counts: from the commit, which may be that of an earlier call, else from the last run."""
         if entry is None:
             return self.last
         nodes, edges = entry.notes.get(_NODES), entry.notes.get(_EDGES)
@@ -69,7 +68,7 @@ def mutation(
     ids: IdSource,
     blobs: BlobIngress | None = None,
 ) -> Mutation:
-    """A mutation ready to be written.
+    """Prepare a mutation as a write.
 
     Args:
         accepted: the schema it was compiled against.
@@ -77,30 +76,30 @@ def mutation(
         params: a value for every parameter.
         now_ms: the instant of this execution, milliseconds since 1970.
         ids: where new ids come from.
-        blobs: what becomes of addresses of blobs; none is allowed by default.
+        blobs: resolves blob addresses; by default none is allowed.
 
     Returns:
-        Its write. Inserts alone may run again on a newer head; updates and deletes, which chose their rows on sight of
-        an older one, may not.
+        Its write. Inserts alone may be retried on a newer head; updates and deletes, which chose their rows on an older
+        one, may not.
 
     Raises:
         InvalidRequestError: the query only reads.
     """
     plan = compiled.plan
     if not isinstance(plan, steps.MutationPlan):
-        raise InvalidRequestError(f"query '{compiled.name}' only reads; it is no mutation")
+        raise InvalidRequestError(f"query '{compiled.name}' only reads; run it as a query")
     execution = Execution(params, now_ms, blobs)
 
     def run(staging: WriteSet) -> None:
         refuse_other_schema(accepted, staging)
-        done = _Statements(accepted, staging, execution, ids)
+        statements = _Statements(accepted, staging, execution, ids)
         for step in plan.steps:
-            done.carry_out(step)
-        done.flush()
-        constraints.check(staging, accepted.rules, cascaded=frozenset(done.cascaded))
-        made.last = Affected(done.nodes, done.edges)
-        # In the record too, so that a request sent twice is answered twice with the same.
-        staging.notes.update({_QUERY: compiled.name, _NODES: done.nodes, _EDGES: done.edges})
+            statements.execute(step)
+        statements.flush()
+        constraints.check(staging, accepted.rules, cascaded=frozenset(statements.cascaded))
+        made.last = Affected(statements.nodes, statements.edges)
+        # In the commit record too, so that a repeated request gets the same answer.
+        staging.notes.update({_QUERY: compiled.name, _NODES: statements.nodes, _EDGES: statements.edges})
 
     made = Mutation(
         Operation(
@@ -115,7 +114,7 @@ def mutation(
 
 @dataclass(slots=True)
 class _Statements:
-    """The statements of one attempt, as far as they are done."""
+    """Progress of the statements of one attempt."""
 
     accepted: Accepted
     staging: WriteSet
@@ -124,10 +123,10 @@ class _Statements:
     nodes: int = 0
     edges: int = 0
     cascaded: set[str] = field(default_factory=set)
-    # Rows of inserts that nobody has looked at yet, by type key; put together when somebody does.
-    _waiting: dict[str, list[pa.Table]] = field(default_factory=dict)
+    # Inserted rows by type key, staged when a later statement reads or the mutation ends.
+    _buffered: dict[str, list[pa.Table]] = field(default_factory=dict)
 
-    def carry_out(self, step: steps.MutationStep) -> None:
+    def execute(self, step: steps.MutationStep) -> None:
         match step:
             case steps.InsertNode():
                 self._insert_node(step)
@@ -143,41 +142,43 @@ class _Statements:
                 assert_never(step)
 
     def flush(self) -> None:
-        """Stage the rows that wait."""
-        for key, waiting in self._waiting.items():
-            rows = waiting[0] if len(waiting) == 1 else pa.concat_tables(waiting)
+        """Stage the buffered inserts."""
+        for key, buffered in self._buffered.items():
+            rows = buffered[0] if len(buffered) == 1 else pa.concat_tables(buffered)
             entity = self.accepted.schema.entity(key)
             if entity is not None and entity.is_keyed:
                 self.staging.upsert(key, rows)
             else:
                 self.staging.insert(key, rows, fresh_ids=True)
-        self._waiting.clear()
+        self._buffered.clear()
 
     def _insert_node(self, step: steps.InsertNode) -> None:
         node = self._node(step.type_name)
-        columns = self._assigned(step.assignments, key=frozenset(each.name for each in node.key))
-        new = derived_ids(node, columns) if node.is_keyed else one_text(self.ids.new())
-        self._wait(node, {ID: new} | columns)
+        columns = self._assigned_columns(step.assignments, key=frozenset(prop.name for prop in node.key))
+        new = derived_ids(node, columns) if node.is_keyed else text_column(self.ids.new())
+        self._buffer(node, {ID: new} | columns)
         self.nodes += 1
 
     def _insert_edge(self, step: steps.InsertEdge) -> None:
         edge = self._edge(step.type_name)
         ends = {SRC: self._end(edge, End.FROM, step.source), DST: self._end(edge, End.TO, step.target)}
-        columns = ends | self._assigned(step.assignments, key=frozenset(edge.key_names) - ends.keys())
-        new = derived_ids(edge, columns) if edge.is_keyed else one_text(self.ids.new())
-        self._wait(edge, {ID: new} | columns)
+        columns = ends | self._assigned_columns(step.assignments, key=frozenset(edge.key_names) - ends.keys())
+        new = derived_ids(edge, columns) if edge.is_keyed else text_column(self.ids.new())
+        self._buffer(edge, {ID: new} | columns)
         self.edges += 1
 
     def _update(self, step: steps.UpdateNodes) -> None:
         self.flush()
         node = self._node(step.type_name)
-        rows = matching_rows(self.staging, node, step.condition, self.execution, whole=True)
+        rows = find_rows(self.staging, node, step.condition, self.execution, whole=True)
         if not rows.num_rows:
             return
         before = self.execution.on(rows)
-        for each in step.assignments:
-            column = assigned_column(before.values(_given(each)), each.type, each.property, self.execution.blobs)
-            place = rows.schema.get_field_index(each.property)
+        for assignment in step.assignments:
+            column = to_assigned_column(
+                before.values(_assigned_value(assignment)), assignment.type, assignment.property, self.execution.blobs
+            )
+            place = rows.schema.get_field_index(assignment.property)
             rows = rows.set_column(place, rows.schema.field(place), column)
         self.staging.upsert(node.type_key, rows)
         self.nodes += rows.num_rows
@@ -185,12 +186,12 @@ class _Statements:
     def _delete_nodes(self, step: steps.DeleteNodes) -> None:
         self.flush()
         node = self._node(step.type_name)
-        gone = matching_ids(self.staging, node, step.condition, self.execution)
+        gone = find_ids(self.staging, node, step.condition, self.execution)
         self.cascaded.add(node.type_key)
         if not gone:
             return
         for end in self.accepted.rules.arrivals[node.type_key]:
-            # One end after the other: an edge with both ends here is gone when the second is looked at.
+            # One end after the other: an edge with both ends here is already deleted at the second.
             edges = edge_ids_at(self.staging, end, gone)
             self._delete_found(end.type_key, edges)
             self.edges += len(edges)
@@ -200,7 +201,7 @@ class _Statements:
     def _delete_edges(self, step: steps.DeleteEdges) -> None:
         self.flush()
         edge = self._edge(step.type_name)
-        gone = matching_ids(self.staging, edge, step.condition, self.execution)
+        gone = find_ids(self.staging, edge, step.condition, self.execution)
         self._delete_found(edge.type_key, gone)
         self.edges += len(gone)
 
@@ -208,20 +209,22 @@ class _Statements:
         if ids:
             self.staging.delete(type_key, ids)
 
-    def _assigned(
+    def _assigned_columns(
         self, assignments: Iterable[steps.Assign], *, key: frozenset[str] = frozenset()
     ) -> "dict[str, pa.Array[Any]]":
         columns = {}
-        for each in assignments:
-            given = _given(each)
-            plain = self.execution.plain(given, each.type)
+        for assignment in assignments:
+            given = _assigned_value(assignment)
+            plain = self.execution.plain(given, assignment.type)
             if plain is not None:
-                columns[each.property] = plain
+                columns[assignment.property] = plain
                 continue
             value = self.execution.value(given)
-            if each.property in key and value.null_count:
-                raise InvalidRequestError(f"insert @key property '{each.property}' cannot contain null")
-            columns[each.property] = assigned_column(value, each.type, each.property, self.execution.blobs)
+            if assignment.property in key and value.null_count:
+                raise InvalidRequestError(f"insert @key property '{assignment.property}' cannot contain null")
+            columns[assignment.property] = to_assigned_column(
+                value, assignment.type, assignment.property, self.execution.blobs
+            )
         missing = sorted(key.difference(columns))
         if missing:
             raise InvalidRequestError(f"insert missing @key property '{missing[0]}'")
@@ -234,33 +237,33 @@ class _Statements:
         found = self.execution.value(value)
         if found.null_count:
             raise InvalidRequestError(f"insert for {edge.name} must provide required endpoint '{end}'; it is null")
-        return assigned_column(found, STRING, end)
+        return to_assigned_column(found, STRING, end)
 
-    def _wait(self, entity: EntityType, columns: "dict[str, pa.Array[Any]]") -> None:
-        for each in entity.properties:
-            if each.name not in columns:
-                if not each.type.nullable:
-                    raise InvalidRequestError(f"missing required property '{each.name}'")
-                columns[each.name] = nulls(1, each.type)
+    def _buffer(self, entity: EntityType, columns: "dict[str, pa.Array[Any]]") -> None:
+        for prop in entity.properties:
+            if prop.name not in columns:
+                if not prop.type.nullable:
+                    raise InvalidRequestError(f"missing required property '{prop.name}'")
+                columns[prop.name] = nulls(1, prop.type)
         schema = self.accepted.columns[entity.type_key]
         row = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
-        self._waiting.setdefault(entity.type_key, []).append(row)
+        self._buffered.setdefault(entity.type_key, []).append(row)
 
     def _node(self, name: str) -> NodeType:
         node = self.accepted.schema.node(name)
         if node is None:
-            raise InternalError(f"a mutation was bound to the node type {name}, which there is not")
+            raise InternalError(f"the mutation uses the unknown node type {name}")
         return node
 
     def _edge(self, name: str) -> EdgeType:
         edge = self.accepted.schema.edge(name)
         if edge is None:
-            raise InternalError(f"a mutation was bound to the edge type {name}, which there is not")
+            raise InternalError(f"the mutation uses the unknown edge type {name}")
         return edge
 
 
-def _given(assignment: steps.Assign) -> Expression:
-    """The value of an assignment; a blob's is the text that says where its bytes are."""
+def _assigned_value(assignment: steps.Assign) -> Expression:
+    """Return the value of an assignment; for a blob, its address as text."""
     value = assignment.value
     if isinstance(value, Parameter) and value.type.is_blob:
         return Parameter(value.name, STRING)

@@ -1,4 +1,4 @@
-"""Rows of the result: values by column, fetched late where they can be."""
+"""Batches of result rows: values by column, fetched lazily where possible."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -7,37 +7,37 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import InternalError
-from omnigraph.execution.arrays import Mask, Positions, Values, joined, take
-from omnigraph.execution.frame import Bound, Setting
-from omnigraph.execution.search.asked import TextQuery
+from omnigraph.execution.arrays import Mask, Positions, Values, concat, take
+from omnigraph.execution.frame import Binding, QueryContext
+from omnigraph.execution.search.query_text import TextQuery
 from omnigraph.language.plan.expressions import End, Value
 
 
-class Late:
-    """A column of the result that is a column of a table: fetched when its values are asked for."""
+class LazyColumn:
+    """Result column that is a column of a table: fetched on demand."""
 
     __slots__ = ("_bound", "_name")
 
-    def __init__(self, bound: Bound, name: str) -> None:
+    def __init__(self, bound: Binding, name: str) -> None:
         self._bound = bound
         self._name = name
 
-    def take(self, rows: Positions) -> "Late":
-        """Of some rows."""
-        return Late(self._bound.take(rows), self._name)
+    def take(self, rows: Positions) -> "LazyColumn":
+        """Select rows."""
+        return LazyColumn(self._bound.take(rows), self._name)
 
     def values(self) -> Values:
-        """The values themselves."""
+        """Fetch the values."""
         return self._bound.values(self._name)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes before it is fetched."""
+        """Size in bytes before it is fetched."""
         return self._bound.ordinals.nbytes
 
 
-class Picked:
-    """A column of the result whose values are some of a few: fetched when asked for."""
+class DictionaryColumn:
+    """Dictionary-encoded result column: decoded on demand."""
 
     __slots__ = ("_places", "_values")
 
@@ -45,45 +45,45 @@ class Picked:
         self._values = values
         self._places = places
 
-    def take(self, rows: Positions) -> "Picked":
-        """Of some rows."""
-        return Picked(self._values, self._places[rows])
+    def take(self, rows: Positions) -> "DictionaryColumn":
+        """Select rows."""
+        return DictionaryColumn(self._values, self._places[rows])
 
     def values(self) -> Values:
-        """The values themselves; null where the place is `NONE`."""
+        """Decode the values; null where the code is `NONE`."""
         return take(self._values, self._places, absent=True)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes before it is fetched."""
+        """Size in bytes before it is decoded."""
         return self._places.nbytes
 
 
-OutputColumn: TypeAlias = "Values | Late | Picked"
+OutputColumn: TypeAlias = "Values | LazyColumn | DictionaryColumn"
 
 
 class Results:
-    """A batch of rows of the result."""
+    """Batch of result rows."""
 
-    __slots__ = ("_fetched", "_setting", "columns", "size")
+    __slots__ = ("_context", "_fetched", "columns", "size")
 
-    def __init__(self, setting: Setting, size: int, columns: Sequence[OutputColumn]) -> None:
-        self._setting = setting
+    def __init__(self, context: QueryContext, size: int, columns: Sequence[OutputColumn]) -> None:
+        self._context = context
         self.size = size
         self.columns = columns
         self._fetched: dict[int, Values] = {}
 
     @property
     def now_ms(self) -> int:
-        """When the query began."""
-        return self._setting.now_ms
+        """Start of the query, milliseconds since 1970."""
+        return self._context.now_ms
 
     def parameter(self, name: str) -> Value:
-        """The value of a parameter."""
-        return self._setting.parameter(name)
+        """Return the value of a parameter."""
+        return self._context.parameter(name)
 
     def output(self, position: int) -> Values:
-        """A column's values."""
+        """Return a column's values."""
         column = self.columns[position]
         if isinstance(column, pa.Array):
             return column
@@ -93,59 +93,59 @@ class Results:
         return found
 
     def take(self, rows: Positions) -> "Results":
-        """Some of its rows, in any order."""
+        """Select rows by position."""
         return Results(
-            self._setting,
+            self._context,
             len(rows),
-            [take(each, rows) if isinstance(each, pa.Array) else each.take(rows) for each in self.columns],
+            [take(column, rows) if isinstance(column, pa.Array) else column.take(rows) for column in self.columns],
         )
 
     def where(self, mask: Mask) -> "Results":
-        """The rows where the mask is true."""
+        """Select rows by a mask."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its rows take."""
-        return sum(each.nbytes for each in self.columns)
+        """Size of the rows in bytes."""
+        return sum(column.nbytes for column in self.columns)
 
     def property_of(self, variable: str, name: str) -> Values:
-        """Nothing: results have no variables."""
-        raise InternalError(f"${variable}.{name} was asked of a result")
+        """Fail: results have no variables."""
+        raise InternalError(f"results have no property ${variable}.{name}")
 
     def id_of(self, variable: str) -> Values:
-        """Nothing: results have no variables."""
-        raise InternalError(f"${variable} was asked of a result")
+        """Fail: results have no variables."""
+        raise InternalError(f"results have no variable ${variable}")
 
     def endpoint_of(self, variable: str, end: End) -> Values:
-        """Nothing: results have no variables."""
-        raise InternalError(f"the end '{end}' of ${variable} was asked of a result")
+        """Fail: results have no variables."""
+        raise InternalError(f"results have no endpoint '{end}' of ${variable}")
 
     def is_absent(self, variable: str) -> Values:
-        """Nothing: results have no variables."""
-        raise InternalError(f"${variable} was asked of a result")
+        """Fail: results have no variables."""
+        raise InternalError(f"results have no variable ${variable}")
 
     def path_lengths(self, variable: str) -> Values:
-        """Nothing: results have no variables."""
-        raise InternalError(f"the length of ${variable} was asked of a result")
+        """Fail: results have no variables."""
+        raise InternalError(f"results have no path ${variable}")
 
     def path_nodes(self, variable: str) -> Values:
-        """Nothing: results have no variables."""
-        raise InternalError(f"the nodes of ${variable} were asked of a result")
+        """Fail: results have no variables."""
+        raise InternalError(f"results have no path ${variable}")
 
     def text_matches(self, variable: str, name: str, query: TextQuery) -> Values:
-        """Nothing: results have no variables."""
-        raise InternalError(f"{query.function}() of ${variable}.{name} was asked of a result")
+        """Fail: results have no variables."""
+        raise InternalError(f"results cannot be searched: {query.function}() of ${variable}.{name}")
 
     def computed(self, name: str) -> Values:
-        """Nothing: results have no hidden columns."""
-        raise InternalError(f"{name} was asked of a result")
+        """Fail: results have no hidden columns."""
+        raise InternalError(f"results have no hidden column {name}")
 
 
-def all_results(batches: Sequence[Results]) -> Results:
-    """The rows of several batches, one after the other; at least one batch."""
+def concat_results(batches: Sequence[Results]) -> Results:
+    """Concatenate batches (at least one)."""
     first = batches[0]
     if len(batches) == 1:
         return first
-    columns = [joined([batch.output(position) for batch in batches]) for position in range(len(first.columns))]
-    return Results(first._setting, sum(batch.size for batch in batches), columns)
+    columns = [concat([batch.output(position) for batch in batches]) for position in range(len(first.columns))]
+    return Results(first._context, sum(batch.size for batch in batches), columns)

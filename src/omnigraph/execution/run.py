@@ -1,14 +1,14 @@
-"""One query while it runs: the snapshot it reads, its parameters, its budget, and what it has looked up so far."""
+"""State of one query execution: its snapshot, parameters, budget, and values computed so far."""
 
 from collections.abc import Mapping
 
-from omnigraph.execution.adjacencies import Adjacencies
+from omnigraph.execution.adjacency_cache import AdjacencyCache
 from omnigraph.execution.arrays import Ordinals, Values
-from omnigraph.execution.budget import Budget
 from omnigraph.execution.columns import Columns, Versions
 from omnigraph.execution.neighbours import Neighbours
-from omnigraph.execution.search.asked import Embedder, TextQuery
+from omnigraph.execution.query_limits import Budget
 from omnigraph.execution.search.matching import TextMatches
+from omnigraph.execution.search.query_text import Embedder, TextQuery
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.transaction.snapshot import Snapshot
@@ -27,7 +27,7 @@ class Run:
         "batch_rows",
         "budget",
         "embedder",
-        "kept",
+        "memo",
         "now_ms",
         "params",
     )
@@ -38,7 +38,7 @@ class Run:
         params: Mapping[str, Value],
         *,
         versions: Versions,
-        adjacencies: Adjacencies,
+        adjacencies: AdjacencyCache,
         budget: Budget,
         batch_rows: int,
         now_ms: int,
@@ -48,8 +48,8 @@ class Run:
         self.embedder = embedder
         self.batch_rows = batch_rows
         self.now_ms = now_ms
-        # What operators computed once for all their batches, by the operator.
-        self.kept: dict[object, object] = {}
+        # Results that operators compute once for all their batches, by operator.
+        self.memo: dict[object, object] = {}
         self._snapshot = snapshot
         self.params = params
         self._versions = versions
@@ -59,31 +59,31 @@ class Run:
         self._text_matches: TextMatches | None = None
 
     def parameter(self, name: str) -> Value:
-        """The value of a parameter."""
+        """Return the value of a parameter."""
         return self.params[name]
 
     def text_matches(self, columns: Columns, ordinals: Ordinals, name: str, query: TextQuery) -> Values:
-        """Whether rows of a table match a text query."""
+        """Return whether rows of a table match a text query."""
         if self._text_matches is None:
             self._text_matches = TextMatches()
-        return self._text_matches.of(columns, ordinals, name, query)
+        return self._text_matches.evaluate(columns, ordinals, name, query)
 
     def nodes(self, type_name: str) -> Columns:
-        """The nodes of a type."""
+        """Return the nodes of a type."""
         return self._at(f"node:{type_name}")
 
     def edges(self, type_name: str) -> Columns:
-        """The edges of a type."""
+        """Return the edges of a type."""
         return self._at(f"edge:{type_name}")
 
     def neighbours(self, edge: str, from_type: str, to_type: str, direction: Direction, nodes: int) -> Neighbours:
-        """The cheapest way to the neighbours of so many nodes at once."""
+        """Return the cheapest access path to the neighbours of `nodes` nodes."""
         found = self._in_memory.get((edge, direction))
         if found is None:
-            found = self._adjacencies.neighbours(
+            found = self._adjacencies.choose_neighbours(
                 self.edges(edge), self.nodes(from_type), self.nodes(to_type), direction, nodes
             )
-            if found.rows is not None:
+            if found.csr is not None:
                 self._in_memory[edge, direction] = found
         return found
 

@@ -1,13 +1,13 @@
-"""What expressions are computed from: rows of some kind, and the values that are the same for all of them."""
+"""Interface of the rows that expressions are computed on."""
 
 from typing import Any, Protocol, TypeAlias
 
 from omnigraph.execution.arrays import Values
-from omnigraph.execution.search.asked import TextQuery
+from omnigraph.execution.search.query_text import TextQuery
 from omnigraph.language.plan.expressions import End, Value
 
 # One value per row, or one for all rows.
-Datum: TypeAlias = Any  # an Arrow array or scalar: the stubs want to know of which type
+Datum: TypeAlias = Any  # an Arrow array or scalar; the stubs require the type
 
 
 class Scope(Protocol):
@@ -15,50 +15,50 @@ class Scope(Protocol):
 
     @property
     def size(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         ...
 
     def property_of(self, variable: str, name: str) -> Values:
-        """A property of what a variable is bound to; null where it is absent."""
+        """Return a property of a variable; null where it is absent."""
         ...
 
     def id_of(self, variable: str) -> Values:
-        """The id of what a variable is bound to; null where it is absent."""
+        """Return the ids of a variable; null where it is absent."""
         ...
 
     def endpoint_of(self, variable: str, end: End) -> Values:
-        """The id at one end of an edge."""
+        """Return the ids at one end of an edge variable."""
         ...
 
     def is_absent(self, variable: str) -> Values:
-        """Whether nothing is bound to a variable."""
+        """Return whether a variable is unbound."""
         ...
 
     def path_lengths(self, variable: str) -> Values:
-        """How many edges paths have."""
+        """Return the number of edges of paths."""
         ...
 
     def path_nodes(self, variable: str) -> Values:
-        """The ids of paths' nodes."""
+        """Return the node ids of paths."""
         ...
 
     def computed(self, name: str) -> Values:
-        """A hidden column."""
+        """Return a hidden column."""
         ...
 
     def text_matches(self, variable: str, name: str, query: TextQuery) -> Values:
-        """Whether a text property of what a variable is bound to matches; null where it is absent."""
+        """Return whether a text property of a variable matches; null where it is absent."""
         ...
 
     def output(self, position: int) -> Values:
-        """A column of the result."""
+        """Return a column of the result."""
         ...
 
     def parameter(self, name: str) -> Value:
-        """The value of a parameter."""
+        """Return the value of a parameter."""
         ...
 
     @property
     def now_ms(self) -> int:
-        """When the query began, milliseconds since 1970."""
+        """Start of the query, milliseconds since 1970."""
         ...

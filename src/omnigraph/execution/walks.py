@@ -1,9 +1,9 @@
-"""Walks: from nodes named by their key, hop by hop along edges, to values of where they lead, or to how many.
+"""Walks: a fast path for key lookups followed by hops, returning columns or counts.
 
 Most queries of a busy graph are walks over few rows, for which operators cost more than the work itself. A plan of this
-shape is also kept as a walk. As soon as all it touches is in memory, the walk is bound to the arrays of these versions,
-and runs over them without batches, frames or expressions. Whatever a walk cannot do (a value that is no key, too many
-rows for its share of memory) it leaves to the operators of the plan, which give the same rows in the same order.
+shape is also kept as a walk. Once everything it touches is in memory, the walk is bound to the arrays of these versions
+and runs over them without batches, frames or expressions. What a walk cannot do (a value that is not a key, too many
+rows for its share of memory) is left to the operators of the plan, which give the same rows in the same order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,31 +14,65 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph import limits
-from omnigraph.execution.arrays import Ordinals, Positions, Values, once, taken
-from omnigraph.execution.column import RowLookup
-from omnigraph.execution.columns import Columns
-from omnigraph.execution.csr import Csr, repeated_places
-from omnigraph.execution.keys import Choosing, lookup_for
-from omnigraph.execution.resident import Resident
+from omnigraph.execution.adjacency_cache import AdjacencyCache
+from omnigraph.execution.arrays import Ordinals, Positions, Values, sorted_unique, take_fast
+from omnigraph.execution.column import Column, RowLookup
+from omnigraph.execution.columns import Columns, Versions
+from omnigraph.execution.csr import Csr, expand_ranges
+from omnigraph.execution.key_lookup import IdChooser, find_key_lookup
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, Value
 from omnigraph.language.plan.pattern import Direction
+from omnigraph.model.commit import Record
 from omnigraph.model.schema import ID, Schema
+
+
+class Resident:
+    """The part of a snapshot that is in memory; never reads anything. Used by one thread."""
+
+    def __init__(self, record: Record, versions: Versions, adjacencies: AdjacencyCache) -> None:
+        self._record = record
+        self._versions = versions
+        self._adjacencies = adjacencies
+
+    def nodes(self, type_name: str) -> Columns | None:
+        """Return the nodes of a type."""
+        return self._at(f"node:{type_name}")
+
+    def ids(self, nodes: Columns) -> RowLookup | None:
+        """Return the index from ids to nodes."""
+        return self._versions.cached_lookup(nodes, ID)
+
+    def column(self, nodes: Columns, name: str) -> Column | None:
+        """Return a column of some nodes."""
+        return self._versions.cached_column(nodes, name)
+
+    def csr(self, edge: str, from_type: str, to_type: str, direction: Direction) -> Csr | None:
+        """Return the CSR for one direction."""
+        edges, sources, targets = self._at(f"edge:{edge}"), self.nodes(from_type), self.nodes(to_type)
+        if edges is None or sources is None or targets is None:
+            return None
+        return self._adjacencies.cached_csr(edges, sources, targets, direction)
+
+    def _at(self, type_key: str) -> Columns | None:
+        pin = self._record.tables.get(type_key)
+        return None if pin is None else self._versions.cached(pin)
+
 
 _INT64 = pa.int64()
 
 
 @dataclass(frozen=True, slots=True)
 class WalkHop:
-    """One hop to every neighbour, parallel edges once.
+    """One hop to every neighbour, without parallel edges.
 
     Attributes:
         edge: the edge type.
-        from_type: the node type its edges leave.
-        to_type: the node type its edges reach.
+        from_type: node type at the source of its edges.
+        to_type: node type at the target of its edges.
         direction: which way they are followed.
-        target_type: the node type it leads to.
+        target_type: node type it leads to.
     """
 
     edge: str
@@ -50,7 +84,7 @@ class WalkHop:
 
 @dataclass(frozen=True, slots=True)
 class ListedColumn:
-    """A column of the nodes after so many hops."""
+    """A column of the nodes after a number of hops."""
 
     hops: int
     name: str
@@ -58,7 +92,7 @@ class ListedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many rows there are, or how many different nodes after the last hop."""
+    """Number of rows, or of distinct nodes after the last hop."""
 
     distinct: bool
 
@@ -68,35 +102,27 @@ class Walk:
     """A plan that is a walk.
 
     Attributes:
-        start_type: the type of the nodes it starts from.
-        ids: their ids, among the values of a run; None where these are no keys.
+        start_type: type of the start nodes.
+        ids: their ids, from the parameters; None where these are not valid keys.
         hops: in order.
         listed: the columns of the result; none where it counts.
         counted: the columns of a result that counts.
     """
 
     start_type: str
-    ids: Choosing
+    ids: IdChooser
     hops: tuple[WalkHop, ...]
     listed: tuple[ListedColumn, ...]
     counted: tuple[Counted, ...]
 
 
-def walk_of(plan: steps.ReadPlan, schema: Schema) -> Walk | None:
-    """The walk that a plan is, if it is one.
-
-    Args:
-        plan (steps.ReadPlan): of a read.
-        schema (Schema): what it was made for.
-
-    Returns:
-        Walk | None: with the same answers.
-    """
+def find_walk(plan: steps.ReadPlan, schema: Schema) -> Walk | None:
+    """Return the walk that a plan is, with the same answers; None if it is not one."""
     first, *middle, last = plan.steps
     if not isinstance(first, steps.Scan) or first.at_most is not None:
         return None
     node = schema.node(first.type_name)
-    lookup = None if node is None else lookup_for(node, first.variable, first.condition)
+    lookup = None if node is None else find_key_lookup(node, first.variable, first.condition)
     if lookup is None or lookup.left is not None:
         return None
     hops: list[WalkHop] = []
@@ -114,11 +140,11 @@ def walk_of(plan: steps.ReadPlan, schema: Schema) -> Walk | None:
             return None
     if isinstance(last, steps.Project):
         listed = tuple(_listed(column.value, places) for column in last.columns)
-        found = tuple(each for each in listed if each is not None)
+        found = tuple(column for column in listed if column is not None)
         return Walk(first.type_name, lookup.ids, tuple(hops), found, ()) if len(found) == len(listed) else None
     if isinstance(last, steps.Aggregate):
         counted = tuple(_counted(column.value, places, len(hops)) for column in last.columns)
-        known = tuple(each for each in counted if each is not None)
+        known = tuple(column for column in counted if column is not None)
         return Walk(first.type_name, lookup.ids, tuple(hops), (), known) if len(known) == len(counted) else None
     return None
 
@@ -130,7 +156,7 @@ def _hop(step: steps.Step, at: str, schema: Schema) -> WalkHop | None:
         plain = not step.each_record
     else:
         nothing = (step.edge_variable, step.path, step.target_condition, step.edge_condition)
-        plain = all(each is None for each in nothing)
+        plain = all(part is None for part in nothing)
     edge = schema.edge(step.edge)
     if not plain or edge is None:
         return None
@@ -175,7 +201,7 @@ class _Source:
 
 
 class BoundWalk:
-    """A walk over arrays in memory. Keeps nothing of a run, so any number of threads may use it at once."""
+    """A walk bound to arrays in memory. Holds no state of a run, so threads may share it."""
 
     __slots__ = ("_bytes", "_columns", "_counted", "_distinct_only", "_hops", "_ids", "_sources", "_start", "_wanted")
 
@@ -190,22 +216,19 @@ class BoundWalk:
         self._ids = walk.ids
         self._columns = columns
         self._start = start
-        self._hops = [(each.starts, each.degrees, each.neighbours) for each in hops]
+        self._hops = [(csr.starts, csr.degrees, csr.neighbours) for csr in hops]
         self._sources = sources
         self._bytes = sum(source.bytes for source in sources)
         self._wanted = frozenset(source.hops for source in sources)
         self._counted = walk.counted
-        self._distinct_only = bool(walk.counted) and all(each.distinct for each in walk.counted)
+        self._distinct_only = bool(walk.counted) and all(column.distinct for column in walk.counted)
 
     def answer(self, values: Mapping[str, Value], *, bytes_max: int) -> pa.RecordBatch | None:
-        """The rows of the result.
+        """Compute the result; None where the operators of the plan have to do it.
 
         Args:
-            values (Mapping[str, Value]): of the parameters.
-            bytes_max (int): how much the result may take.
-
-        Returns:
-            pa.RecordBatch | None: None where the operators of the plan have to do it.
+            values: of the parameters.
+            bytes_max: maximum size of the result.
         """
         ids = self._ids(values)
         if ids is None or len(ids) > limits.LOOKUP_ROWS_MAX:
@@ -222,66 +245,63 @@ class BoundWalk:
             if len(nodes) == 1:
                 nodes = _neighbours(nodes, starts, neighbours)
                 if at:
-                    at = {hops: np.repeat(each, len(nodes)) for hops, each in at.items()}
+                    at = {hops: np.repeat(ordinals, len(nodes)) for hops, ordinals in at.items()}
             else:
                 counts = degrees[nodes]
                 if counts.sum() > limits.WALK_ROWS_MAX:
                     return None
-                rows, places = repeated_places(starts[nodes], counts)
+                rows, places = expand_ranges(starts[nodes], counts)
                 nodes = neighbours[places]
                 if at:
-                    at = {hops: each[rows] for hops, each in at.items()}
+                    at = {hops: ordinals[rows] for hops, ordinals in at.items()}
             if number in wanted:
                 at[number] = nodes
         size = len(nodes)
         if size > limits.WALK_ROWS_MAX:
             return None
         arrays = [_values(source, at[source.hops]) for source in self._sources]
-        # No row takes more than its whole column, so mostly nothing need be added up.
-        if size * self._bytes > bytes_max and sum(each.nbytes for each in arrays) > bytes_max:
+        # No row takes more than its whole column, so the exact size is rarely needed.
+        if size * self._bytes > bytes_max and sum(array.nbytes for array in arrays) > bytes_max:
             return None
         return pa.RecordBatch.from_arrays(arrays, schema=self._columns)
 
     def _count(self, nodes: Ordinals) -> pa.RecordBatch | None:
         hops = self._hops
         # Neighbours that are only counted need not be listed.
-        last = len(hops) - 1 if hops and not any(each.distinct for each in self._counted) else len(hops)
-        is_once = True
+        last = len(hops) - 1 if hops and not any(column.distinct for column in self._counted) else len(hops)
+        is_distinct = True
         for starts, degrees, neighbours in hops[:last]:
             if len(nodes) == 1:
                 nodes = _neighbours(nodes, starts, neighbours)
-                is_once = True
+                is_distinct = True
                 continue
-            if self._distinct_only and not is_once:
-                nodes = once(nodes)
-            places = _places(starts.take(nodes), degrees.take(nodes))
+            if self._distinct_only and not is_distinct:
+                nodes = sorted_unique(nodes)
+            places = _expand_positions(starts.take(nodes), degrees.take(nodes))
             if places is None:
                 return None
             nodes = neighbours[places]
-            is_once = False
+            is_distinct = False
         rows = len(nodes) if last == len(hops) else int(hops[-1][1][nodes].sum())
-        different = rows if is_once else -1
+        different = rows if is_distinct else -1
         arrays: list[Values] = []
-        for each in self._counted:
-            if each.distinct and different < 0:
-                different = _different(nodes)
-            number = different if each.distinct else rows
+        for column in self._counted:
+            if column.distinct and different < 0:
+                different = _count_distinct(nodes)
+            number = different if column.distinct else rows
             made: Any = pa.Array.from_buffers(_INT64, 1, [None, pa.py_buffer(number.to_bytes(8, "little"))])
             arrays.append(made)
         return pa.RecordBatch.from_arrays(arrays, schema=self._columns)
 
 
 def _neighbours(node: Ordinals, starts: Positions, neighbours: Ordinals) -> Ordinals:
-    """Those of one node."""
+    """Return the neighbours of one node."""
     place = node.item()
     return neighbours[starts.item(place) : starts.item(place + 1)]
 
 
-def _places(firsts: Positions, counts: Positions) -> Positions | None:
-    """The places of stretches of so many each, one after the other; None where they are too many for a walk.
-
-    Takes `firsts` for itself.
-    """
+def _expand_positions(firsts: Positions, counts: Positions) -> Positions | None:
+    """Expand ranges of `counts` positions each; None where they are too many for a walk. Overwrites `firsts`."""
     ends = counts.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     if total > limits.WALK_ROWS_MAX:
@@ -293,29 +313,20 @@ def _places(firsts: Positions, counts: Positions) -> Positions | None:
     return places
 
 
-def _different(nodes: Ordinals) -> int:
-    """How many different ones there are."""
+def _count_distinct(nodes: Ordinals) -> int:
+    """Count distinct nodes."""
     ordered = np.sort(nodes)
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
 
 
 def _values(source: _Source, nodes: Ordinals) -> Values:
     one = len(nodes) == 1
-    values: Any = source.array.slice(nodes.item(), 1) if one else taken(source.array, nodes)
+    values: Any = source.array.slice(nodes.item(), 1) if one else take_fast(source.array, nodes)
     return values if values.type == source.type else values.cast(source.type)  # type: ignore[no-any-return]  # Arrow's kernels have no types
 
 
 def bind_walk(walk: Walk, columns: pa.Schema, resident: Resident) -> BoundWalk | None:
-    """A walk over the arrays of one snapshot.
-
-    Args:
-        walk (Walk): the walk.
-        columns (pa.Schema): of its result.
-        resident (Resident): what of the snapshot is in memory.
-
-    Returns:
-        BoundWalk | None: None where something it needs is not in memory.
-    """
+    """Bind a walk to the arrays of one snapshot; None where something it needs is not in memory."""
     nodes: list[Columns] = []
     for type_name in (walk.start_type, *(hop.target_type for hop in walk.hops)):
         found = resident.nodes(type_name)
@@ -327,10 +338,10 @@ def bind_walk(walk: Walk, columns: pa.Schema, resident: Resident) -> BoundWalk |
         return None
     rows: list[Csr] = []
     for hop in walk.hops:
-        way = resident.rows(hop.edge, hop.from_type, hop.to_type, hop.direction)
-        if way is None:
+        csr = resident.csr(hop.edge, hop.from_type, hop.to_type, hop.direction)
+        if csr is None:
             return None
-        rows.append(way.simple)
+        rows.append(csr.simple)
     sources: list[_Source] = []
     for listed, field in zip(walk.listed, columns, strict=False):
         column = resident.column(nodes[listed.hops], listed.name)

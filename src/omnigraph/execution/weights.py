@@ -1,4 +1,4 @@
-"""How many rows a row stands for: products and sums that must not run over."""
+"""Row multiplicities: products and sums, checked for overflow."""
 
 import numpy as np
 
@@ -8,11 +8,11 @@ from omnigraph.execution.arrays import Numbers, Positions
 _MOST = 2.0**63
 
 
-def times(weights: Positions | None, more: Positions) -> Positions:
-    """Rows that stand for so many, each of which stands for so many more.
+def multiply(weights: Positions | None, more: Positions) -> Positions:
+    """Multiply multiplicities.
 
     Raises:
-        LimitError: some stand for more than can be counted.
+        LimitError: a product exceeds 64 bits.
     """
     if weights is None:
         return more
@@ -21,10 +21,10 @@ def times(weights: Positions | None, more: Positions) -> Positions:
 
 
 def add(totals: Positions, places: Numbers, weights: Positions | None) -> None:
-    """Count rows, or what they stand for, at their places.
+    """Add rows, or their multiplicities, to totals by position.
 
     Raises:
-        LimitError: a total is more than can be counted.
+        LimitError: a total exceeds 64 bits.
     """
     if weights is not None:
         _refuse(float(np.max(totals, initial=0)) + float(weights.sum(dtype=np.float64)))
@@ -36,10 +36,10 @@ def add(totals: Positions, places: Numbers, weights: Positions | None) -> None:
 
 
 def total(weights: Positions | None, rows: int) -> int:
-    """How many rows there are, or how many they stand for.
+    """Return the number of rows, or the sum of their multiplicities.
 
     Raises:
-        LimitError: more than can be counted.
+        LimitError: the sum exceeds 64 bits.
     """
     if weights is None:
         return rows

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.arrays import Values, arrow, take
+from omnigraph.execution.arrays import Values, take, to_arrow
 from omnigraph.language.schema import accept
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.model.schema import Schema
@@ -197,10 +197,10 @@ def power_law(persons: int, knows: int, *, seed: int = 1) -> PowerLaw:
     people = pa.table(
         {
             "id": names,
-            "age": arrow(chance.integers(18, 90, persons).astype(np.int32)),
+            "age": to_arrow(chance.integers(18, 90, persons).astype(np.int32)),
             "city": take(cities, chance.integers(0, len(cities), persons)),
             "name": names,
-            "score": arrow(chance.random(persons)),
+            "score": to_arrow(chance.random(persons)),
         }
     )
     order = chance.permutation(persons)
@@ -211,7 +211,7 @@ def power_law(persons: int, knows: int, *, seed: int = 1) -> PowerLaw:
             "id": numbered("01J0000000000000K", knows, 9),
             "src": take(names, sources),
             "dst": take(names, targets),
-            "since": arrow(chance.integers(2000, 2025, knows).astype(np.int32)),
+            "since": to_arrow(chance.integers(2000, 2025, knows).astype(np.int32)),
         }
     )
     schema = accept(POWER_LAW_SCHEMA)

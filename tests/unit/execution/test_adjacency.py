@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import limits
-from omnigraph.execution.adjacencies import Adjacencies
-from omnigraph.execution.adjacency import Adjacency, extend, make
+from omnigraph.execution.adjacency import Adjacency, build_adjacency, extend_adjacency
+from omnigraph.execution.adjacency_cache import AdjacencyCache
 from omnigraph.execution.adjacency_files import AdjacencyFiles
 from omnigraph.execution.cache import ByteCache
 from omnigraph.execution.columns import Columns, Versions
-from omnigraph.execution.csr import Csr, Triples, build
+from omnigraph.execution.csr import Csr, EdgeList, build_csr
 from omnigraph.execution.engine import QueryEngine
-from omnigraph.execution.reach import reach
+from omnigraph.execution.traversal import reach
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.language.query.compile import compile
 from omnigraph.storage.derived import ADJACENCY, adjacency_folder, sealed, unsealed, version_of
@@ -39,9 +39,9 @@ pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=25)
 some_nodes = st.lists(st.integers(0, 5), max_size=8)
 
 
-def triples(edges: list[tuple[int, int]]) -> Triples:
+def triples(edges: list[tuple[int, int]]) -> EdgeList:
     sources, targets = ([edge[end] for edge in edges] for end in (0, 1))
-    return Triples(np.array(sources, np.int32), np.array(targets, np.int32), np.arange(len(edges), dtype=np.int32))
+    return EdgeList(np.array(sources, np.int32), np.array(targets, np.int32), np.arange(len(edges), dtype=np.int32))
 
 
 def ordinals(*nodes: int) -> "np.typing.NDArray[np.int32]":
@@ -54,8 +54,8 @@ def ordinals(*nodes: int) -> "np.typing.NDArray[np.int32]":
 @QUICK
 @given(edges=pairs, nodes=some_nodes)
 def test_a_spread_is_what_lies_next_to_each_node(edges: list[tuple[int, int]], nodes: list[int]) -> None:
-    rows = build(triples(edges), 6)
-    records = rows.spread(ordinals(*nodes), each_record=True)
+    rows = build_csr(triples(edges), 6)
+    records = rows.expand(ordinals(*nodes), each_record=True)
     assert records.records is not None
     listed = list(zip(records.rows.tolist(), records.targets.tolist(), records.records.tolist(), strict=True))
     assert listed == [
@@ -63,7 +63,7 @@ def test_a_spread_is_what_lies_next_to_each_node(edges: list[tuple[int, int]], n
         for row, node in enumerate(nodes)
         for target, record in sorted((to, at) for at, (of, to) in enumerate(edges) if of == node)
     ]
-    once = rows.spread(ordinals(*nodes), each_record=False)
+    once = rows.expand(ordinals(*nodes), each_record=False)
     assert list(zip(once.rows.tolist(), once.targets.tolist(), strict=True)) == [
         (row, target) for row, node in enumerate(nodes) for target in sorted({to for of, to in edges if of == node})
     ]
@@ -77,21 +77,21 @@ def test_a_spread_is_what_lies_next_to_each_node(edges: list[tuple[int, int]], n
 def test_an_edge_is_found_exactly_where_there_is_one(
     edges: list[tuple[int, int]], asked: list[tuple[int, int]]
 ) -> None:
-    rows = build(triples(edges), 6)
+    rows = build_csr(triples(edges), 6)
     wanted = triples(asked)
-    assert rows.joins(wanted.sources, wanted.targets).tolist() == [pair in edges for pair in asked]
-    first, stop = rows.span(wanted.sources, wanted.targets)
+    assert rows.has_edges(wanted.sources, wanted.targets).tolist() == [pair in edges for pair in asked]
+    first, stop = rows.edge_ranges(wanted.sources, wanted.targets)
     assert (stop - first).tolist() == [edges.count(pair) for pair in asked]
-    likely = set(rows.sketch.likely(wanted.sources, wanted.targets).tolist())
+    likely = set(rows.bloom_filter.may_contain(wanted.sources, wanted.targets).tolist())
     assert likely >= {place for place, pair in enumerate(asked) if pair in edges}
 
 
 def test_a_sketch_tells_most_pairs_that_are_not_joined() -> None:
     chance = np.random.default_rng(1)
     joined = chance.integers(0, 5_000, (2, 20_000)).astype(np.int32)
-    rows = build(Triples(joined[0], joined[1], np.arange(20_000, dtype=np.int32)), 5_000)
+    rows = build_csr(EdgeList(joined[0], joined[1], np.arange(20_000, dtype=np.int32)), 5_000)
     asked = chance.integers(0, 5_000, (2, 20_000)).astype(np.int32)
-    assert len(rows.sketch.likely(asked[0], asked[1])) < 2_000
+    assert len(rows.bloom_filter.may_contain(asked[0], asked[1])) < 2_000
 
 
 @QUICK
@@ -104,39 +104,39 @@ def test_a_sketch_tells_most_pairs_that_are_not_joined() -> None:
 def test_changed_rows_are_those_made_anew(
     edges: list[tuple[int, int]], gone: set[int], more: list[tuple[int, int]], spliced: int
 ) -> None:
-    before = build(triples(edges), 6)
+    before = build_csr(triples(edges), 6)
     dropped = np.zeros(len(edges) + len(more), dtype=np.bool_)
     lost = [place for place in sorted(gone) if place < len(edges)]
     dropped[lost] = True
     added = triples(more)
-    added = Triples(added.sources, added.targets, added.records + np.int32(len(edges)))
+    added = EdgeList(added.sources, added.targets, added.records + np.int32(len(edges)))
     with patch.object(limits, "CSR_SPLICED_NODES_MAX", spliced):
-        after = before.changed(dropped, ordinals(*(edges[place][0] for place in lost)), added)
+        after = before.updated(dropped, ordinals(*(edges[place][0] for place in lost)), added)
     everything = triples([*edges, *more])
-    anew = build(everything.where(~dropped), 6)
+    anew = build_csr(everything.where(~dropped), 6)
     for part in ("starts", "neighbours", "records"):
         assert getattr(after, part).tolist() == getattr(anew, part).tolist(), part
 
 
 def test_records_too_many_to_pack_are_sorted_all_the_same() -> None:
     large = np.array([2**31 - 2, 5, 2**31 - 2, 5], dtype=np.int32)
-    edges = Triples(np.array([1, 1, 0, 0], dtype=np.int32), large, np.array([2**31 - 2, 9, 8, 7], dtype=np.int32))
-    rows = build(edges, 2)
+    edges = EdgeList(np.array([1, 1, 0, 0], dtype=np.int32), large, np.array([2**31 - 2, 9, 8, 7], dtype=np.int32))
+    rows = build_csr(edges, 2)
     assert rows.neighbours.tolist() == [5, 2**31 - 2, 5, 2**31 - 2]
     assert rows.records.tolist() == [7, 8, 9, 2**31 - 2]
 
 
 def test_rows_grow_by_nodes_without_edges() -> None:
-    rows = build(triples([(0, 1)]), 2).resized(4)
+    rows = build_csr(triples([(0, 1)]), 2).resized(4)
     assert rows.degrees.tolist() == [1, 0, 0, 0]
-    assert rows.spread(ordinals(3, 0), each_record=False).targets.tolist() == [1]
+    assert rows.expand(ordinals(3, 0), each_record=False).targets.tolist() == [1]
 
 
-class _Way:
-    """Rows as a way to neighbours."""
+class _Access:
+    """Access path over a CSR."""
 
     def __init__(self, rows: Csr) -> None:
-        self.spread = rows.spread
+        self.expand = rows.expand
 
 
 @QUICK
@@ -144,7 +144,7 @@ class _Way:
 def test_reach_is_breadth_first_and_once_per_start(
     edges: list[tuple[int, int]], starts: list[int], least: int, more: int, *, at_start: bool
 ) -> None:
-    way: Any = _Way(build(triples(edges), 6))
+    way: Any = _Access(build_csr(triples(edges), 6))
     most = least + more
     found = reach(lambda _: way, ordinals(*starts), least=least, most=most, size=6, loops_at_start=at_start)
     expected = []
@@ -202,7 +202,7 @@ class Tables:
         told: dict[str, list[tuple[str, str]]] = {}
         nodes, others = adjacency.sources, adjacency.targets
         for node in nodes.numbering.live.tolist():
-            spread = rows_of(adjacency, direction).spread(ordinals(node), each_record=True)
+            spread = rows_of(adjacency, direction).expand(ordinals(node), each_record=True)
             assert spread.records is not None
             ends = others.take("id", spread.targets).to_pylist()
             records = adjacency.edges.take("id", spread.records).to_pylist()
@@ -221,7 +221,7 @@ def tables(tmp_path: Path) -> Tables:
 
 
 def test_adjacency_leads_both_ways_and_round_once(tables: Tables) -> None:
-    adjacency = make(*tables.now())
+    adjacency = build_adjacency(*tables.now())
     assert tables.told(adjacency) == {"a": [("b", "ab1"), ("b", "ab2")], "b": [("c", "bc1")], "c": [("c", "cc1")]}
     assert tables.told(adjacency, Direction.IN) == {
         "b": [("a", "ab1"), ("a", "ab2")],
@@ -249,21 +249,21 @@ CHANGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_extended_adjacency_is_what_making_it_anew_gives(tables: Tables, what: str) -> None:
-    before = make(*tables.now())
+    before = build_adjacency(*tables.now())
     CHANGES[what](tables)
     now = tables.now()
 
-    extended = extend(before, *now)
+    extended = extend_adjacency(before, *now)
 
     assert extended is not None
-    anew = make(*now)
+    anew = build_adjacency(*now)
     for direction in Direction:
         assert tables.told(extended, direction) == tables.told(anew, direction)
         assert rows_of(extended, direction).neighbours.tolist() == rows_of(anew, direction).neighbours.tolist()
 
 
 def test_extending_reads_the_ends_of_new_edges_only(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = make(*tables.now())
+    before = build_adjacency(*tables.now())
     tables.graph.add({KNOWS: tables.edges("da1")})
     tables.graph.change({}, {KNOWS: ["ab1"]})
     now = tables.now()
@@ -274,7 +274,7 @@ def test_extending_reads_the_ends_of_new_edges_only(tables: Tables, monkeypatch:
         return fragment_rows(table, some, names)
 
     monkeypatch.setattr("omnigraph.execution.adjacency.fragment_rows", counted)
-    assert extend(before, *now) is not None
+    assert extend_adjacency(before, *now) is not None
     assert read == [1]
 
 
@@ -282,32 +282,32 @@ def test_extending_reads_the_ends_of_new_edges_only(tables: Tables, monkeypatch:
 def test_adjacency_of_an_older_version_follows_from_that_of_a_newer_one(tables: Tables, what: str) -> None:
     pins = [tables.graph.snapshot().record.tables[type_key] for type_key in (KNOWS, PERSON, PERSON)]
     CHANGES[what](tables)
-    newer = make(*tables.now())
+    newer = build_adjacency(*tables.now())
     # Opened only now, as when somebody asks about the past.
     then = [tables.versions.at(pin) for pin in pins]
 
-    older = extend(newer, *then)
+    older = extend_adjacency(newer, *then)
 
     assert older is not None
     assert tables.told(older) == {"a": [("b", "ab1"), ("b", "ab2")], "b": [("c", "bc1")], "c": [("c", "cc1")]}
-    assert tables.told(older, Direction.BOTH) == tables.told(make(*then), Direction.BOTH)
+    assert tables.told(older, Direction.BOTH) == tables.told(build_adjacency(*then), Direction.BOTH)
 
 
 def test_an_edge_without_a_node_is_not_there_until_the_node_is(tables: Tables) -> None:
     tables.graph.add({KNOWS: tables.edges("az1")})
-    dangling = make(*tables.now())
+    dangling = build_adjacency(*tables.now())
     assert dangling.dangling == 1
     assert ("z", "az1") not in tables.told(dangling)["a"]
     tables.graph.add({PERSON: tables.people("z")})
-    assert extend(dangling, *tables.now()) is None
-    assert ("z", "az1") in tables.told(make(*tables.now()))["a"]
+    assert extend_adjacency(dangling, *tables.now()) is None
+    assert ("z", "az1") in tables.told(build_adjacency(*tables.now()))["a"]
 
 
 def test_adjacency_between_two_types_has_the_ordinals_of_each(tables: Tables) -> None:
     places = tables.graph.rows(PLACE, [{"id": str(code), "code": code} for code in range(3)])
     lives = tables.graph.rows(LIVES, [{"id": "l1", "src": "d", "dst": "2"}])
     tables.graph.add({PLACE: places, LIVES: lives})
-    adjacency = make(tables.columns(LIVES), tables.columns(PERSON), tables.columns(PLACE))
+    adjacency = build_adjacency(tables.columns(LIVES), tables.columns(PERSON), tables.columns(PLACE))
     assert tables.told(adjacency) == {"d": [("2", "l1")]}
     assert adjacency.incoming.nodes == 3
 
@@ -321,30 +321,30 @@ def tiny_files() -> Iterator[None]:
         yield
 
 
-def fresh(tables: Tables, *, read_only: bool = False) -> Adjacencies:
+def fresh(tables: Tables, *, read_only: bool = False) -> AdjacencyCache:
     """As another process would see it."""
     cache = ByteCache(10**9)
     tables.versions = Versions(tables.graph.parts.tables, cache)
-    return Adjacencies(cache, tables.versions, AdjacencyFiles(tables.graph.parts.store, read_only=read_only))
+    return AdjacencyCache(cache, tables.versions, AdjacencyFiles(tables.graph.parts.store, read_only=read_only))
 
 
 def test_another_process_loads_what_one_has_made(tables: Tables, tiny_files: None) -> None:
     one = fresh(tables)
-    made = tables.told(one.whole(*tables.now()))
+    made = tables.told(one.adjacency(*tables.now()))
     assert one.stats().written == 1
     other = fresh(tables)
-    assert tables.told(other.whole(*tables.now())) == made
+    assert tables.told(other.adjacency(*tables.now())) == made
     stats = other.stats()
     assert (stats.loaded, stats.made, stats.written) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_files_of_an_older_version_are_extended(tables: Tables, tiny_files: None, what: str) -> None:
-    fresh(tables).whole(*tables.now())
+    fresh(tables).adjacency(*tables.now())
     CHANGES[what](tables)
     other = fresh(tables)
-    found = tables.told(other.whole(*tables.now()))
-    assert found == tables.told(make(*tables.now()))
+    found = tables.told(other.adjacency(*tables.now()))
+    assert found == tables.told(build_adjacency(*tables.now()))
     assert (other.stats().loaded, other.stats().made) == (1, 0)
 
 
@@ -353,7 +353,7 @@ def test_files_of_an_older_version_are_extended(tables: Tables, tiny_files: None
 def test_damaged_files_are_passed_over_and_written_again(
     tables: Tables, tiny_files: None, file: str, damage: str
 ) -> None:
-    made = tables.told(fresh(tables).whole(*tables.now()))
+    made = tables.told(fresh(tables).adjacency(*tables.now()))
     store, pin = tables.graph.parts.store, tables.columns(KNOWS).pin
     path = f"{adjacency_folder(pin.table, pin.version)}{file}"
     body = store.get(path)
@@ -362,14 +362,14 @@ def test_damaged_files_are_passed_over_and_written_again(
     else:
         store.put(path, body[:-1] if damage == "short" else bytes([body[0] ^ 1]) + body[1:])
     other = fresh(tables)
-    assert tables.told(other.whole(*tables.now())) == made
+    assert tables.told(other.adjacency(*tables.now())) == made
     assert (other.stats().made, other.stats().loaded, other.stats().written) == (1, 0, 1)
     assert store.get(path) == body
 
 
 @pytest.mark.parametrize("file", ["head.json", "out-0", "in-1"])
 def test_no_neighbour_depends_on_a_byte_that_was_changed(tables: Tables, tiny_files: None, file: str) -> None:
-    made = tables.told(fresh(tables).whole(*tables.now()))
+    made = tables.told(fresh(tables).adjacency(*tables.now()))
     store, pin = tables.graph.parts.store, tables.columns(KNOWS).pin
     path = f"{adjacency_folder(pin.table, pin.version)}{file}"
     body = store.get(path)
@@ -377,45 +377,45 @@ def test_no_neighbour_depends_on_a_byte_that_was_changed(tables: Tables, tiny_fi
     for place in range(len(body)):
         store.put(path, body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :])
         if file == "head.json" and place % 50:
-            assert reader.head(tables.columns(KNOWS)) is None, place
+            assert reader.read_manifest(tables.columns(KNOWS)) is None, place
             continue  # a whole look takes its time
         other = fresh(tables)
-        assert tables.told(other.whole(*tables.now())) == made, place
+        assert tables.told(other.adjacency(*tables.now())) == made, place
         assert other.stats().loaded == 0, place
 
 
 def test_a_damaged_file_does_not_stop_a_lookup_of_few_nodes(tables: Tables, tiny_files: None) -> None:
-    fresh(tables).whole(*tables.now())
+    fresh(tables).adjacency(*tables.now())
     store, pin = tables.graph.parts.store, tables.columns(KNOWS).pin
     store.delete(f"{adjacency_folder(pin.table, pin.version)}out-0")
     other = fresh(tables)
-    with patch("omnigraph.execution.adjacencies._SECONDS_PER_LOOKUP", -1.0):
-        way = other.neighbours(*tables.now(), Direction.OUT, 1)
+    with patch("omnigraph.execution.adjacency_cache._SECONDS_PER_LOOKUP", -1.0):
+        way = other.choose_neighbours(*tables.now(), Direction.OUT, 1)
         start = tables.columns(PERSON).find(["a"])
-        found = way.spread(start, each_record=True)
+        found = way.expand(start, each_record=True)
     assert tables.columns(PERSON).take("id", found.targets).to_pylist() == ["b", "b"]
     assert other.stats().made == 1
 
 
 def test_a_head_of_another_format_is_no_head(tables: Tables, tiny_files: None) -> None:
-    fresh(tables).whole(*tables.now())
+    fresh(tables).adjacency(*tables.now())
     store, pin = tables.graph.parts.store, tables.columns(KNOWS).pin
     path = f"{adjacency_folder(pin.table, pin.version)}head.json"
     store.put(path, sealed({**unsealed(store.get(path)), "format": 1}))
     other = fresh(tables)
-    other.whole(*tables.now())
+    other.adjacency(*tables.now())
     assert other.stats().loaded == 0
 
 
 def test_a_small_change_is_not_written_again(tables: Tables, tiny_files: None) -> None:
     process = fresh(tables)
-    process.whole(*tables.now())
+    process.adjacency(*tables.now())
     with patch.object(limits, "ADJACENCY_STALE_SHARE", 0.5):
         tables.graph.add({KNOWS: tables.edges("da1")})
-        process.whole(*tables.now())
+        process.adjacency(*tables.now())
         assert process.stats().written == 1
         tables.graph.add({KNOWS: tables.edges("db1", "dc1", "dd1")})
-        process.whole(*tables.now())
+        process.adjacency(*tables.now())
     assert process.stats().written == 2
 
 
@@ -446,8 +446,8 @@ def test_a_cold_process_reads_few_files_for_its_first_hops(tmp_path: Path) -> No
         cold = QueryEngine(parts.tables, counting)
         # As if there were so many edges that reading them all would take long.
         with (
-            patch("omnigraph.execution.adjacencies._SECONDS_PER_LOOKUP", 0.0),
-            patch("omnigraph.execution.adjacencies._SECONDS_PER_NODE_LOOKED_UP", 0.0),
+            patch("omnigraph.execution.adjacency_cache._SECONDS_PER_LOOKUP", 0.0),
+            patch("omnigraph.execution.adjacency_cache._SECONDS_PER_NODE_LOOKED_UP", 0.0),
         ):
             found = cold.run(parts.snapshot(parts.log.live_head("main")), compiled, params, schema=graph.schema)
 

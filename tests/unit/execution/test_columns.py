@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from omnigraph import limits
 from omnigraph.errors import LimitError
-from omnigraph.execution.arrays import NONE, numpy
+from omnigraph.execution.arrays import NONE, to_numpy
 from omnigraph.execution.cache import ByteCache
 from omnigraph.execution.columns import Columns, Versions
 from omnigraph.execution.encoder import Encoder, RowEncoder
-from omnigraph.execution.id_index import hash_of, hashes_of, index_ids
+from omnigraph.execution.id_index import build_id_index, hash_text, hash_texts
 from omnigraph.storage.tables import fragments
 from omnigraph.storage.tables.fragments import StoredFragment
 from omnigraph.storage.tables.tables import Table
@@ -69,9 +69,9 @@ def test_rows_of_new_fragments_are_numbered_behind_those_there_were(watched: Wat
     watched.graph.add({PERSON: people(watched.graph, "c")})
     after = watched.now()
 
-    assert after.numbering.agrees(before.numbering)
-    assert after.numbering.born_since(before.numbering).tolist() == [2]
-    assert before.numbering.died_since(after.numbering).tolist() == [2]
+    assert after.numbering.is_compatible(before.numbering)
+    assert after.numbering.added_since(before.numbering).tolist() == [2]
+    assert before.numbering.removed_since(after.numbering).tolist() == [2]
     assert watched.ids(after) == ["a", "b", "c"]
 
 
@@ -81,9 +81,9 @@ def test_a_deleted_row_leaves_a_hole(watched: Watched) -> None:
     watched.graph.change({}, {PERSON: ["b"]})
     after = watched.now()
 
-    assert after.numbering.agrees(before.numbering)
-    assert after.numbering.died_since(before.numbering).tolist() == [1]
-    assert before.numbering.born_since(after.numbering).tolist() == [1]
+    assert after.numbering.is_compatible(before.numbering)
+    assert after.numbering.removed_since(before.numbering).tolist() == [1]
+    assert before.numbering.added_since(after.numbering).tolist() == [1]
     assert after.numbering.live.tolist() == [0, 2]
     assert after.numbering.count == 2
     assert watched.ids(before) == ["a", "b", "c"]
@@ -108,7 +108,7 @@ def test_numbers_and_addresses_lead_to_each_other(watched: Watched) -> None:
     scanned = columns.table.scan(columns=["id"], with_addresses=True)
     addresses: Any = scanned.column("_rowaddr").to_numpy()
 
-    ordinals = columns.numbering.at(addresses.astype(np.uint64))
+    ordinals = columns.numbering.ordinals_at(addresses.astype(np.uint64))
 
     assert columns.take("id", ordinals).to_pylist() == scanned.column("id").to_pylist()
     assert columns.numbering.addresses(ordinals).tolist() == addresses.tolist()
@@ -122,10 +122,10 @@ def test_numbering_starts_over_when_most_numbers_stand_for_nothing(watched: Watc
         one_hole = watched.now()
         watched.graph.change({PERSON: people(watched.graph, "a", "b", age=3)}, {})
         three_holes = watched.now()
-    assert one_hole.numbering.agrees(before.numbering)
+    assert one_hole.numbering.is_compatible(before.numbering)
     assert one_hole.numbering.size == 4
     # The fragment that is gone has no numbers any more.
-    assert not three_holes.numbering.agrees(one_hole.numbering)
+    assert not three_holes.numbering.is_compatible(one_hole.numbering)
     assert three_holes.numbering.size == 5
     assert sorted(watched.ids(three_holes)) == ["a", "b", "c"]
     assert three_holes.take("age", three_holes.find(["a", "b", "c"])).to_pylist() == [3, 3, 1]
@@ -155,7 +155,7 @@ def test_a_version_that_is_opened_again_uses_nothing_of_its_old_numbers(watched:
         watched.now()
     watched.cache.drop(("rows", pin.table, pin.version))
     again = watched.versions.at(pin)
-    assert not again.numbering.agrees(first.numbering)
+    assert not again.numbering.is_compatible(first.numbering)
     assert again.find(["x"]).tolist() == []
     assert again.take("city", again.find(["a", "b"])).to_pylist() == ["a", "b"]
     assert first.take("city", first.find(["a", "b"])).to_pylist() == ["a", "b"]
@@ -225,9 +225,9 @@ def test_absent_ordinals_have_null(watched: Watched) -> None:
 
 def test_codes_of_old_values_stay_when_rows_come(watched: Watched) -> None:
     watched.graph.add({PERSON: people(watched.graph, "a1", "b1", "a2")})
-    before = watched.now().coded("city")
+    before = watched.now().encoded("city")
     watched.graph.add({PERSON: people(watched.graph, "b2", "c1")})
-    after = watched.now().coded("city")
+    after = watched.now().encoded("city")
 
     assert before.codes.tolist() == [0, 1, 0]
     assert after.codes.tolist() == [0, 1, 0, 1, 2]
@@ -237,7 +237,7 @@ def test_codes_of_old_values_stay_when_rows_come(watched: Watched) -> None:
 def test_both_zeros_have_one_code(watched: Watched) -> None:
     rows = [{"id": name, "name": name, "score": score} for name, score in (("a", 0.0), ("b", -0.0), ("c", None))]
     watched.graph.add({PERSON: watched.graph.rows(PERSON, rows)})
-    assert watched.now().coded("score").codes.tolist() == [0, 0, NONE]
+    assert watched.now().encoded("score").codes.tolist() == [0, 0, NONE]
 
 
 def test_a_column_dropped_and_added_again_is_another_one(watched: Watched) -> None:
@@ -277,26 +277,28 @@ def test_few_rows_of_a_large_table_are_looked_up_until_that_costs_more_than_read
 @given(texts=st.lists(st.text(max_size=40), max_size=20), cut=st.integers(0, 20))
 def test_one_text_and_many_have_the_same_hash(texts: list[str], cut: int) -> None:
     array = pa.array(["ahead", *texts], pa.string()).slice(min(cut, len(texts)))
-    assert hashes_of(array).tolist() == [hash_of(str(each)) for each in array.to_pylist()]
-    assert hashes_of(array.cast(pa.large_string())).tolist() == hashes_of(array).tolist()
+    assert hash_texts(array).tolist() == [hash_text(str(each)) for each in array.to_pylist()]
+    assert hash_texts(array.cast(pa.large_string())).tolist() == hash_texts(array).tolist()
 
 
 @QUICK
 @given(parts=st.lists(st.lists(st.text(max_size=9), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_an_index_finds_every_id_in_whichever_part_it_is(parts: list[list[str]]) -> None:
     ids = list(parts[0])
-    index = index_ids(pa.array(ids, pa.string()))
+    index = build_id_index(pa.array(ids, pa.string()))
     for part in parts[1:]:
         ids += part
-        index = index.extended(pa.array(ids, pa.string()), parts_max=2)
-    assert len(index.parts) <= 2
+        index = index.extended(pa.array(ids, pa.string()), segments_max=2)
+    assert len(index.segments) <= 2
     for place, text in enumerate(ids):
         assert place in index.candidates(text)
 
 
 def test_two_ids_with_one_hash_are_told_apart(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.execution.id_index.hash_of", lambda _: 7)
-    monkeypatch.setattr("omnigraph.execution.id_index.hashes_of", lambda texts: np.full(len(texts), 7, dtype=np.uint64))
+    monkeypatch.setattr("omnigraph.execution.id_index.hash_text", lambda _: 7)
+    monkeypatch.setattr(
+        "omnigraph.execution.id_index.hash_texts", lambda texts: np.full(len(texts), 7, dtype=np.uint64)
+    )
     watched.graph.add({PERSON: people(watched.graph, "a", "b", "c")})
     assert watched.now().find(["b", "d", "b", "a"]).tolist() == [1, 0]
 
@@ -325,19 +327,19 @@ def test_equal_values_get_equal_numbers_in_every_batch(batches: list[list[str | 
     encoder = Encoder()
     numbers: dict[str | None, int] = {}
     for batch in batches:
-        codes = encoder.codes(pa.array(batch, pa.string())).tolist()
+        codes = encoder.encode(pa.array(batch, pa.string())).tolist()
         for value, code in zip(batch, codes, strict=True):
             assert numbers.setdefault(value, code) == code
-        assert encoder.values(np.array(codes, dtype=np.int64)).to_pylist() == batch
+        assert encoder.decode(np.array(codes, dtype=np.int64)).to_pylist() == batch
     assert len(set(numbers.values())) == len(numbers)
     assert numbers.get(None, 0) == 0
 
 
 def test_lists_and_both_zeros_are_numbered_by_value() -> None:
     lists = Encoder()
-    assert lists.codes(pa.array([[1, 2], [], None, [1, 2]])).tolist() == [1, 2, 0, 1]
-    assert lists.values(np.array([2, 1, 0])).to_pylist() == [[], [1, 2], None]
-    assert Encoder().codes(pa.array([0.0, -0.0, 1.0])).tolist() == [1, 1, 2]
+    assert lists.encode(pa.array([[1, 2], [], None, [1, 2]])).tolist() == [1, 2, 0, 1]
+    assert lists.decode(np.array([2, 1, 0])).to_pylist() == [[], [1, 2], None]
+    assert Encoder().encode(pa.array([0.0, -0.0, 1.0])).tolist() == [1, 1, 2]
 
 
 @QUICK
@@ -346,11 +348,11 @@ def test_equal_rows_get_equal_numbers(rows: list[tuple[int, int | None, bool]]) 
     columns = [
         pa.array([row[at] for row in rows], type_) for at, type_ in enumerate((pa.int64(), pa.int32(), pa.bool_()))
     ]
-    codes = RowEncoder(3).codes(list(columns), len(rows))
+    codes = RowEncoder(3).encode(list(columns), len(rows))
     for one, code in zip(rows, codes, strict=True):
         assert [other == one for other in rows] == (codes == code).tolist()
 
 
 def test_a_numpy_view_of_dates_and_times_is_their_numbers() -> None:
-    assert numpy(pa.array([3], pa.date32())).tolist() == [3]
-    assert numpy(pa.array([5], pa.timestamp("ms", tz="UTC"))).tolist() == [5]
+    assert to_numpy(pa.array([3], pa.date32())).tolist() == [3]
+    assert to_numpy(pa.array([5], pa.timestamp("ms", tz="UTC"))).tolist() == [5]

@@ -126,7 +126,7 @@ def test_edges_of_few_nodes_are_found_through_the_indexes_on_their_ends(folder: 
         "$t <next> $o": ("src_btree (BTREE) and dst_btree (BTREE)", ["t006", "t008"]),
     }
     for pattern, (named, expected) in ways.items():
-        with scarce(folder) as graph, patch("omnigraph.execution.adjacencies._SECONDS_PER_EDGE_MADE", 1.0):
+        with scarce(folder) as graph, patch("omnigraph.execution.adjacency_cache._SECONDS_PER_EDGE_MADE", 1.0):
             said = graph.explain(way % pattern)
             found = [row["n"] for row in graph.query(way % pattern)]
             looked_up = graph.stats().adjacency.looked_up

@@ -98,7 +98,7 @@ def test_now_is_one_instant_for_the_whole_execution(graph: Graph, clock: ManualC
         ("String", 'update Person set { name: $x } where name = "A"', "B", "cannot update @key property 'name'"),
         ("I32", "update Knows set { since: $x } where since = 2", 1, "T16: update mutation for edge type `Knows`"),
         ("Date", "insert Company { founded: $x }", "2024-01-01", "T12: insert for `Company` must provide"),
-        ("String", "match { $p: Person { name: $x } } return { $p }", "A", "query 'q' only reads; it is no mutation"),
+        ("String", "match { $p: Person { name: $x } } return { $p }", "A", "query 'q' only reads; run it as a query"),
     ],
 )
 def test_what_cannot_be_written_is_told(graph: Graph, parameter: str, body: str, value: object, message: str) -> None:

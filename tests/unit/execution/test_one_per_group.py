@@ -4,8 +4,7 @@ import pytest
 
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.lower import lower
-from omnigraph.execution.operators.aggregate import Aggregate
-from omnigraph.execution.operators.one_per_group import OnePerGroup
+from omnigraph.execution.operators.aggregate import Aggregate, OnePerGroup
 from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.plan.steps import ReadPlan

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.execution import comparing
-from omnigraph.execution.arithmetic import calculated, negated
-from omnigraph.execution.arrays import once
-from omnigraph.execution.budget import Budget
-from omnigraph.execution.comparing import compared, is_member
-from omnigraph.execution.csr import Triples, build
-from omnigraph.execution.neighbours import InMemory
-from omnigraph.execution.operators.distinct import Distinct
-from omnigraph.execution.operators.limit import Limit
+from omnigraph.execution import comparison
+from omnigraph.execution.aggregates import ValueAggregate, make_aggregate
+from omnigraph.execution.arithmetic import calculate, negate
+from omnigraph.execution.arrays import sorted_unique
+from omnigraph.execution.comparison import compare, is_member
+from omnigraph.execution.csr import EdgeList, build_csr
+from omnigraph.execution.neighbours import CsrNeighbours
+from omnigraph.execution.operators.filter import Limit
 from omnigraph.execution.operators.operator import Operator
 from omnigraph.execution.operators.order import Order, SortKey
-from omnigraph.execution.paths import path_between, tree
-from omnigraph.execution.results import Results, all_results
-from omnigraph.execution.tallies import Tally, tally_for
+from omnigraph.execution.operators.project import Distinct
+from omnigraph.execution.query_limits import Budget
+from omnigraph.execution.results import Results, concat_results
+from omnigraph.execution.traversal import build_shortest_path_tree, find_shortest_path
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan.expressions import AggregateFunction, Aggregation
 from omnigraph.model.types import PropertyType, Scalar
@@ -38,8 +38,8 @@ edges_between_six = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), ma
 
 def ways(edges: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
     sources, targets = (np.array([edge[end] for edge in edges], dtype=np.int32) for end in (0, 1))
-    there = Triples(sources, targets, np.arange(len(edges), dtype=np.int32))
-    out, back = InMemory(build(there, 6)), InMemory(build(there.reversed, 6))
+    there = EdgeList(sources, targets, np.arange(len(edges), dtype=np.int32))
+    out, back = CsrNeighbours(build_csr(there, 6)), CsrNeighbours(build_csr(there.reversed, 6))
     return (lambda _: out), (lambda _: back)
 
 
@@ -62,7 +62,7 @@ def test_of_several_shortest_paths_the_one_whose_ids_come_first(
 ) -> None:
     ranks = np.array(order, dtype=np.int64)
     way, back = ways(edges)
-    found = path_between(way, back, start, end, least=1, most=4, size=6, ranks=lambda some: ranks[some])
+    found = find_shortest_path(way, back, start, end, least=1, most=4, size=6, ranks=lambda some: ranks[some])
     every = every_shortest_path(edges, start, end, 4)
     assert (found is None) == (not every)
     if found is not None:
@@ -75,7 +75,9 @@ def test_a_shortest_path_outside_the_bounds_is_none_but_for_an_edge_from_its_end
     edges: list[tuple[int, int]], start: int, end: int, least: int
 ) -> None:
     way, back = ways(edges)
-    found = path_between(way, back, start, end, least=least, most=4, size=6, ranks=lambda some: some.astype(np.int64))
+    found = find_shortest_path(
+        way, back, start, end, least=least, most=4, size=6, ranks=lambda some: some.astype(np.int64)
+    )
     lengths = {len(path) - 1 for path in every_shortest_path(edges, start, end, 4)}
     loop = start != end and (end, end) in edges
     assert (found is not None) == any(length + loop >= least for length in lengths)
@@ -89,7 +91,7 @@ def test_a_tree_has_the_first_path_to_every_node(
 ) -> None:
     ranks = np.array(order, dtype=np.int64)
     way, _ = ways(edges)
-    found = tree(way, start, most=4, size=6, ranks=lambda some: ranks[some], read_from_end=from_end)
+    found = build_shortest_path_tree(way, start, most=4, size=6, ranks=lambda some: ranks[some], read_from_end=from_end)
     begins, nodes = found.paths(np.ones(len(found.nodes), dtype=np.bool_))
     paths = {int(nodes[stop - 1]): tuple(nodes[first:stop].tolist()) for first, stop in pairwise(begins.tolist())}
     expected = {}
@@ -174,7 +176,7 @@ def test_rows_are_sorted_by_keys_then_ties_and_cut_where_enough(
 ) -> None:
     keys = [SortKey(column(first), descending[0]), SortKey(column(1 - first), descending[1])]
     limit = None if at_most is None else lambda _: at_most
-    found = rows_of(Order(Given(batches, TYPES), all_results, keys=keys, ties=[column(2)], at_most=limit), 3)
+    found = rows_of(Order(Given(batches, TYPES), concat_results, keys=keys, ties=[column(2)], at_most=limit), 3)
     everything = sorted(
         (row for batch in batches for row in batch),
         key=lambda row: (
@@ -199,7 +201,9 @@ def test_every_type_has_an_order(type_: pa.DataType) -> None:
     mixed = [(value,) for value in (*ordered[1::2], *ordered[::2])]
     for descending in (False, True):
         keys = [SortKey(column(0), descending)]
-        found = rows_of(Order(Given([mixed[:2], mixed[2:]], [type_]), all_results, keys=keys, ties=[], at_most=None), 1)
+        found = rows_of(
+            Order(Given([mixed[:2], mixed[2:]], [type_]), concat_results, keys=keys, ties=[], at_most=None), 1
+        )
         assert [row[0] for row in found] == (ordered[::-1] if descending else ordered)
 
 
@@ -238,8 +242,8 @@ def test_tallies_are_what_their_names_say(
     type_ = {AggregateFunction.COUNT: ex.I64, AggregateFunction.COLLECT: PropertyType(Scalar.I32, list=True)}.get(
         function, NUMBER.type if function in (AggregateFunction.MIN, AggregateFunction.MAX) else ex.NULLABLE_F64
     )
-    tally = tally_for(Aggregation(function, NUMBER, distinct, type_))
-    assert isinstance(tally, Tally)
+    tally = make_aggregate(Aggregation(function, NUMBER, distinct, type_))
+    assert isinstance(tally, ValueAggregate)
     groups: dict[int, list[int]] = {group: [] for group in range(3)}
     for batch in batches:
         weights = np.array([row[2] for row in batch], dtype=np.int64) if weighted else None
@@ -286,7 +290,7 @@ integers = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-5
 @given(pairs=st.lists(st.tuples(integers, integers), min_size=1, max_size=8), op=st.sampled_from(["+", "-", "*", "%"]))
 def test_whole_numbers_are_exact_or_null(pairs: list[tuple[int | None, int | None]], op: str) -> None:
     left, right = (pa.array([pair[at] for pair in pairs], pa.int64()) for at in (0, 1))
-    found = calculated(ex.ArithmeticOp(op), left, right, (ex.I64, ex.I64, ex.I64)).to_pylist()
+    found = calculate(ex.ArithmeticOp(op), left, right, (ex.I64, ex.I64, ex.I64)).to_pylist()
     for (one, other), value in zip(pairs, found, strict=True):
         if one is None or other is None:
             exact = None
@@ -298,13 +302,13 @@ def test_whole_numbers_are_exact_or_null(pairs: list[tuple[int | None, int | Non
 
 
 def test_the_least_number_has_no_opposite() -> None:
-    assert negated(pa.array([-(2**63), 5, None], pa.int64()), ex.I64).to_pylist() == [None, -5, None]
+    assert negate(pa.array([-(2**63), 5, None], pa.int64()), ex.I64).to_pylist() == [None, -5, None]
 
 
 def test_days_outside_the_calendar_are_null() -> None:
     days = PropertyType(Scalar.DATE)
     late = pa.array([date(9999, 12, 31), date(2000, 1, 1)], pa.date32())
-    found = calculated(
+    found = calculate(
         ex.ArithmeticOp.ADD, late, pa.scalar(86_400_000, pa.int64()), (days, ex.DurationValue(whole_days=True), days)
     )
     assert found.to_pylist() == [None, date(2000, 1, 2)]
@@ -330,9 +334,9 @@ def test_signed_and_unsigned_numbers_are_compared_exactly(
     )
     tests = {"=": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
     expected = [None if one is None or other is None else getattr(one, tests[op])(other) for one, other in pairs]
-    assert compared(op, signed, unsigned).to_pylist() == expected
+    assert compare(op, signed, unsigned).to_pylist() == expected
     one = pairs[0][0]
-    by_scalar = compared(op, pa.scalar(one, pa.int64()), unsigned).to_pylist()
+    by_scalar = compare(op, pa.scalar(one, pa.int64()), unsigned).to_pylist()
     assert by_scalar == [None if one is None or other is None else getattr(one, tests[op])(other) for _, other in pairs]
 
 
@@ -346,9 +350,16 @@ def test_membership_where_item_and_list_differ_row_by_row() -> None:
 
 def test_strings_are_tested_row_by_row_where_both_differ() -> None:
     wholes, parts = pa.array(["abc", "abc", None, "x"]), pa.array(["bc", "ab", "a", None])
-    assert comparing.tested(ex.StringOp.CONTAINS, wholes, parts, size=4).to_pylist() == [True, True, None, None]
-    assert comparing.tested(ex.StringOp.STARTS_WITH, wholes, parts, size=4).to_pylist() == [False, True, None, None]
-    assert comparing.tested(ex.StringOp.CONTAINS, pa.scalar("a.c"), pa.array([".", "b"]), size=2).to_pylist() == [
+    assert comparison.match_string(ex.StringOp.CONTAINS, wholes, parts, size=4).to_pylist() == [True, True, None, None]
+    assert comparison.match_string(ex.StringOp.STARTS_WITH, wholes, parts, size=4).to_pylist() == [
+        False,
+        True,
+        None,
+        None,
+    ]
+    assert comparison.match_string(
+        ex.StringOp.CONTAINS, pa.scalar("a.c"), pa.array([".", "b"]), size=2
+    ).to_pylist() == [
         True,
         False,
     ]
@@ -357,4 +368,4 @@ def test_strings_are_tested_row_by_row_where_both_differ() -> None:
 @QUICK
 @given(numbers=st.lists(st.integers(-9, 9), max_size=12))
 def test_each_number_once(numbers: list[int]) -> None:
-    assert once(np.array(numbers, dtype=np.int64)).tolist() == sorted(set(numbers))
+    assert sorted_unique(np.array(numbers, dtype=np.int64)).tolist() == sorted(set(numbers))

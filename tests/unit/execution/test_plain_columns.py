@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution.mutate_values import one_text, plain_column
+from omnigraph.execution.mutate_values import plain_column, text_column
 from omnigraph.model.types import INTEGER_BOUNDS, PropertyType, Scalar
 from omnigraph.storage.layout import arrow_type
 
@@ -57,4 +57,4 @@ def test_what_is_not_plainly_of_its_type_is_left_to_others(scalar: Scalar, value
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
     with pytest.raises((ValueError, pa.ArrowInvalid)):
-        one_text("\ud800")
+        text_column("\ud800")

@@ -15,10 +15,10 @@ from omnigraph import Graph, limits
 from omnigraph.embedding.provider import MockProvider, Provider, Purpose
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.column import SharedColumn
-from omnigraph.execution.search.asked import Embedder
-from omnigraph.execution.search.misspelled import within_edits
-from omnigraph.execution.search.text_index import indexed
-from omnigraph.execution.search.words import Term, terms_in, words_of
+from omnigraph.execution.search.fuzzy import within_edits
+from omnigraph.execution.search.query_text import Embedder
+from omnigraph.execution.search.text_index import build_text_index
+from omnigraph.execution.search.tokenizer import Term, tokenize, tokenize_query
 from omnigraph.model.analyzer import Analyzer
 from omnigraph.testing import search_meaning
 
@@ -71,9 +71,9 @@ def slugs(graph: Graph, clause: str, **params: object) -> list[str]:
     ],
 )
 def test_words_are_runs_of_letters_and_digits_without_regard_to_case(text: str, words: list[str]) -> None:
-    assert [term.word for term in terms_in(text, Analyzer.SIMPLE)] == words
-    assert words_of(pa.array([None, text]), Analyzer.SIMPLE).words.to_pylist() == words
-    assert words_of(pa.array(["x y", text, None]), Analyzer.SIMPLE).counts.tolist() == [2, len(words), 0]
+    assert [term.word for term in tokenize_query(text, Analyzer.SIMPLE)] == words
+    assert tokenize(pa.array([None, text]), Analyzer.SIMPLE).words.to_pylist() == words
+    assert tokenize(pa.array(["x y", text, None]), Analyzer.SIMPLE).counts.tolist() == [2, len(words), 0]
     assert search_meaning.words(text) == words
 
 
@@ -92,11 +92,11 @@ def test_words_are_runs_of_letters_and_digits_without_regard_to_case(text: str, 
     ],
 )
 def test_english_words_are_stems_without_accents_and_stop_words(text: str, words: list[str]) -> None:
-    assert [term.word for term in terms_in(text, Analyzer.ENGLISH)] == words
-    found = words_of(pa.array(["x the y", text, None]), Analyzer.ENGLISH)
+    assert [term.word for term in tokenize_query(text, Analyzer.ENGLISH)] == words
+    found = tokenize(pa.array(["x the y", text, None]), Analyzer.ENGLISH)
     assert found.words.to_pylist() == ["x", "y", *words]
     assert found.counts.tolist() == [2, len(words), 0]
-    assert found.places.tolist() == [0, 2, *(term.place for term in terms_in(text, Analyzer.ENGLISH))]
+    assert found.positions.tolist() == [0, 2, *(term.position for term in tokenize_query(text, Analyzer.ENGLISH))]
     assert search_meaning.words(text, Analyzer.ENGLISH) == words
 
 
@@ -110,16 +110,14 @@ def test_misspellings_are_counted_in_letters() -> None:
 def test_an_index_that_grew_row_by_row_knows_what_one_made_at_once_knows() -> None:
     chance = np.random.default_rng(1)
     texts = [" ".join(f"w{each}" for each in chance.integers(0, 9, 5)) for _ in range(70)]
-    index = indexed(SharedColumn(pa.array(texts[:1]), {}), Analyzer.ENGLISH, None)
+    index = build_text_index(SharedColumn(pa.array(texts[:1]), {}), Analyzer.ENGLISH, None)
     for count in range(2, 71):
-        index = indexed(SharedColumn(pa.array(texts[:count]), {}), Analyzer.ENGLISH, index)
-    whole = indexed(SharedColumn(pa.array(texts), {}), Analyzer.ENGLISH, None)
-    assert len(index.parts) <= 8
+        index = build_text_index(SharedColumn(pa.array(texts[:count]), {}), Analyzer.ENGLISH, index)
+    whole = build_text_index(SharedColumn(pa.array(texts), {}), Analyzer.ENGLISH, None)
+    assert len(index.segments) <= 8
     for word in [f"w{each}" for each in range(10)]:
-        assert [each.tolist() for each in index.occurrences(word)] == [
-            each.tolist() for each in whole.occurrences(word)
-        ]
-    assert index.with_phrase([Term("w1", 0), Term("w2", 1)]).tolist() == ["w1 w2" in text for text in texts]
+        assert [each.tolist() for each in index.postings(word)] == [each.tolist() for each in whole.postings(word)]
+    assert index.match_phrase([Term("w1", 0), Term("w2", 1)]).tolist() == ["w1 w2" in text for text in texts]
     assert index.lengths.tolist() == whole.lengths.tolist()
 
 

@@ -16,7 +16,7 @@ import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.execution.arrays import Ordinals, Values
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.search.stored_vectors import stored_nearest
+from omnigraph.execution.search.vector_index import nearest_by_index
 from omnigraph.storage.tables.table import BuiltIndex
 
 pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
@@ -117,12 +117,12 @@ def through_the_index(documents: Documents) -> Iterator[tuple[Graph, list[str]]]
 
     def noted(columns: Columns, index: BuiltIndex, query: Vectors, count: int) -> Ordinals:
         searched.append(index.name)
-        return stored_nearest(columns, index, query, count)
+        return nearest_by_index(columns, index, query, count)
 
     memory = int(documents.vectors.nbytes / limits.VECTOR_COLUMN_SHARE_MAX) - 100_000
     with (
         scarce(documents, cache_bytes=memory) as graph,
-        patch("omnigraph.execution.search.scoring.stored_nearest", noted),
+        patch("omnigraph.execution.search.scoring.nearest_by_index", noted),
     ):
         yield graph, searched
 

@@ -1,1 +1,1 @@
-"""One operator per file: each takes batches of rows from the one before and passes batches on."""
+"""Operators: each takes batches of rows from its input and passes batches on."""

@@ -1,4 +1,4 @@
-"""Nodes that are neighbours of two nodes at once: what closes a triangle, without listing what does not."""
+"""Common neighbours of two nodes: closes triangles without listing other neighbours."""
 
 from collections.abc import Iterator
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from omnigraph.execution import weights
 from omnigraph.execution.arrays import Ordinals, Positions
-from omnigraph.execution.csr import Csr, repeated_places
-from omnigraph.execution.frame import Bound, Frame
-from omnigraph.execution.operators.expand import Hop, present
+from omnigraph.execution.csr import Csr, expand_ranges
+from omnigraph.execution.frame import Binding, Frame
+from omnigraph.execution.operators.expand import Hop, drop_absent
 from omnigraph.execution.operators.operator import Frames, Operator
 from omnigraph.execution.run import Run
 
 
 class Intersect(Operator[Frame]):
-    """One row for each node that is beside both of a row's nodes.
+    """Joins each row with the common neighbours of two of its nodes.
 
-    Of the two, the one with fewer neighbours is asked for them, and the other whether it has them too.
+    The neighbours of the node with fewer of them are listed, and tested against the other node.
     """
 
     def __init__(
@@ -37,21 +37,21 @@ class Intersect(Operator[Frame]):
         self._counts = counts
 
     def batches(self, run: Run, given: Frame | None) -> Iterator[Frame]:
-        """The rows, in no order; where the target is not needed, each row with how many there are."""
+        """Yield the rows, in no order; where the target is not needed, each row with its count."""
         (one, one_hop), (other, other_hop) = self._one, self._other
         for frame in self._rows.batches(run, given):
-            there = present(present(frame, one), other)
-            if not there.size:
+            present = drop_absent(drop_absent(frame, one), other)
+            if not present.size:
                 continue
-            sides = (there.bound(one).ordinals, there.bound(other).ordinals)
-            ways = tuple(hop.way(run, there.size) for hop in (one_hop, other_hop))
-            csrs = [way.rows.simple for way in ways if way.rows is not None]
+            sides = (present.binding(one).ordinals, present.binding(other).ordinals)
+            accesses = tuple(hop.access(run, present.size) for hop in (one_hop, other_hop))
+            csrs = [access.csr.simple for access in accesses if access.csr is not None]
             if len(csrs) < 2:
-                yield from self._looked_up(run, there, sides)
+                yield from self._intersect_by_lookup(run, present, sides)
                 continue
-            yield from self._by_rows(run, there, sides, (csrs[0], csrs[1]))
+            yield from self._intersect_csr(run, present, sides, (csrs[0], csrs[1]))
 
-    def _by_rows(
+    def _intersect_csr(
         self, run: Run, frame: Frame, sides: tuple[Ordinals, Ordinals], csrs: tuple[Csr, Csr]
     ) -> Iterator[Frame]:
         degrees = csrs[0].degrees[sides[0]], csrs[1].degrees[sides[1]]
@@ -65,47 +65,47 @@ class Intersect(Operator[Frame]):
                 before = int(ends[low - 1]) if low else 0
                 high = max(low + 1, int(np.searchsorted(ends, before + run.batch_rows * 4, side="right")))
                 part = rows[low:high]
-                places, targets = _common(csrs[fewer], sides[fewer][part], csrs[more], sides[more][part])
+                places, targets = _common_neighbours(csrs[fewer], sides[fewer][part], csrs[more], sides[more][part])
                 low = high
                 if self._target in self._keep:
-                    yield from self._made(run, frame, part[places], targets)
+                    yield from self._bind(run, frame, part[places], targets)
                 else:
                     totals[part] = np.bincount(places, minlength=len(part))
         if self._target not in self._keep:
-            yield from self._counted(frame, totals)
+            yield from self._with_counts(frame, totals)
 
-    def _looked_up(self, run: Run, frame: Frame, sides: tuple[Ordinals, Ordinals]) -> Iterator[Frame]:
-        """The same where neighbours are not in memory."""
-        spread = self._one[1].way(run, frame.size).spread(sides[0], each_record=False)
-        found = self._other[1].way(run, len(spread.rows)).joins(sides[1][spread.rows], spread.targets)
-        rows, targets = spread.rows[found], spread.targets[found]
+    def _intersect_by_lookup(self, run: Run, frame: Frame, sides: tuple[Ordinals, Ordinals]) -> Iterator[Frame]:
+        """Intersect where neighbours are not in memory."""
+        expansion = self._one[1].access(run, frame.size).expand(sides[0], each_record=False)
+        found = self._other[1].access(run, len(expansion.rows)).has_edges(sides[1][expansion.rows], expansion.targets)
+        rows, targets = expansion.rows[found], expansion.targets[found]
         if self._target in self._keep:
-            yield from self._made(run, frame, rows, targets)
+            yield from self._bind(run, frame, rows, targets)
         else:
-            yield from self._counted(frame, np.bincount(rows, minlength=frame.size))
+            yield from self._with_counts(frame, np.bincount(rows, minlength=frame.size))
 
-    def _made(self, run: Run, frame: Frame, rows: Positions, targets: Ordinals) -> Iterator[Frame]:
+    def _bind(self, run: Run, frame: Frame, rows: Positions, targets: Ordinals) -> Iterator[Frame]:
         if len(rows):
-            found = Bound(run.nodes(self._one[1].target_type), targets)
+            found = Binding(run.nodes(self._one[1].target_type), targets)
             yield frame.only(self._keep).take(rows).with_slots({self._target: found})
 
-    def _counted(self, frame: Frame, totals: Positions) -> Iterator[Frame]:
+    def _with_counts(self, frame: Frame, totals: Positions) -> Iterator[Frame]:
         rows = np.flatnonzero(totals)
         if len(rows):
             made = frame.only(self._keep).take(rows)
             if self._counts:
-                made = made.with_weights(weights.times(made.weights, totals[rows]))
+                made = made.with_weights(weights.multiply(made.weights, totals[rows]))
             yield made
 
 
-def _common(few: Csr, nodes: Ordinals, many: Csr, others: Ordinals) -> tuple[Positions, Ordinals]:
-    """The neighbours of each node that are neighbours of the other one too, with the node's position."""
+def _common_neighbours(few: Csr, nodes: Ordinals, many: Csr, others: Ordinals) -> tuple[Positions, Ordinals]:
+    """Return the neighbours of each node that are neighbours of the other one too, with the node's position."""
     firsts = few.starts[nodes]
-    rows, places = repeated_places(firsts, few.starts[nodes + np.int32(1)] - firsts)
+    rows, places = expand_ranges(firsts, few.starts[nodes + np.int32(1)] - firsts)
     targets = few.neighbours[places]
-    # Most candidates fail: a sketch of all edges tells that from one look.
-    asked = others[rows]
-    likely = many.sketch.likely(asked, targets)
+    # Most candidates fail: a Bloom filter of all edges rules them out quickly.
+    candidates = others[rows]
+    likely = many.bloom_filter.may_contain(candidates, targets)
     rows, targets = rows[likely], targets[likely]
-    found = many.joins(asked[likely], targets)
+    found = many.has_edges(candidates[likely], targets)
     return rows[found], targets[found]

@@ -1,4 +1,4 @@
-"""What every operator is."""
+"""Operator interface."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from omnigraph.execution.scope import Scope
 
 
 class Rows(Scope, Protocol):
-    """A batch of rows of either kind: under way, or of the result."""
+    """Batch of intermediate or result rows."""
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they take."""
+        """Size in bytes."""
         ...
 
 
@@ -24,20 +24,20 @@ Batch_co = TypeVar("Batch_co", bound=Rows, covariant=True)
 
 
 class Operator(ABC, Generic[Batch_co]):
-    """Makes batches of rows. It keeps nothing of a run, so any number of runs may use it at once."""
+    """Produces batches of rows. Holds no state of a run, so concurrent runs may share it."""
 
     @property
-    def once_each(self) -> str | None:
-        """A variable whose nodes come in one row each at most; None where there is none for sure."""
+    def unique_variable(self) -> str | None:
+        """A variable whose nodes occur in at most one row each; None if none is certain."""
         return None
 
     @abstractmethod
     def batches(self, run: Run, given: Frame | None) -> Iterator[Batch_co]:
-        """The rows, a batch at a time; none is empty.
+        """Yield the rows, in non-empty batches.
 
         Args:
-            run (Run): the execution.
-            given (Frame | None): inside another operator, the rows of that one.
+            run: the execution.
+            given: inside another operator, the rows of that one.
         """
 
 

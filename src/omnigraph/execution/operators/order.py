@@ -1,4 +1,4 @@
-"""Rows in order."""
+"""Sorting, and top-k where a limit follows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,24 +6,25 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.arrays import Numbers, Positions, Values, nulls_of, numpy, pc
-from omnigraph.execution.expressions import Computation, values_of
+from omnigraph.execution.arrays import Numbers, Positions, Values, null_mask, pc, to_numpy
+from omnigraph.execution.expressions import Computation, prepare, to_array
 from omnigraph.execution.frame import Frame
 from omnigraph.execution.operators.operator import Batch, Operator, Rows
 from omnigraph.execution.operators.scan import Count
 from omnigraph.execution.run import Run
+from omnigraph.language.plan.pattern import OrderKey
 
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """What rows are sorted by: absent values first ascending, last descending."""
+    """Sort key; null is less than every value."""
 
     value: Computation
     descending: bool = False
 
 
 class Order(Operator[Batch]):
-    """Sorts all rows by keys, and those that sort alike by the ties; keeps only as many as are certainly enough."""
+    """Sorts all rows by keys, then by ties; keeps only as many as a limit needs."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class Order(Operator[Batch]):
         self._at_most = at_most
 
     def batches(self, run: Run, given: Frame | None) -> Iterator[Batch]:
-        """All rows at once."""
+        """Yield the sorted rows."""
         at_most = None if self._at_most is None else self._at_most(run)
         if at_most == 0:
             return
@@ -65,30 +66,35 @@ class Order(Operator[Batch]):
 
     def _sorted(self, rows: Batch, at_most: int | None) -> Batch:
         if at_most is not None and rows.size > 4 * at_most:
-            rows = self._likely(rows, at_most)
+            rows = self._prefilter(rows, at_most)
         order = self._order(rows)
         return rows.take(order if at_most is None else order[:at_most])
 
-    def _likely(self, rows: Batch, at_most: int) -> Batch:
-        """The rows that the first key alone does not rule out."""
-        first = _ranked(self._keys[0], rows)
+    def _prefilter(self, rows: Batch, at_most: int) -> Batch:
+        """Keep the rows that the first key alone does not rule out."""
+        first = _rank_arrays(self._keys[0], rows)
         if len(first) > 1:
             return rows
         bound = np.partition(first[0], at_most - 1)[at_most - 1]
         return rows.take(np.flatnonzero(first[0] <= bound))
 
     def _order(self, rows: Batch) -> Positions:
-        ranks: list[Numbers] = [rank for key in self._keys for rank in _ranked(key, rows)]
-        # Of several, numpy sorts by the last first.
+        ranks: list[Numbers] = [rank for key in self._keys for rank in _rank_arrays(key, rows)]
+        # np.lexsort sorts by the last key first.
         order = np.lexsort(ranks[::-1])
         if not self._ties or not _has_ties(ranks, order):
             return order
-        ties: list[Numbers] = [rank for tie in self._ties for rank in _ranked(tie, rows)]
+        ties: list[Numbers] = [rank for tie in self._ties for rank in _rank_arrays(tie, rows)]
         return np.lexsort([*ties[::-1], *ranks[::-1]])
 
 
+def prepare_sort_keys(keys: Sequence[OrderKey]) -> list[SortKey]:
+    """Compile sort keys."""
+    return [SortKey(prepare(key.value), key.descending) for key in keys]
+
+
 def _has_ties(ranks: Sequence[Numbers], order: Positions) -> bool:
-    """Whether two rows that follow one another are equal by all keys."""
+    """Return whether two consecutive rows are equal by all keys."""
     equal = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
     for rank in ranks:
         sorted_rank = rank[order]
@@ -96,20 +102,20 @@ def _has_ties(ranks: Sequence[Numbers], order: Positions) -> bool:
     return bool(equal.any())
 
 
-def _ranked(key: SortKey, rows: Rows) -> list[Numbers]:
-    """Arrays whose order, the first before the second, is that of the key."""
-    values = values_of(key.value(rows), rows.size)
+def _rank_arrays(key: SortKey, rows: Rows) -> list[Numbers]:
+    """Return arrays whose lexicographic order is that of the key."""
+    values = to_array(key.value(rows), rows.size)
     if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
-        return _ranked_numbers(values, descending=key.descending)
-    ranks = numpy(pc.rank(values, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")).astype(np.int64)
+        return _rank_numbers(values, descending=key.descending)
+    ranks = to_numpy(pc.rank(values, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")).astype(np.int64)
     return [-ranks if key.descending else ranks]
 
 
-def _ranked_numbers(values: Values, *, descending: bool) -> list[Numbers]:
-    nulls = nulls_of(values)
-    numbers = numpy(values.fill_null(0) if nulls is not None else values)
+def _rank_numbers(values: Values, *, descending: bool) -> list[Numbers]:
+    nulls = null_mask(values)
+    numbers = to_numpy(values.fill_null(0) if nulls is not None else values)
     if numbers.dtype == np.uint64:
-        # The same order with a sign, so that it can be turned round.
+        # The same order as signed numbers, so that it can be reversed.
         numbers = (numbers ^ np.uint64(1 << 63)).view(np.int64)
     if descending:
         numbers = ~numbers if np.issubdtype(numbers.dtype, np.integer) else -numbers

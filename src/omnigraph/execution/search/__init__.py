@@ -1,1 +1,1 @@
-"""Search inside patterns: words in texts, distances of vectors, and rankings fused."""
+"""Search inside patterns: full-text (inverted index, BM25, fuzzy), vectors, and fused rankings."""

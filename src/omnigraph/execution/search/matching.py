@@ -1,61 +1,63 @@
-"""Which rows match a text query."""
+"""Evaluation of text queries."""
 
 import numpy as np
 
 from omnigraph import limits
-from omnigraph.execution.arrays import NONE, Mask, Ordinals, Values, arrow, no_values
+from omnigraph.execution.arrays import NONE, Mask, Ordinals, Values, make_nulls, to_arrow
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.search.asked import TextQuery, different_words, refuse_more
-from omnigraph.execution.search.texts import Texts, index_texts
-from omnigraph.execution.search.words import terms_in
+from omnigraph.execution.search.query_text import TextQuery, distinct_words, refuse_more_than
+from omnigraph.execution.search.text_index import Texts, index_texts
+from omnigraph.execution.search.tokenizer import tokenize_query
 from omnigraph.language.plan.expressions import TextFunction
 
 
 class TextMatches:
-    """The text queries of one run. Used by one thread."""
+    """Text queries of one run, with cached results. Used by one thread."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[object, str, TextQuery], tuple[Mask, Mask]] = {}
 
-    def of(self, columns: Columns, ordinals: Ordinals, name: str, query: TextQuery) -> Values:
-        """Whether rows match; null where they have no text.
+    def evaluate(self, columns: Columns, ordinals: Ordinals, name: str, query: TextQuery) -> Values:
+        """Return whether rows match; null where they have no text.
 
         Args:
-            columns (Columns): the table.
-            ordinals (Ordinals): which rows; `NONE` has no text.
-            name (str): the column.
-            query (TextQuery): what is looked for.
+            columns: the table.
+            ordinals: the rows; `NONE` has no text.
+            name: the column.
+            query: any word, phrase or fuzzy.
         """
         if query.text is None:
-            return no_values(len(ordinals), _BOOL)
+            return make_nulls(len(ordinals), _BOOL)
         key = (columns.key, name, query)
         found = self._found.get(key)
         if found is None:
-            if not columns.has_word_index(name, query.analyzer, rows=len(ordinals)):
-                # Few rows of a large table: their own words are found sooner than those of all.
+            if not columns.has_text_index(name, query.analyzer, rows=len(ordinals)):
+                # Tokenizing few rows is faster than building the index of a large table.
                 few = index_texts(columns.take(name, ordinals, absent=True), query.analyzer)
-                return arrow(matching(few, query), nulls=~few.has_text)
+                return to_arrow(match_texts(few, query), nulls=~few.has_text)
             texts = columns.texts(name, query.analyzer)
-            found = self._found[key] = matching(texts, query), ~texts.has_text
+            found = self._found[key] = match_texts(texts, query), ~texts.has_text
         matched, no_text = found
-        return arrow(matched[ordinals], nulls=no_text[ordinals] | (ordinals == NONE))
+        return to_arrow(matched[ordinals], nulls=no_text[ordinals] | (ordinals == NONE))
 
 
-_BOOL = arrow(np.zeros(0, dtype=np.bool_)).type
+_BOOL = to_arrow(np.zeros(0, dtype=np.bool_)).type
 
 
-def matching(texts: Texts, query: TextQuery) -> Mask:
-    """Which texts match."""
+def match_texts(texts: Texts, query: TextQuery) -> Mask:
+    """Return the mask of matching texts."""
     text = query.text or ""
     match query.function:
         case TextFunction.SEARCH:
-            return texts.with_any(different_words(text, texts.analyzer))
+            return texts.match_any(distinct_words(text, texts.analyzer))
         case TextFunction.MATCH_TEXT:
-            terms = terms_in(text, texts.analyzer)
-            refuse_more(terms, "words of a phrase", limits.SEARCH_WORDS_MAX)
-            return texts.with_phrase(terms)
+            terms = tokenize_query(text, texts.analyzer)
+            refuse_more_than(terms, "words of a phrase", limits.SEARCH_WORDS_MAX)
+            return texts.match_phrase(terms)
         case TextFunction.FUZZY:
-            words = different_words(text, texts.analyzer)
-            refuse_more(words, "words of fuzzy", limits.FUZZY_WORDS_MAX)
-            refuse_more(max(words, key=len, default=""), "letters of a word of fuzzy", limits.FUZZY_WORD_LETTERS_MAX)
-            return texts.with_any_like(words, query.edits or 0)
+            words = distinct_words(text, texts.analyzer)
+            refuse_more_than(words, "words of fuzzy", limits.FUZZY_WORDS_MAX)
+            refuse_more_than(
+                max(words, key=len, default=""), "letters of a word of fuzzy", limits.FUZZY_WORD_LETTERS_MAX
+            )
+            return texts.match_fuzzy(words, query.edits or 0)

@@ -1,8 +1,8 @@
-"""Which texts a word is in, how often, and where: an index over one column of texts, in parts.
+"""Inverted index over one text column, with positions, in mergeable segments.
 
-A part covers a run of ordinals, dead ones included; who asks leaves those out. New rows make a new part, and parts that
-are no larger than what follows them are made anew together with it, so that there are always few and each row is
-indexed a few times only.
+A segment covers a range of ordinals, deleted rows included; callers leave those out. New rows make a new segment, and
+segments no larger than what follows them are merged with it, so that there are always few and each row is indexed a few
+times only.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,233 +12,320 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.arrays import NO_ORDINALS, Mask, Ordinals, Positions, Values, numpy, pc
-from omnigraph.execution.column import Firsts, SharedColumn
-from omnigraph.execution.id_index import IdIndex, index_ids
+from omnigraph.execution.arrays import NO_ORDINALS, Mask, Ordinals, Positions, Values, pc, to_numpy
+from omnigraph.execution.column import FragmentStarts, SharedColumn
+from omnigraph.execution.id_index import IdIndex, build_id_index
 from omnigraph.execution.numbering import Numbering
-from omnigraph.execution.search.misspelled import within_edits
-from omnigraph.execution.search.words import Term, words_of
+from omnigraph.execution.search.fuzzy import within_edits
+from omnigraph.execution.search.tokenizer import Term, tokenize
 from omnigraph.model.analyzer import Analyzer
 
 Lengths = npt.NDArray[np.int32]
 
-_PLACE_BITS = 32
+_POSITION_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The words of the texts of some ordinals.
+class Segment:
+    """Posting lists of the texts of a range of ordinals.
 
     Attributes:
         first: the first ordinal.
-        size: how many ordinals.
-        words: each once.
-        lookup: finds them.
-        starts: where the texts of each word start; one more than there are words.
-        texts: the ordinals of texts, for each word ascending.
-        place_starts: where the places of a word in a text start; one more than there are `texts`.
-        places: how many words come before it there, dropped ones included.
+        size: number of ordinals.
+        words: the distinct words (dictionary).
+        lookup: finds a word in the dictionary.
+        posting_starts: offsets of each word's posting list; one more than there are words.
+        postings: posting lists: ordinals of texts, ascending for each word.
+        position_starts: offsets of the positions of each posting; one more than there are postings.
+        positions: token positions, counting dropped words.
     """
 
     first: int
     size: int
     words: Values
     lookup: IdIndex
-    starts: Positions
-    texts: Ordinals
-    place_starts: Positions
-    places: npt.NDArray[np.int32]
+    posting_starts: Positions
+    postings: Ordinals
+    position_starts: Positions
+    positions: npt.NDArray[np.int32]
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
-        arrays = (self.starts, self.texts, self.place_starts, self.places)
-        return self.words.nbytes + self.lookup.nbytes + sum(each.nbytes for each in arrays)
+        """Size in bytes."""
+        arrays = (self.posting_starts, self.postings, self.position_starts, self.positions)
+        return self.words.nbytes + self.lookup.nbytes + sum(array.nbytes for array in arrays)
 
-    def run_of(self, word: str) -> tuple[int, int]:
-        """Where the texts of a word lie among `texts`."""
-        for place in self.lookup.candidates(word):
-            if self.words[place].as_py() == word:
-                return self.starts.item(place), self.starts.item(place + 1)
+    def posting_range(self, word: str) -> tuple[int, int]:
+        """Return the range of a word's posting list."""
+        for position in self.lookup.candidates(word):
+            if self.words[position].as_py() == word:
+                return self.posting_starts.item(position), self.posting_starts.item(position + 1)
         return 0, 0
 
-    def phrase(self, terms: Sequence[Term]) -> Ordinals:
-        """The texts in which words follow one another, as far apart as they are in the phrase."""
+    def find_phrase(self, terms: Sequence[Term]) -> Ordinals:
+        """Return the texts that contain the phrase, by its token positions."""
         found: npt.NDArray[np.int64] | None = None
         for term in terms:
-            offset = term.place - terms[0].place
-            start, stop = self.run_of(term.word)
-            counts = np.diff(self.place_starts[start : stop + 1])
-            place = slice(self.place_starts.item(start), self.place_starts.item(stop))
-            # Where the phrase would begin, if this word belongs to it: in order, as the places are.
-            begins = np.repeat(self.texts[start:stop].astype(np.int64) << _PLACE_BITS, counts) + (
-                self.places[place].astype(np.int64) - offset
+            offset = term.position - terms[0].position
+            start, stop = self.posting_range(term.word)
+            counts = np.diff(self.position_starts[start : stop + 1])
+            position = slice(self.position_starts.item(start), self.position_starts.item(stop))
+            # Where the phrase would begin, if this word belongs to it; ascending like the positions.
+            begins = np.repeat(self.postings[start:stop].astype(np.int64) << _POSITION_BITS, counts) + (
+                self.positions[position].astype(np.int64) - offset
             )
             found = begins if found is None else found[np.isin(found, begins, assume_unique=True)]
             if not len(found):
                 return NO_ORDINALS
         assert found is not None
-        return np.unique(found >> _PLACE_BITS).astype(np.int32)
+        return np.unique(found >> _POSITION_BITS).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
 class TextIndex:
-    """An index over a column of texts.
+    """Inverted index over a text column, shared by versions.
 
     Attributes:
-        analyzer: what made the words.
-        parts: each covers other ordinals, in their order.
-        lengths: how many words each text has.
-        has_text: which ordinals have one; null is none.
-        firsts: what the column was read from.
+        analyzer: the tokenizer.
+        segments: segments in ordinal order.
+        lengths: number of words of each text.
+        has_text: mask of ordinals with a text; null is none.
+        fragment_starts: the fragments read.
     """
 
     analyzer: Analyzer
-    parts: tuple[Part, ...]
+    segments: tuple[Segment, ...]
     lengths: Lengths
     has_text: Mask
-    firsts: Firsts
+    fragment_starts: FragmentStarts
 
     @property
     def size(self) -> int:
-        """How many ordinals it covers, from 0."""
+        """Number of ordinals covered, from 0."""
         return len(self.lengths)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes."""
-        return self.lengths.nbytes + self.has_text.nbytes + sum(part.nbytes for part in self.parts)
+        """Size in bytes."""
+        return self.lengths.nbytes + self.has_text.nbytes + sum(segment.nbytes for segment in self.segments)
 
-    def serves(self, numbering: Numbering) -> bool:
-        """Whether it covers all these rows, and a place for every ordinal."""
-        return self.size >= numbering.size and self.begins(numbering)
+    def covers(self, numbering: Numbering) -> bool:
+        """Return whether it covers all these rows, and a place for every ordinal."""
+        return self.size >= numbering.size and self.is_prefix_of(numbering)
 
-    def begins(self, numbering: Numbering) -> bool:
-        """Whether it covers all these rows but those behind its end."""
+    def is_prefix_of(self, numbering: Numbering) -> bool:
+        """Return whether it covers all these rows but those behind its end."""
         return all(
-            run.first >= self.size or self.firsts.get(run.fragment.key) == run.first
+            run.first >= self.size or self.fragment_starts.get(run.fragment.key) == run.first
             for run in numbering.runs
-            if run.is_there
+            if run.is_present
         )
 
-    def occurrences(self, word: str) -> tuple[Ordinals, Lengths]:
-        """The texts with a word, ascending, and how often it is in each."""
-        runs = [(part, *part.run_of(word)) for part in self.parts]
-        texts = [part.texts[start:stop] for part, start, stop in runs]
-        times = [np.diff(part.place_starts[start : stop + 1]) for part, start, stop in runs]
-        return _all(texts), (np.concatenate(times) if times else NO_ORDINALS).astype(np.int32)
+    def postings(self, word: str) -> tuple[Ordinals, Lengths]:
+        """Return the texts with a word, ascending, and the frequency of the word in each."""
+        runs = [(segment, *segment.posting_range(word)) for segment in self.segments]
+        texts = [segment.postings[start:stop] for segment, start, stop in runs]
+        frequencies = [np.diff(segment.position_starts[start : stop + 1]) for segment, start, stop in runs]
+        return _concat(texts), (np.concatenate(frequencies) if frequencies else NO_ORDINALS).astype(np.int32)
 
-    def with_any(self, words: Iterable[str]) -> Mask:
-        """Which texts have one of the words."""
+    def match_any(self, words: Iterable[str]) -> Mask:
+        """Return the mask of texts with one of the words."""
         found = np.zeros(self.size, dtype=np.bool_)
         for word in words:
-            for part in self.parts:
-                start, stop = part.run_of(word)
-                found[part.texts[start:stop]] = True
+            for segment in self.segments:
+                start, stop = segment.posting_range(word)
+                found[segment.postings[start:stop]] = True
         return found
 
-    def with_phrase(self, terms: Sequence[Term]) -> Mask:
-        """Which texts have the words in a row."""
+    def match_phrase(self, terms: Sequence[Term]) -> Mask:
+        """Return the mask of texts with a phrase."""
         found = np.zeros(self.size, dtype=np.bool_)
         if terms:
-            for part in self.parts:
-                found[part.phrase(terms)] = True
+            for segment in self.segments:
+                found[segment.find_phrase(terms)] = True
         return found
 
-    def with_any_like(self, words: Iterable[str], edits: int) -> Mask:
-        """Which texts have a word that at most so many edits make one of these."""
+    def match_fuzzy(self, words: Iterable[str], edits: int) -> Mask:
+        """Return the mask of texts with a word within an edit distance of one of these."""
         found = np.zeros(self.size, dtype=np.bool_)
         for word in words:
-            for part in self.parts:
-                for place in np.flatnonzero(within_edits(part.words, word, edits)):
-                    found[part.texts[part.starts[place] : part.starts[place + 1]]] = True
+            for segment in self.segments:
+                for position in np.flatnonzero(within_edits(segment.words, word, edits)):
+                    start, stop = segment.posting_starts[position : position + 2]
+                    found[segment.postings[start:stop]] = True
         return found
 
 
-def indexed(column: SharedColumn, analyzer: Analyzer, before: TextIndex | None) -> TextIndex:
-    """The index over a column.
-
-    Args:
-        column (SharedColumn): its texts.
-        analyzer (Analyzer): what makes words of them.
-        before (TextIndex | None): the index of another version by the same one; what it covers is not read again.
-
-    Returns:
-        TextIndex: `before` itself, if nothing was added.
-    """
-    if before is None or not column.continues(before.firsts, before.size):
-        part, lengths = _part(column.array, 0, analyzer)
-        return TextIndex(analyzer, (part,), lengths, _has_text(column.array), column.firsts)
+def build_text_index(column: SharedColumn, analyzer: Analyzer, before: TextIndex | None) -> TextIndex:
+    """Build the index of a column; what `before`, of another version, covers is not tokenized again."""
+    if before is None or not column.extends(before.fragment_starts, before.size):
+        segment, lengths = _build_segment(column.array, 0, analyzer)
+        return TextIndex(analyzer, (segment,), lengths, _has_text(column.array), column.fragment_starts)
     total = len(column.array)
     if before.size == total:
         return before
-    parts, first = before.parts, before.size
-    while parts and parts[-1].size <= total - first:
-        parts, first = parts[:-1], parts[-1].first
-    part, lengths = _part(column.array.slice(first), first, analyzer)
+    segments, first = before.segments, before.size
+    while segments and segments[-1].size <= total - first:
+        segments, first = segments[:-1], segments[-1].first
+    segment, lengths = _build_segment(column.array.slice(first), first, analyzer)
     return TextIndex(
         analyzer,
-        (*parts, part),
+        (*segments, segment),
         np.concatenate([before.lengths[:first], lengths]),
         np.concatenate([before.has_text, _has_text(column.array.slice(before.size))]),
-        column.firsts,
+        column.fragment_starts,
     )
 
 
-def indexed_in_pieces(
-    pieces: Iterable[tuple[int, Values]], size: int, firsts: Firsts, analyzer: Analyzer
+def build_in_pieces(
+    pieces: Iterable[tuple[int, Values]], size: int, fragment_starts: FragmentStarts, analyzer: Analyzer
 ) -> Iterator["TextIndex"]:
-    """The index over texts that are not in memory as a whole.
+    """Build the index of texts that are not in memory as a whole.
 
     Args:
-        pieces (Iterable[tuple[int, Values]]): some texts at a time, in order, with the ordinal of the first of them.
-        size (int): how many ordinals there are, those without a text included.
-        firsts (Firsts): what the texts are read from.
-        analyzer (Analyzer): what makes words of them.
+        pieces: some texts at a time, in order, with the ordinal of the first of them.
+        size: number of ordinals, those without a text included.
+        fragment_starts: the fragments read.
+        analyzer: the tokenizer.
 
     Yields:
-        TextIndex: over the pieces so far; the last one is whole.
+        The index of the pieces so far; the last one is whole.
     """
-    parts: tuple[Part, ...] = ()
+    segments: tuple[Segment, ...] = ()
     lengths, has_text = np.zeros(size, np.int32), np.zeros(size, np.bool_)
     for first, texts in pieces:
-        part, found = _part(texts, first, analyzer)
+        segment, found = _build_segment(texts, first, analyzer)
         lengths[first : first + len(texts)], has_text[first : first + len(texts)] = found, _has_text(texts)
-        parts = (*parts, part)
-        yield TextIndex(analyzer, parts, lengths, has_text, firsts)
-    if not parts:
-        yield TextIndex(analyzer, parts, lengths, has_text, firsts)
+        segments = (*segments, segment)
+        yield TextIndex(analyzer, segments, lengths, has_text, fragment_starts)
+    if not segments:
+        yield TextIndex(analyzer, segments, lengths, has_text, fragment_starts)
 
 
 def _has_text(texts: Values) -> Mask:
-    return numpy(pc.is_valid(texts)).astype(np.bool_, copy=False)
+    return to_numpy(pc.is_valid(texts)).astype(np.bool_, copy=False)
 
 
-def _part(texts: Values, first: int, analyzer: Analyzer) -> tuple[Part, Lengths]:
-    found = words_of(texts, analyzer)
+def _build_segment(texts: Values, first: int, analyzer: Analyzer) -> tuple[Segment, Lengths]:
+    found = tokenize(texts, analyzer)
     encoded: Any = found.words.dictionary_encode()
     words: Values = encoded.dictionary
-    codes = numpy(encoded.indices).astype(np.int64)
+    codes = to_numpy(encoded.indices).astype(np.int64)
     owners = np.repeat(np.arange(len(texts), dtype=np.int64), found.counts)
-    # By word; within a word texts and places stay in their order.
+    # By word; within a word, texts and positions keep their order.
     order = np.argsort(codes, kind="stable")
-    codes, owners, places = codes[order], owners[order], found.places[order]
+    codes, owners, positions = codes[order], owners[order], found.positions[order]
     is_new = np.ones(len(codes), dtype=np.bool_)
     is_new[1:] = (codes[1:] != codes[:-1]) | (owners[1:] != owners[:-1])
     heads = np.flatnonzero(is_new)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(codes[heads], minlength=len(words)))])
-    part = Part(
+    segment = Segment(
         first,
         len(texts),
         words,
-        index_ids(words),
+        build_id_index(words),
         starts.astype(np.int64),
         (owners[heads] + first).astype(np.int32),
         np.append(heads, len(codes)).astype(np.int64),
-        places,
+        positions,
     )
-    return part, found.counts
+    return segment, found.counts
 
 
-def _all(pieces: list[Ordinals]) -> Ordinals:
+def _concat(pieces: list[Ordinals]) -> Ordinals:
     return np.concatenate(pieces) if pieces else NO_ORDINALS
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTexts:
+    """The texts of one version among those an index covers.
+
+    Attributes:
+        size: number of ordinals of the version.
+        alive: by ordinal of the index, mask of live rows with a text.
+        count: number of texts.
+        words: total number of words.
+    """
+
+    size: int
+    alive: Mask
+    count: int
+    words: int
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.alive.nbytes
+
+
+def select_live(index: TextIndex, size: int, alive: Mask) -> LiveTexts:
+    """Select the texts of a version of this size whose rows are live."""
+    there = alive & index.has_text
+    return LiveTexts(size, there, int(there.sum()), int(index.lengths[there].sum(dtype=np.int64)))
+
+
+def live_texts(index: TextIndex, numbering: Numbering) -> LiveTexts:
+    """Select the texts of a version; the index may cover rows of other versions too."""
+    return select_live(index, numbering.size, numbering.live_mask(index.size))
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Inverted index restricted to the texts and ordinals of one version."""
+
+    _index: TextIndex
+    _live: LiveTexts
+
+    @property
+    def size(self) -> int:
+        """Number of ordinals."""
+        return self._live.size
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """The tokenizer of the texts, and of queries."""
+        return self._index.analyzer
+
+    @property
+    def count(self) -> int:
+        """Number of texts."""
+        return self._live.count
+
+    @property
+    def words(self) -> int:
+        """Total number of words."""
+        return self._live.words
+
+    @property
+    def lengths(self) -> Lengths:
+        """Number of words of each text."""
+        return self._index.lengths[: self.size]
+
+    @property
+    def has_text(self) -> Mask:
+        """Mask of ordinals with a text."""
+        return self._index.has_text[: self.size]
+
+    def postings(self, word: str) -> tuple[Ordinals, Lengths]:
+        """Return the texts with a word, ascending, and the frequency of the word in each."""
+        owners, frequencies = self._index.postings(word)
+        there = self._live.alive[owners]
+        return (owners, frequencies) if there.all() else (owners[there], frequencies[there])
+
+    def match_any(self, words: Iterable[str]) -> Mask:
+        """Return the mask of texts with one of the words."""
+        return self._index.match_any(words)[: self.size]
+
+    def match_phrase(self, terms: Sequence[Term]) -> Mask:
+        """Return the mask of texts with a phrase."""
+        return self._index.match_phrase(terms)[: self.size]
+
+    def match_fuzzy(self, words: Iterable[str], edits: int) -> Mask:
+        """Return the mask of texts with a word within an edit distance of one of these."""
+        return self._index.match_fuzzy(words, edits)[: self.size]
+
+
+def index_texts(texts: Values, analyzer: Analyzer) -> Texts:
+    """Index texts that belong to no table."""
+    index = build_text_index(SharedColumn(texts, {}), analyzer, None)
+    return Texts(index, select_live(index, index.size, index.has_text))

@@ -1,7 +1,7 @@
-"""Distances of vectors: exact, and of many vectors first roughly, so that only those that may be near are compared.
+"""Vector distances: exact, and approximate ones first to select candidates among many vectors.
 
-A distance is computed in double precision from one row alone, so it is the same whichever rows are compared with it,
-and however they were found.
+A distance is computed in double precision from one row alone, so it does not depend on which other rows are compared,
+or how they were found.
 """
 
 import math
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.arrays import Mask, Values, numpy, pc
-from omnigraph.execution.column import Firsts, SharedColumn
+from omnigraph.execution.arrays import Mask, Values, pc, to_numpy
+from omnigraph.execution.column import FragmentStarts, SharedColumn
 from omnigraph.execution.numbering import Numbering
 
 Vector = npt.NDArray[np.float32]
@@ -21,20 +21,20 @@ Distances = npt.NDArray[np.float64]
 Places = npt.NDArray[Any]
 
 _ROWS_AT_ONCE = 4_096
-# Half the gap between 1 and the next number.
+# Unit roundoff of 32-bit floats.
 _ROUNDING = float(np.finfo(np.float32).eps) / 2
 
 
-def matrix_of(vectors: Values) -> Matrix:
-    """Vectors as rows, without a copy; anything where one is null."""
+def to_matrix(vectors: Values) -> Matrix:
+    """Convert vectors to the rows of a matrix without a copy; undefined where a vector is null."""
     width: int = vectors.type.list_size
     whole: Any = vectors
-    flat = numpy(whole.values.slice(whole.offset * width, len(whole) * width).fill_null(np.nan))
+    flat = to_numpy(whole.values.slice(whole.offset * width, len(whole) * width).fill_null(np.nan))
     return flat.astype(np.float32, copy=False).reshape(len(whole), width)
 
 
 def distances(rows: Matrix, query: Vector) -> Distances:
-    """How far each row is from the query; not a number where a row has no distance."""
+    """Return the Euclidean distance of each row; NaN where a row has none."""
     found = np.empty(len(rows))
     wanted = query.astype(np.float64)
     for start in range(0, len(rows), _ROWS_AT_ONCE):
@@ -51,42 +51,42 @@ class Vectors:
 
     Attributes:
         matrix: a row for each ordinal.
-        squares: the squares of their lengths; not a number where there is no vector.
-        numbering: whose ordinals these are.
+        squared_norms: squared norms; NaN where there is no vector.
+        numbering: the ordinals in use.
     """
 
     matrix: Matrix
-    squares: Vector
+    squared_norms: Vector
     numbering: Numbering
 
-    def maybe_nearest(self, ordinals: Places, query: Vector, count: int) -> Places:
-        """Those that may be among the nearest: all that are, and a few more.
+    def nearest_candidates(self, ordinals: Places, query: Vector, count: int) -> Places:
+        """Return a superset of the nearest ordinals, by approximate distances.
 
         Args:
-            ordinals (Places): which vectors to look at, each once.
-            query (Vector): what to be near to.
-            count (int): how many nearest ones.
+            ordinals: the vectors to compare, distinct.
+            query: the vector to be near to.
+            count: number of nearest ones.
 
         Returns:
-            Places: of these ordinals; only such as have a vector.
+            Those of these ordinals that have a vector and may be among the nearest.
         """
-        squares = self.squares[ordinals]
+        squared_norms = self.squared_norms[ordinals]
         if len(ordinals) * 4 > len(self.matrix):
-            # Every row in order is read faster than a good part of them out of order.
+            # Reading all rows in order is faster than gathering many of them.
             products = (self.matrix @ query)[ordinals]
         else:
             products = self.matrix[ordinals] @ query
-        rough = squares - 2 * products
+        rough = squared_norms - 2 * products
         there = np.flatnonzero(np.isfinite(rough))
         if len(there) <= count:
             return ordinals[there]
         rough = rough[there]
         bound = float(np.partition(rough, count - 1)[count - 1])
-        likely = rough <= bound + 2 * self._error(float(squares[there].max()), query)
+        likely = rough <= bound + 2 * self._error_bound(float(squared_norms[there].max()), query)
         return ordinals[there[likely]]
 
-    def _error(self, square_max: float, query: Vector) -> float:
-        """How far a rough square of a distance can be from the true one."""
+    def _error_bound(self, square_max: float, query: Vector) -> float:
+        """Bound the error of an approximate squared distance."""
         length, longest = float(np.linalg.norm(query.astype(np.float64))), math.sqrt(square_max)
         per_product = _ROUNDING * (len(query) + 2)
         return 2 * per_product * length * longest + 4 * _ROUNDING * (square_max + 2 * length * longest)
@@ -94,55 +94,47 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class SharedVectors:
-    """The vectors of a column as versions share it.
+    """Vectors of a column as shared by versions.
 
     Attributes:
         matrix: a row for each ordinal.
-        squares: the squares of their lengths; not a number where there is no vector.
-        firsts: what the column was read from.
+        squared_norms: squared norms; NaN where there is no vector.
+        fragment_starts: the fragments read.
     """
 
     matrix: Matrix
-    squares: Vector
-    firsts: Firsts
+    squared_norms: Vector
+    fragment_starts: FragmentStarts
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it takes beside the column itself."""
-        return self.squares.nbytes
+        """Size in bytes without the column itself."""
+        return self.squared_norms.nbytes
 
-    def of(self, numbering: Numbering) -> Vectors:
-        """The vectors of one version."""
-        assert len(self.squares) >= numbering.size
-        return Vectors(self.matrix[: numbering.size], self.squares[: numbering.size], numbering)
+    def restricted_to(self, numbering: Numbering) -> Vectors:
+        """Restrict to one version."""
+        assert len(self.squared_norms) >= numbering.size
+        return Vectors(self.matrix[: numbering.size], self.squared_norms[: numbering.size], numbering)
 
 
-def vectors_of(column: SharedColumn, before: SharedVectors | None) -> SharedVectors:
-    """The vectors of a column.
-
-    Args:
-        column (SharedColumn): its values.
-        before (SharedVectors | None): those of another version.
-
-    Returns:
-        SharedVectors: `before` itself, if nothing was added.
-    """
-    matrix = matrix_of(column.array)
-    if before is None or not column.continues(before.firsts, len(before.squares)):
-        return SharedVectors(matrix, _squares(matrix, column.array), column.firsts)
-    known = len(before.squares)
+def build_vectors(column: SharedColumn, before: SharedVectors | None) -> SharedVectors:
+    """Build the vectors of a column, continuing those of another version if possible."""
+    matrix = to_matrix(column.array)
+    if before is None or not column.extends(before.fragment_starts, len(before.squared_norms)):
+        return SharedVectors(matrix, _squared_norms(matrix, column.array), column.fragment_starts)
+    known = len(before.squared_norms)
     if known == len(matrix):
         return before
-    added = _squares(matrix[known:], column.array.slice(known))
-    return SharedVectors(matrix, np.concatenate([before.squares, added]), column.firsts)
+    added = _squared_norms(matrix[known:], column.array.slice(known))
+    return SharedVectors(matrix, np.concatenate([before.squared_norms, added]), column.fragment_starts)
 
 
-def _squares(matrix: Matrix, vectors: Values) -> Vector:
-    squares = np.empty(len(matrix), dtype=np.float32)
+def _squared_norms(matrix: Matrix, vectors: Values) -> Vector:
+    squared_norms = np.empty(len(matrix), dtype=np.float32)
     for start in range(0, len(matrix), _ROWS_AT_ONCE):
         rows = matrix[start : start + _ROWS_AT_ONCE].astype(np.float64)
-        squares[start : start + _ROWS_AT_ONCE] = np.square(rows, out=rows).sum(axis=1)
+        squared_norms[start : start + _ROWS_AT_ONCE] = np.square(rows, out=rows).sum(axis=1)
     if vectors.null_count:
-        nowhere: Mask = numpy(pc.is_null(vectors))
-        squares[nowhere] = np.nan
-    return squares
+        nowhere: Mask = to_numpy(pc.is_null(vectors))
+        squared_norms[nowhere] = np.nan
+    return squared_norms

@@ -13,7 +13,7 @@ from omnigraph import limits
 from omnigraph.api.options import OpenOptions
 from omnigraph.execution.cache import ByteCache
 from omnigraph.execution.columns import Versions
-from omnigraph.execution.finding import RowFinder
+from omnigraph.execution.row_index import CachedRowIndex
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.table import ADDRESS
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, Places, RowsToStage, StagedTable, Table, Tables
@@ -29,7 +29,7 @@ class Tracked:
 
     def __init__(self, root: Path, *, bytes_max: int = PLENTY) -> None:
         self.tables = Tables(str(root))
-        self.finder = RowFinder(Versions(self.tables, ByteCache(PLENTY)), bytes_max=bytes_max)
+        self.row_index = CachedRowIndex(Versions(self.tables, ByteCache(PLENTY)), bytes_max=bytes_max)
         self.first = self.tables.create("edges/01X", EDGES)
 
     def write(
@@ -40,21 +40,21 @@ class Tracked:
         )
         staged = self.tables.stage_rows(base, RowsToStage(upserts=rows, deleted_ids=tuple(gone)))
         if told:
-            self.finder.learn(staged)
+            self.row_index.learn(staged)
         return staged.pin
 
     def known(self, pin: Pin) -> Pin:
         """The version, with its columns in memory from the second question on."""
-        assert self.finder.places(pin, ["nobody"]) is None
-        assert self.finder.places(pin, ["nobody"]) == {}
+        assert self.row_index.places(pin, ["nobody"]) is None
+        assert self.row_index.places(pin, ["nobody"]) == {}
         return pin
 
     def agrees(self, pin: Pin, ids: Sequence[str], nodes: Sequence[str] = NODES) -> None:
         """Compare every answer with a search."""
         table = self.tables.open(pin)
-        assert self.finder.places(pin, ids) == searched_places(table, ids)
+        assert self.row_index.places(pin, ids) == searched_places(table, ids)
         for column in ("src", "dst"):
-            found = self.finder.edges(pin, column, nodes)
+            found = self.row_index.edges(pin, column, nodes)
             assert found is not None
             assert sorted(found, key=lambda each: each.id) == searched_edges(table, column, nodes)
 
@@ -78,8 +78,8 @@ def tracked(tmp_path: Path) -> Tracked:
 def test_the_first_question_about_a_version_is_left_to_the_table(tracked: Tracked) -> None:
     pin = tracked.write(tracked.first, [("e1", "n0", "n1")])
 
-    assert tracked.finder.places(pin, ["e1"]) is None
-    assert tracked.finder.places(pin, ["e1", "e2"]) == searched_places(tracked.tables.open(pin), ["e1"])
+    assert tracked.row_index.places(pin, ["e1"]) is None
+    assert tracked.row_index.places(pin, ["e1", "e2"]) == searched_places(tracked.tables.open(pin), ["e1"])
 
 
 def test_a_version_made_by_a_small_write_is_known_without_reading_it(tracked: Tracked) -> None:
@@ -116,8 +116,8 @@ def test_a_version_nobody_told_of_is_not_guessed_at(tracked: Tracked) -> None:
     base = tracked.known(tracked.write(tracked.first, [("e1", "n0", "n1")]))
     elsewhere = tracked.write(base, [("e2", "n0", "n2")], gone=["e1"], told=False)
 
-    assert tracked.finder.places(elsewhere, ["e1"]) is None
-    assert tracked.finder.edges(elsewhere, "src", ["n0"]) is not None
+    assert tracked.row_index.places(elsewhere, ["e1"]) is None
+    assert tracked.row_index.edges(elsewhere, "src", ["n0"]) is not None
     tracked.agrees(elsewhere, ["e1", "e2"])
     tracked.agrees(base, ["e1", "e2"])
 
@@ -128,10 +128,10 @@ def test_a_compaction_in_between_moves_rows_and_no_answer_is_stale(tracked: Trac
         base = tracked.write(base, [(f"e{number}", "n1", "n2")], gone=[f"e{number - 2}"])
     staged = tracked.tables.stage_compaction(base)
     assert staged.pin != base
-    tracked.finder.learn(staged)
+    tracked.row_index.learn(staged)
 
     ids = [f"e{number}" for number in range(9)]
-    assert tracked.finder.places(staged.pin, ids) is None
+    assert tracked.row_index.places(staged.pin, ids) is None
     after = tracked.write(staged.pin, [("e7", "n0", "n0")], gone=["e5"])
     for pin in (base, staged.pin, after):
         tracked.agrees(pin, ids)
@@ -149,8 +149,8 @@ def test_a_column_too_large_for_the_memory_is_left_to_the_table(tmp_path: Path) 
     tracked = Tracked(tmp_path, bytes_max=50)
     pin = tracked.write(tracked.first, [("e1", "n0", "n1"), ("e2", "n0", "n1")])
 
-    assert [tracked.finder.places(pin, ["e1"]) for _ in range(3)] == [None] * 3
-    assert tracked.finder.edges(pin, "src", ["n0"]) is None
+    assert [tracked.row_index.places(pin, ["e1"]) for _ in range(3)] == [None] * 3
+    assert tracked.row_index.edges(pin, "src", ["n0"]) is None
 
 
 def test_where_the_table_has_an_index_of_its_own_few_questions_go_there(tracked: Tracked) -> None:
@@ -165,11 +165,11 @@ def test_where_the_table_has_an_index_of_its_own_few_questions_go_there(tracked:
 def test_a_version_whose_files_are_gone_is_forgotten(tmp_path: Path) -> None:
     tracked = Tracked(tmp_path)
     pin = tracked.write(tracked.first, [("e1", "n0", "n1")])
-    assert tracked.finder.places(pin, ["e1"]) is None
+    assert tracked.row_index.places(pin, ["e1"]) is None
     for file in (tmp_path / "edges/01X/data").iterdir():
         file.unlink()
 
-    assert tracked.finder.places(pin, ["e1"]) is None
+    assert tracked.row_index.places(pin, ["e1"]) is None
 
 
 def test_only_so_many_lines_of_a_table_are_kept(tracked: Tracked) -> None:
@@ -177,7 +177,7 @@ def test_only_so_many_lines_of_a_table_are_kept(tracked: Tracked) -> None:
     for pin in pins:
         tracked.known(pin)
 
-    assert [len(lines) for lines in tracked.finder._lines.values()] == [limits.FINDER_LINES_MAX]
+    assert [len(chains) for chains in tracked.row_index._chains.values()] == [limits.FINDER_LINES_MAX]
 
 
 def test_places_of_one_version_are_not_used_on_another(tracked: Tracked) -> None:
@@ -213,14 +213,14 @@ def test_any_tree_of_versions_is_answered_like_a_search(
     pins = [tracked.write(tracked.first, [("e0", "n0", "n1"), ("e1", "n1", "")])]
     for where, edges, gone, how in steps:
         base = pins[where % len(pins)]
-        tracked.finder.places(base, _IDS)
+        tracked.row_index.places(base, _IDS)
         by_id = {edge[0]: edge for edge in edges if edge[0] not in gone}
         made = tracked.write(base, list(by_id.values()), gone=sorted(set(gone)), told=how == "told")
         if how == "compacted":
             made = tracked.tables.stage_compaction(made).pin
         pins.append(made)
         for pin in {base, made}:
-            if tracked.finder.places(pin, _IDS) is not None or tracked.finder.places(pin, _IDS) is not None:
+            if tracked.row_index.places(pin, _IDS) is not None or tracked.row_index.places(pin, _IDS) is not None:
                 tracked.agrees(pin, _IDS)
 
 

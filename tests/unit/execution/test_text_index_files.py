@@ -10,7 +10,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.errors import LimitError
-from omnigraph.execution.search.word_files import WordFiles, to_bytes
+from omnigraph.execution.search.index_files import TextIndexFiles, serialize
 from omnigraph.failpoints import Crash
 from omnigraph.storage.derived import version_of
 from omnigraph.storage.object_stores.forwarding import RequestKind
@@ -120,13 +120,13 @@ def test_no_answer_depends_on_a_damaged_index_over_words(searched: Path, damage:
 def test_an_index_over_words_with_any_byte_changed_is_no_index(searched: Path) -> None:
     [file] = files(searched)
     body = file.read_bytes()
-    read = WordFiles(LocalStore(searched), read_only=True)._read
+    read = TextIndexFiles(LocalStore(searched), read_only=True)._read
     path = file.relative_to(searched).as_posix()
     assert read(path) is not None
     for place in [*range(min(2_000, len(body))), *range(2_000, len(body), 97)]:
         file.write_bytes(body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :])
         found = read(path)
-        assert found is None or to_bytes(found) == body, place
+        assert found is None or serialize(found) == body, place
 
 
 def test_rows_that_came_changed_and_went_since_are_found_as_they_are(searched: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a query looks for: the same for all rows, known when it runs."""
+"""Arguments of searches, computed once per run: text queries, and vectors of texts."""
 
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from omnigraph import limits
 from omnigraph.embedding.choose import choose_provider
 from omnigraph.embedding.provider import Provider, Purpose
 from omnigraph.errors import InvalidRequestError, beyond_limit
+from omnigraph.execution.search.tokenizer import tokenize_query
 from omnigraph.execution.search.vectors import Vector
-from omnigraph.execution.search.words import terms_in
 from omnigraph.language.plan.expressions import TextFunction
 from omnigraph.model.analyzer import DEFAULT_ANALYZER, Analyzer
 
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What is looked for in texts.
+    """A full-text query.
 
     Attributes:
-        function: how.
-        text: the words; None matches nothing and nothing else.
-        edits: for misspelled words, how many edits are forgiven.
-        analyzer: what makes words of the text and of those it is looked for in.
+        function: any word, phrase or fuzzy.
+        text: the words; None matches nothing.
+        edits: for fuzzy queries, the maximum edit distance.
+        analyzer: tokenizes the query and the texts.
     """
 
     function: TextFunction
@@ -33,19 +33,11 @@ class TextQuery:
 
 
 def text_query(
-    function: TextFunction, text: object, edits: object, *, says_edits: bool, analyzer: Analyzer
+    function: TextFunction, text: object, edits: object, *, has_edits: bool, analyzer: Analyzer
 ) -> TextQuery:
-    """A text query from the values of its arguments.
+    """Make a text query from the values of its arguments; one without a text, where an argument is null.
 
-    Args:
-        function (TextFunction): how to look.
-        text (object): a text or null.
-        edits (object): a number or null.
-        says_edits (bool): whether the number of edits was given at all.
-        analyzer (Analyzer): of the property.
-
-    Returns:
-        TextQuery: one without a text, where an argument is null.
+    `has_edits` tells a missing argument from a null one.
 
     Raises:
         InvalidRequestError: the number of edits is out of bounds.
@@ -53,7 +45,7 @@ def text_query(
     assert text is None or isinstance(text, str)
     if function is not TextFunction.FUZZY:
         return TextQuery(function, text, analyzer=analyzer)
-    if not says_edits:
+    if not has_edits:
         return TextQuery(function, text, limits.FUZZY_EDITS_DEFAULT, analyzer)
     if edits is None:
         return TextQuery(function, None, analyzer=analyzer)
@@ -63,55 +55,48 @@ def text_query(
     return TextQuery(function, text, edits, analyzer)
 
 
-def different_words(text: str, analyzer: Analyzer) -> list[str]:
-    """The words to look for, each once.
-
-    Args:
-        text (str): what was asked for.
-        analyzer (Analyzer): of the texts.
-
-    Returns:
-        list[str]: in their order.
+def distinct_words(text: str, analyzer: Analyzer) -> list[str]:
+    """Tokenize a query to its distinct words, in order.
 
     Raises:
-        LimitError: there are more than one search may look for.
+        LimitError: there are more than one search may have.
     """
-    words = list(dict.fromkeys(term.word for term in terms_in(text, analyzer)))
-    refuse_more(words, "words of a search", limits.SEARCH_WORDS_MAX)
+    words = list(dict.fromkeys(term.word for term in tokenize_query(text, analyzer)))
+    refuse_more_than(words, "words of a search", limits.SEARCH_WORDS_MAX)
     return words
 
 
-def refuse_more(asked: Sized, what: str, most: int) -> None:
-    """Refuse to look for more than is bearable.
+def refuse_more_than(items: Sized, what: str, most: int) -> None:
+    """Enforce a limit on the size of a query.
 
     Raises:
-        LimitError: it is more.
+        LimitError: it is larger.
     """
-    if len(asked) > most:
-        raise beyond_limit(what, actual=len(asked), limit=most)
+    if len(items) > most:
+        raise beyond_limit(what, actual=len(items), limit=most)
 
 
 class Embedder:
-    """Makes vectors of the texts in queries, with the provider that the environment names."""
+    """Embeds the texts of queries with the provider that the environment names."""
 
     def __init__(self, choose: Callable[[], Provider] = choose_provider) -> None:
         self._choose = choose
 
     def vector(self, text: str, *, dimension: int, model: str | None, target: str) -> Vector:
-        """The vector of a text.
+        """Embed a text.
 
         Args:
-            text (str): the text.
-            dimension (int): of the vectors it is compared with.
-            model (str | None): what made those, if the schema says.
-            target (str): the name of their property.
+            text: the text.
+            dimension: of the vectors it is compared with.
+            model: the model that made those, if the schema says.
+            target: the name of their property.
 
         Raises:
             InvalidRequestError: another model made them, or no provider is set up.
             UnavailableError: the provider does not answer.
         """
         provider = self._choose()
-        # A provider without a model means nothing anyway: there is nothing to mix up.
+        # A provider without a model (for tests) cannot be mixed up with another.
         if model is not None and provider.model is not None and provider.model != model:
             raise InvalidRequestError(
                 f"nearest() on '{target}': its stored vectors were embedded with model '{model}', and the provider in "
@@ -122,7 +107,7 @@ class Embedder:
 
 
 def as_vector(value: object, dimension: int, target: str) -> Vector:
-    """A list of numbers as a vector."""
+    """Convert a list of numbers to a vector."""
     assert isinstance(value, list | tuple)
     vector = np.array(value, dtype=np.float32)
     if vector.shape != (dimension,) or not np.isfinite(vector).all():

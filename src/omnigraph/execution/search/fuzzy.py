@@ -1,30 +1,27 @@
-"""Words that a few edits make another: a letter more, a letter less, another letter."""
+"""Fuzzy matching: words within a Levenshtein distance of another."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.arrays import Mask, Values, numpy, pc, take
+from omnigraph.execution.arrays import Mask, Values, pc, take, to_numpy
 
 Letters = npt.NDArray[np.uint32]
 
 
 def within_edits(words: Values, word: str, edits: int) -> Mask:
-    """Which words are at most so many edits from a word.
+    """Return the mask of words within an edit distance of a word.
 
     Args:
-        words (Values): strings without nulls.
-        word (str): the word.
-        edits (int): how many letters may be added, left out or changed.
-
-    Returns:
-        Mask: one for each of `words`.
+        words: strings without nulls.
+        word: what they are compared with.
+        edits: maximum number of letters added, removed or replaced.
     """
     found = np.zeros(len(words), dtype=np.bool_)
     if not len(words):
         return found
-    lengths = numpy(pc.utf8_length(words))
+    lengths = to_numpy(pc.utf8_length(words))
     wanted = _letters([word], len(word))[0]
     for length in range(max(len(word) - edits, 1), len(word) + edits + 1):
         of_length = np.flatnonzero(lengths == length)
@@ -35,15 +32,15 @@ def within_edits(words: Values, word: str, edits: int) -> Mask:
 
 
 def _letters(words: list[str], length: int) -> Letters:
-    """The characters of words of one length, a row for each."""
+    """Return the characters of words of one length, a row for each."""
     data = "".join(words).encode("utf-32-le", "surrogatepass")
     return np.frombuffer(data, dtype="<u4").reshape(len(words), length)
 
 
 def _distances(words: Letters, wanted: Letters) -> npt.NDArray[np.int32]:
-    """How many edits each word is away, all of them at once."""
+    """Compute the Levenshtein distance of each word, vectorized over words."""
     count, length = words.shape
-    # Row i: how far the first i letters wanted are from the first letters of each word, however many were looked at.
+    # Row i: distance of the first i letters wanted from the letters of each word processed so far.
     before = np.repeat(np.arange(len(wanted) + 1, dtype=np.int32)[:, None], count, axis=1)
     for column in range(length):
         now = np.empty_like(before)
