@@ -15,6 +15,7 @@ from omnigraph.errors import FormatError, GraphError
 from omnigraph.storage import derived, paths
 from omnigraph.storage.records.change_file import read_change_file
 from omnigraph.testing.damage import cut
+from omnigraph.transaction.schema_files import check_copy, read_text
 
 QUIET = OpenOptions(durability="process", auto_compact=False)
 SCHEMA = """
@@ -239,6 +240,32 @@ def test_the_text_of_a_schema_is_missed_and_every_row_is_readable(
         assert answers(graph) == expected
         with pytest.raises(GraphError):
             graph.schema_text()
+    assert [each.kind for each in omnigraph.verify(root, quarantine=True).findings] == [FindingKind.SCHEMA]
+    assert omnigraph.verify(root, deep=True).is_whole
+    with omnigraph.open(root, options=QUIET) as graph:
+        assert "node Doc" in graph.schema_text()
+
+
+def test_every_flipped_bit_in_the_text_of_a_schema_is_found(root: Path) -> None:
+    (path,) = (root / "__schema").glob("*.pg")
+    whole = path.read_bytes()
+    text = omnigraph.open(root, options=QUIET).schema_text()
+    unseen = []
+    with omnigraph.open(root, read_only=True, options=QUIET) as graph:
+        parts = graph._open()
+        digest = parts.log.live_head("main").schema
+        for bit in range(0, 8 * len(whole), 5):
+            damaged = bytearray(whole)
+            damaged[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(damaged)
+            try:
+                assert read_text(parts.store, digest) == text
+                check_copy(parts.store, digest)
+            except FormatError:
+                continue
+            unseen.append(bytes(damaged))
+    path.write_bytes(whole)
+    assert unseen == []
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)

@@ -14,6 +14,7 @@ Nothing is deleted that could be read: damaged files of tables stay where they a
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from omnigraph import ids
@@ -28,7 +29,7 @@ from omnigraph.storage.tables.examine import Examiner, Part
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.schema_files import restore_schema
+from omnigraph.transaction.schema_files import restore_schema, restore_text
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
 from omnigraph.verification.findings import Finding, FindingKind, Loss, Verified
@@ -79,6 +80,13 @@ def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
         if finding.kind is FindingKind.SCHEMA and finding.loss is Loss.NOTHING:
             restore_schema(parts.store, finding.path)
             done.append(f"{finding.path} was made again from the copy beside its text")
+    for finding in certain:
+        if finding.kind is FindingKind.SCHEMA and finding.loss is Loss.HISTORY:
+            with suppress(GraphError):  # the resolved form may be damaged as well
+                with suppress(StoreError):  # it may be missing
+                    parts.store.copy(finding.path, f"{aside}{finding.path}")
+                restore_text(parts.store, finding.path)
+                done.append(f"{finding.path} was made again; where its text was damaged, without comments")
     branches = {at.branch for one in certain if one.kind is FindingKind.ENTRY for at in one.affected}
     for branch in sorted(branches):
         done += _mend_log(parts, branch, aside)

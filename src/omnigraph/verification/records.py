@@ -13,7 +13,14 @@ from omnigraph.storage.records.change_file import read_change_file
 from omnigraph.storage.records.read import read_footprint, read_stamp
 from omnigraph.transaction.leases import read_lease
 from omnigraph.transaction.parts import Parts
-from omnigraph.transaction.schema_files import is_readable, read_resolved, read_text, resolved_path, text_path
+from omnigraph.transaction.schema_files import (
+    check_copy,
+    is_readable,
+    read_resolved,
+    read_text,
+    resolved_path,
+    text_path,
+)
 from omnigraph.transaction.store_clock import AHEAD_US_MAX
 from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss
 
@@ -299,11 +306,12 @@ def entry_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
 def _text_findings(parts: Parts, digest: str, entries: Sequence[Affected]) -> Iterator[Finding]:
     try:
         read_text(parts.store, digest)
+        check_copy(parts.store, digest)
     except (FormatError, UnavailableError) as fault:
         yield Finding(
             FindingKind.SCHEMA,
             text_path(digest),
-            f"the text of the schema {digest} cannot be read, only what it means: {fault}",
+            f"the text of the schema {digest} is damaged, or the copy of what it means: {fault}",
             Loss.HISTORY,
             tuple(entries),
             certain=not isinstance(fault, UnavailableError),
