@@ -67,7 +67,7 @@ class IndexFilter:
 
 
 def index_filters(variable: str, condition: Expression | None) -> tuple[IndexFilter, ...]:
-    """Return the split_conjuncts of a condition on one variable that an index may answer."""
+    """Return the conjuncts of a condition on one variable that an index may answer."""
     return () if condition is None else tuple(_filters(variable, condition))
 
 
