@@ -16,8 +16,7 @@ from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.storage.layout import table_schema
 from omnigraph.transaction.constraint_rules.rules import TypeRules
 from omnigraph.transaction.constraint_rules.uniqueness import check_unique_within
-from omnigraph.transaction.fresh_ids import fresh_ids
-from omnigraph.transaction.node_ids import derived_ids
+from omnigraph.transaction.node_ids import derived_ids, fresh_ids
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
