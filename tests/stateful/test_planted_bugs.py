@@ -32,6 +32,8 @@ WARM = ("tests/stateful/test_one_handle_many_branches.py",)
 COLUMNS = ("tests/unit/execution/test_columns.py",)
 SEARCHES = ("tests/contract/test_search.py",)
 ANALYZERS = ("tests/contract/test_analyzers.py",)
+DAGS = ("tests/stateful/test_branch_dags.py",)
+CRISS_CROSS = ("tests/contract/test_merge_criss_cross.py", "-k", "old_value_again")
 COUNTS = ("tests/cost/test_store_requests.py", "tests/cost/test_rarer_acts.py")
 
 
@@ -61,6 +63,13 @@ class Bug:
 
 
 BUGS = [
+    Bug(
+        "of several common ancestors one is picked",
+        "branch/merge/base.py",
+        "    places = {commit: place for place, commit in enumerate(best)}",
+        "    places = {commit: place for place, commit in enumerate(best[:1])}\n    best = best[:1]",
+        (CRISS_CROSS, DAGS),
+    ),
     Bug(
         "an entry replaces the one that is there",
         "transaction/log.py",
