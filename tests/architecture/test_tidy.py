@@ -14,10 +14,7 @@ PENDING: tuple[str, ...] = (
     "limits.py",
     "api",
     "branch",
-    "client",
-    "drawing",
     "pipeline",
-    "policy",
     "storage",
     "testing",
 )

@@ -1,17 +1,17 @@
-"""Blobs of a graph on a server: as much of one as is asked for."""
+"""Blobs of a graph on a server, read by byte range."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from omnigraph.api.blob import Blob, BlobName, Pieces
-from omnigraph.client.failures import foreign
-from omnigraph.client.wire import SNAPSHOT, Ask, Wire
+from omnigraph.client.failures import unexpected_answer
+from omnigraph.client.wire import SNAPSHOT, ServerRequest, Wire
 from omnigraph.errors import InvalidRequestError
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteBlob(Blob):
-    """A blob of a graph on a server: the bytes that are asked for are sent, and no others."""
+    """A blob of a graph on a server; a read transfers only the requested bytes."""
 
     _wire: Wire = field(repr=False, compare=False)
 
@@ -23,29 +23,29 @@ class RemoteBlob(Blob):
     def _pieces(self, offset: int, length: int) -> Iterator[bytes]:
         if not length:
             return
-        ask = Ask(
+        request = ServerRequest(
             "GET",
             "blob",
             params=self._name().to_dict() | {"snapshot": self.commit},
             headers={"Range": f"bytes={offset}-{offset + length - 1}"},
         )
-        with self._wire.streamed(ask) as answer:
+        with self._wire.open_stream(request) as answer:
             yield from answer.iter_bytes()
 
 
-def blob_of(wire: Wire, name: BlobName, *, branch: str | None, commit: str | None) -> RemoteBlob:
-    """Look a blob up; see `omnigraph.Graph.blob`."""
+def fetch_blob(wire: Wire, name: BlobName, *, branch: str | None, commit: str | None) -> RemoteBlob:
+    """Look up a blob; see `omnigraph.Graph.blob`."""
     chosen = {**name.to_dict(), "branch": branch, "snapshot": commit}
-    # The first byte instead of a HEAD: its errors come with a body that says what they are.
-    ask = Ask("GET", "blob", params=chosen, headers={"Range": "bytes=0-0"})
+    # A GET of the first byte instead of a HEAD, because errors of a GET have a body.
+    request = ServerRequest("GET", "blob", params=chosen, headers={"Range": "bytes=0-0"})
     try:
-        headers = wire.whole(ask).headers
+        headers = wire.send(request).headers
     except InvalidRequestError as refused:
         if refused.code != "blob_range":
             raise
-        headers = wire.whole(replace(ask, method="HEAD", headers=None)).headers  # there is no first byte
+        headers = wire.send(replace(request, method="HEAD", headers=None)).headers  # the blob is empty
     if SNAPSHOT not in headers:
-        raise foreign(200, b"")
+        raise unexpected_answer(200, b"")
     uri = headers.get("Location")
     size = None if uri is not None else _size(headers.get("Content-Range"), headers.get("Content-Length"))
     return RemoteBlob(
@@ -64,5 +64,5 @@ def blob_of(wire: Wire, name: BlobName, *, branch: str | None, commit: str | Non
 
 
 def _size(range: str | None, length: str | None) -> int:
-    """How many bytes there are: after the slash of a range, or all that come."""
+    """Return the size of the whole blob from `Content-Range`, else from `Content-Length`."""
     return int(range.rpartition("/")[2]) if range is not None else int(length or 0)

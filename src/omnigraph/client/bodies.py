@@ -1,4 +1,4 @@
-"""Rows and files as the lines that a server loads."""
+"""Encode rows and files as the JSON lines that a server loads."""
 
 import base64
 import json
@@ -18,66 +18,57 @@ from omnigraph.storage.json_values import to_json
 _FROM, _TO = ("from", "src"), ("to", "dst")
 
 
-def lines_of_rows(nodes: Mapping[str, object], edges: Mapping[str, object]) -> bytes:
-    """Rows of any number of types, as JSON lines.
+def encode_rows(nodes: Mapping[str, object], edges: Mapping[str, object]) -> bytes:
+    """Encode rows of any number of types as JSON lines.
 
     Args:
-        nodes (Mapping[str, object]): by node type, rows: anything Arrow takes, or a sequence of dictionaries.
-        edges (Mapping[str, object]): likewise by edge type.
+        nodes: rows by node type: anything Arrow takes, or a sequence of dictionaries.
+        edges: rows by edge type.
 
     Raises:
-        InvalidRequestError: they are none of these.
-        LimitError: they are more than a server takes at once.
+        InvalidRequestError: the rows have another form.
+        LimitError: they are larger than a server accepts in one request.
     """
-    pieces = [
+    lines = [
         {"type": name, "data": row} for name, given in nodes.items() for row in _dictionaries(given, f"node:{name}")
     ]
     for name, given in edges.items():
         for row in _dictionaries(given, f"edge:{name}"):
             ends = {"from": _taken(row, _FROM), "to": _taken(row, _TO)}
-            pieces.append({"edge": name, **ends, "data": row})
-    return bounded(b"".join(json.dumps(each, ensure_ascii=False).encode() + b"\n" for each in pieces))
+            lines.append({"edge": name, **ends, "data": row})
+    return _checked(b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines))
 
 
-def lines_of_files(data: object, *, format: str | None, strict: bool) -> bytes:
-    """What files hold, where that is JSON lines.
+def read_files(data: object, *, format: str | None, strict: bool) -> bytes:
+    """Read files of JSON lines.
 
     Args:
-        data (object): what a load takes: files, folders, patterns, bytes or an open file.
-        format (str | None): what they are; by their names by default.
-        strict (bool): whether every line is one object.
+        data: anything that `Graph.load` takes: files, folders, patterns, bytes or an open file.
+        format: by default from the names of the files.
+        strict: require one object on every line.
 
     Raises:
-        InvalidRequestError: they hold something else.
+        InvalidRequestError: a file has another format, or is compressed.
         NotFoundError: there is no such file.
-        LimitError: they are more than a server takes at once.
+        LimitError: they are larger than a server accepts in one request.
     """
     found = sources_of(data, format=format, strict=strict)
-    bounded_size(sum(each.size for each in found))
-    return bounded(b"\n".join(_content(each) for each in found))
+    _check_size(sum(source.size for source in found))
+    return _checked(b"\n".join(_read(source) for source in found))
 
 
-def bounded(body: bytes) -> bytes:
-    """A body that a server takes.
-
-    Raises:
-        LimitError: it is too large.
-    """
-    bounded_size(len(body))
+def _checked(body: bytes) -> bytes:
+    _check_size(len(body))
     return body
 
 
-def bounded_size(size: int) -> None:
-    """Refuse a body that a server would refuse, before it is sent.
-
-    Raises:
-        LimitError: it is too large.
-    """
+def _check_size(size: int) -> None:
+    """Raise a `LimitError` before sending a body that the server would refuse."""
     if size > limits.SERVER_LOAD_BODY_BYTES_MAX:
         raise beyond_limit("graph_batch_request_bytes", actual=size, limit=limits.SERVER_LOAD_BODY_BYTES_MAX)
 
 
-def _content(source: Source) -> bytes:
+def _read(source: Source) -> bytes:
     if source.format is not Format.JSONL or source.packing is not Packing.NONE:
         raise InvalidRequestError(
             f"a server takes JSON lines, and {source.name} is {source.format}"
@@ -100,10 +91,10 @@ def _dictionaries(given: object, what: str) -> Iterator[dict[str, Any]]:
     try:
         table: Any = given if isinstance(given, pa.Table) else pa.table(given)
     except (TypeError, ValueError, pa.ArrowInvalid) as fault:
-        raise InvalidRequestError(f"the rows of {what} are no frame: {fault}") from None
+        raise InvalidRequestError(f"the rows of {what} cannot be read as an Arrow table: {fault}") from None
     names = table.column_names
     for batch in table.to_batches():
-        columns = [_column(each) for each in batch.columns]
+        columns = [_column(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
             yield dict(zip(names, row, strict=True))
 
@@ -111,7 +102,7 @@ def _dictionaries(given: object, what: str) -> Iterator[dict[str, Any]]:
 def _column(column: Any) -> list[Any]:  # noqa: ANN401  (an Arrow array)
     kind = column.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return [_value(each) for each in column.to_pylist()]
+        return [_value(value) for value in column.to_pylist()]
     return to_json(column)
 
 
@@ -122,5 +113,5 @@ def _value(value: object) -> object:
 
 
 def _taken(row: dict[str, Any], names: tuple[str, ...]) -> Any:  # noqa: ANN401  (an id)
-    """The end of an edge, under whichever name; what it is not is for the server to say."""
+    """Remove and return the end of an edge, under any of its names; the server validates it."""
     return next((row.pop(name) for name in names if name in row), None)

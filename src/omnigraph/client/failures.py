@@ -1,4 +1,4 @@
-"""Errors that a server answered with, raised here as the errors an embedded graph raises."""
+"""Convert error responses of a server into the errors that an embedded graph raises."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from omnigraph.model.conflict import (
 )
 
 Body = Mapping[str, Any]
-# Members of a body that hold the details of one class of errors.
+# Fields of a body that hold the details of an error, at most one in each body.
 _DETAILS = (
     "precondition_failure",
     "resource_limit",
@@ -26,7 +26,7 @@ _DETAILS = (
     "external_blob_source",
     "recovery_required",
 )
-# What a refusal of the server itself is, which names no class: by its status.
+# Error class and code by status, for refusals of the server itself, whose bodies name no class.
 _OF_STATUS: Mapping[int, tuple[type[errors.GraphError], str]] = {
     401: (errors.PermissionDeniedError, "unauthorized"),
     403: (errors.PermissionDeniedError, "forbidden"),
@@ -41,21 +41,13 @@ _OF_STATUS: Mapping[int, tuple[type[errors.GraphError], str]] = {
 }
 
 
-def failure(status: int, content: bytes) -> errors.GraphError:
-    """The error that an answer tells of.
-
-    Args:
-        status (int): of the answer.
-        content (bytes): its body, which is JSON unless somebody between us and the server answered.
-
-    Returns:
-        errors.GraphError: to be raised.
-    """
+def error_of_answer(status: int, content: bytes) -> errors.GraphError:
+    """Return the error that an error response describes; its body is not JSON if a proxy answered."""
     try:
         body = json.loads(content)
         message = str(body["error"])
     except (ValueError, TypeError, KeyError):
-        return foreign(status, content)
+        return unexpected_answer(status, content)
     named = getattr(errors, str(body.get("kind")), None)
     if not (isinstance(named, type) and issubclass(named, errors.GraphError)):
         return _refusal(status, message, body)
@@ -66,12 +58,12 @@ def _rebuilt(kind: type[errors.GraphError], message: str, code: str, body: Body)
     if issubclass(kind, errors.ParseError):
         return _parse_error(kind, message, code, body)
     if issubclass(kind, errors.ChangeRefusedError):
-        told = body.get("change_diff_refusal", {})
+        document = body.get("change_diff_refusal", {})
         return kind(
             message,
-            reason=told.get("reason", ""),
-            commit=told.get("graph_commit_id", ""),
-            type_name=told.get("type_name"),
+            reason=document.get("reason", ""),
+            commit=document.get("graph_commit_id", ""),
+            type_name=document.get("type_name"),
         )
     if issubclass(kind, errors.ConflictError):
         return kind(message, conflicts=_conflicts(kind, body), code=code)
@@ -79,7 +71,7 @@ def _rebuilt(kind: type[errors.GraphError], message: str, code: str, body: Body)
 
 
 def _parse_error(kind: type[errors.ParseError], message: str, code: str, body: Body) -> errors.ParseError:
-    """A mistake in a text: its first line is the message, what follows shows the place."""
+    """Split the text of a parse error: its first line is the message, the rest shows the position."""
     stage = code.removesuffix("_error")
     first, _, report = message.partition("\n")
     _, _, hint = report.partition("= hint: ")
@@ -100,51 +92,53 @@ def _details(body: Body) -> dict[str, Any]:
 
 def _conflicts(kind: type[errors.ConflictError], body: Body) -> tuple[object, ...]:
     if issubclass(kind, errors.MergeConflictError):
-        return tuple(merge_conflict(each) for each in body.get("merge_conflicts", ()))
+        return tuple(parse_merge_conflict(conflict) for conflict in body.get("merge_conflicts", ()))
     if issubclass(kind, errors.RevertConflictError):
-        return tuple(_revert_conflict(each) for each in body.get("revert_conflicts", ()))
+        return tuple(_revert_conflict(conflict) for conflict in body.get("revert_conflicts", ()))
     found = _conflict(body)
     return () if found is None else (found,)
 
 
 def _conflict(body: Body) -> Conflict | None:
     if "key_conflict" in body:
-        told = body["key_conflict"]
-        return KeyConflict(_type_key(told), told.get("entity_id", ""))
+        document = body["key_conflict"]
+        return KeyConflict(_type_key(document), document.get("entity_id", ""))
     if "read_set_conflict" in body:
-        told = body["read_set_conflict"]
-        return ReadSetChanged(told["member"], told["expected"], told["actual"])
+        document = body["read_set_conflict"]
+        return ReadSetChanged(document["member"], document["expected"], document["actual"])
     if "manifest_conflict" in body:
-        told = body["manifest_conflict"]
-        return ExpectedVersionMismatch(told["table_key"], told["expected"], told["actual"])
+        document = body["manifest_conflict"]
+        return ExpectedVersionMismatch(document["table_key"], document["expected"], document["actual"])
     return None
 
 
-def merge_conflict(told: Body) -> MergeConflict:
-    """A conflict of a merge."""
+def parse_merge_conflict(document: Body) -> MergeConflict:
+    """Parse a conflict of a merge."""
     return MergeConflict(
-        MergeConflictKind(told["kind"]),
-        _type_key(told),
-        told["entity_id"],
-        told["message"],
-        base=told.get("base"),
-        source=told.get("source"),
-        target=told.get("target"),
-        properties=tuple(told.get("properties", ())),
+        MergeConflictKind(document["kind"]),
+        _type_key(document),
+        document["entity_id"],
+        document["message"],
+        base=document.get("base"),
+        source=document.get("source"),
+        target=document.get("target"),
+        properties=tuple(document.get("properties", ())),
     )
 
 
-def _revert_conflict(told: Body) -> RevertConflict:
-    return RevertConflict(RevertConflictKind(told["kind"]), _type_key(told), told["entity_id"], told["message"])
+def _revert_conflict(document: Body) -> RevertConflict:
+    return RevertConflict(
+        RevertConflictKind(document["kind"]), _type_key(document), document["entity_id"], document["message"]
+    )
 
 
-def _type_key(told: Body) -> str:
-    kind, name = told["entity_kind"], told.get("type_name")
+def _type_key(document: Body) -> str:
+    kind, name = document["entity_kind"], document.get("type_name")
     return f"{kind}:{name}" if name else str(kind)
 
 
 def _refusal(status: int, message: str, body: Body) -> errors.GraphError:
-    """What the server itself refused, before it asked a graph."""
+    """Return the error for a request that the server refused before it reached a graph."""
     if status >= 500:
         kind: type[errors.GraphError] = errors.UnavailableError if status == 503 else errors.InternalError
         return kind(message)
@@ -154,18 +148,10 @@ def _refusal(status: int, message: str, body: Body) -> errors.GraphError:
     return kind(message, code=code, **_details(body))
 
 
-def foreign(status: int, content: bytes) -> errors.GraphError:
-    """An answer that is none of ours: of a proxy, or of something else that listens there.
-
-    Args:
-        status (int): of the answer.
-        content (bytes): its body, or the beginning of it.
-
-    Returns:
-        errors.GraphError: to be raised.
-    """
-    said = content[:200].decode("utf-8", "replace").strip()
-    message = f"the answer has status {status} and is none of an omnigraph server{f': {said}' if said else ''}"
+def unexpected_answer(status: int, content: bytes) -> errors.GraphError:
+    """Return the error for an answer that an omnigraph server did not send: of a proxy, or another service."""
+    text = content[:200].decode("utf-8", "replace").strip()
+    message = f"the answer has status {status} and is not from an omnigraph server{f': {text}' if text else ''}"
     if status in (502, 503, 504):
         return errors.UnavailableError(message)
     return errors.InvalidRequestError(message, code="no_server")

@@ -26,13 +26,13 @@ from omnigraph.branch.merge.choices import resolutions_document
 from omnigraph.branch.point import Point, PointKeywords, point_of
 from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.client import loads, values
-from omnigraph.client.blobs import RemoteBlob, blob_of
-from omnigraph.client.diff import RemoteDiff, diff_of
+from omnigraph.client.blobs import RemoteBlob, fetch_blob
+from omnigraph.client.diff import RemoteDiff, fetch_diff
 from omnigraph.client.history import RemoteBranches, RemoteChangeFeed, RemoteCommits, RemoteTags
 from omnigraph.client.requests import query_body, refuse_actor, send_mutation, write_fields
-from omnigraph.client.rows import row_stream, rows
+from omnigraph.client.rows import fetch_rows, stream_rows
 from omnigraph.client.snapshot import RemoteSnapshot
-from omnigraph.client.wire import NDJSON, Ask, Wire, present, segment
+from omnigraph.client.wire import NDJSON, ServerRequest, Wire, quote_segment, without_nones
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.schema import plan
@@ -71,7 +71,7 @@ class RemoteGraph(GraphInterface):
 
     @property
     def actor(self) -> str | None:
-        """The actor that the server recognises; None before its first answer, and where it knows nobody."""
+        """The actor that the server recognises; None before its first answer, and if the server has no actors."""
         return self._wire.actor
 
     @property
@@ -117,7 +117,7 @@ class RemoteGraph(GraphInterface):
         limits: QueryLimits = DEFAULT_LIMITS,
         **point: Unpack[PointKeywords],
     ) -> Result:
-        return rows(self._open(), query_body(query, params, name, limits, values.state(point_of(point))))
+        return fetch_rows(self._open(), query_body(query, params, name, limits, values.point_fields(point_of(point))))
 
     def stream(
         self,
@@ -128,18 +128,18 @@ class RemoteGraph(GraphInterface):
         limits: QueryLimits = DEFAULT_LIMITS,
         **point: Unpack[PointKeywords],
     ) -> ResultStream:
-        return row_stream(self._open(), query_body(query, params, name, limits, values.state(point_of(point))))
+        return stream_rows(self._open(), query_body(query, params, name, limits, values.point_fields(point_of(point))))
 
     def prepare(self, query: str | PreparedQuery, *, name: str | None = None, branch: str = MAIN) -> PreparedQuery:
         return prepared(query, name, lambda: self.schema(branch=branch))
 
     def explain(self, query: str | PreparedQuery, *, name: str | None = None, **point: Unpack[PointKeywords]) -> str:
         written, chosen = as_text(query, name)
-        body = {"query": written, "name": chosen, **values.state(point_of(point))}
+        body = {"query": written, "name": chosen, **values.point_fields(point_of(point))}
         return "\n".join(self._open().post("explain", body)["plan"])
 
     def count(self, type_name: str, **point: Unpack[PointKeywords]) -> int:
-        return int(self._open().get("count", type=type_name, **values.state(point_of(point)))["count"])
+        return int(self._open().get("count", type=type_name, **values.point_fields(point_of(point)))["count"])
 
     def neighbourhood(
         self,
@@ -151,8 +151,8 @@ class RemoteGraph(GraphInterface):
         limit: int = NEIGHBOURHOOD_NODES,
         **point: Unpack[PointKeywords],
     ) -> Neighbourhood:
-        wire, at = self._open(), values.state(point_of(point))
-        return values.neighbourhood(
+        wire, at = self._open(), values.point_fields(point_of(point))
+        return values.parse_neighbourhood(
             wire.get("neighbourhood", type=type_name, id=entity_id, edge=tuple(edges), depth=depth, limit=limit, **at)
         )
 
@@ -161,7 +161,7 @@ class RemoteGraph(GraphInterface):
         if at.number is not None or at.tag is not None or at.at is not None:
             at = Point(commit=self._at(at).commit)
         name = BlobName(entity, type_name, id, property)
-        return blob_of(self._open(), name, branch=at.branch, commit=at.commit)
+        return fetch_blob(self._open(), name, branch=at.branch, commit=at.commit)
 
     def export(
         self,
@@ -188,8 +188,8 @@ class RemoteGraph(GraphInterface):
     def export_lines(
         self, *, types: Iterable[str] | None = None, **point: Unpack[PointKeywords]
     ) -> Iterator[pa.Buffer]:
-        body = present({"type_names": types, **values.state(point_of(point))})
-        return map(pa.py_buffer, self._open().pieces(Ask("POST", "export", json=body, media=NDJSON)))
+        body = without_nones({"type_names": types, **values.point_fields(point_of(point))})
+        return map(pa.py_buffer, self._open().stream(ServerRequest("POST", "export", json=body, media=NDJSON)))
 
     # -- history ------------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class RemoteGraph(GraphInterface):
         engine: str = "auto",  # noqa: ARG002  (the server decides)
     ) -> RemoteDiff:
         wanted = change_filter(kinds, types, ops)
-        return diff_of(self._open(), self._state(older), self._state(newer), wanted, merge_base=merge_base)
+        return fetch_diff(self._open(), self._state(older), self._state(newer), wanted, merge_base=merge_base)
 
     def changes_of(
         self,
@@ -223,10 +223,10 @@ class RemoteGraph(GraphInterface):
         self, type_name: str, entity_id: str, *, branch: str = MAIN, limit: int | None = None
     ) -> list[EntityEvent]:
         found = self._open().get("entity/log", type=type_name, id=entity_id, branch=branch, limit=limit)
-        return [values.entity_event(event) for event in found["events"]]
+        return [values.parse_entity_event(event) for event in found["events"]]
 
     def blame(self, type_name: str, entity_id: str, *, branch: str = MAIN) -> Blame:
-        return values.blame(self._open().get("entity/blame", type=type_name, id=entity_id, branch=branch))
+        return values.parse_blame(self._open().get("entity/blame", type=type_name, id=entity_id, branch=branch))
 
     # -- writes -------------------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class RemoteGraph(GraphInterface):
         written, chosen = as_text(query, name)
         options = write_options(write)
         body = {"query": written, "name": chosen, "params": json_params(params), "branch": branch}
-        return values.mutation_result(send_mutation(self._wire_for(options), "mutate", body, options))
+        return values.parse_mutation_result(send_mutation(self._wire_for(options), "mutate", body, options))
 
     def write(
         self,
@@ -316,7 +316,7 @@ class RemoteGraph(GraphInterface):
             **write_fields(options),
         }
         path = "branches/merge"
-        return values.merge_result(wire.post(path, body) if preview else wire.act("POST", path, body))
+        return values.parse_merge_result(wire.post(path, body) if preview else wire.act("POST", path, body))
 
     def revert(
         self, commit: str | tuple[str, str], *, branch: str = MAIN, **write: Unpack[WriteKeywords]
@@ -324,7 +324,7 @@ class RemoteGraph(GraphInterface):
         options = write_options(write, without=("expected_table_versions",))
         first, last = first_and_last(commit)
         body = {"commit": first, "last": last, "branch": branch, **write_fields(options)}
-        return values.revert_result(self._wire_for(options).write("revert", body, options.idempotency_key))
+        return values.parse_revert_result(self._wire_for(options).write("revert", body, options.idempotency_key))
 
     # -- stored queries -----------------------------------------------------------------------------------------------
 
@@ -368,7 +368,7 @@ class RemoteGraph(GraphInterface):
             if_commit=if_commit, expected_table_versions=expected_table_versions, idempotency_key=idempotency_key
         )
         body = {"params": json_params(params), "branch": branch, "snapshot": commit, "expect_mutation": expect_mutation}
-        return dict(send_mutation(self._open(), f"queries/{segment(name)}", body, options))
+        return dict(send_mutation(self._open(), f"queries/{quote_segment(name)}", body, options))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -384,7 +384,7 @@ class RemoteGraph(GraphInterface):
 
     def _at(self, point: Point) -> RemoteSnapshot:
         wire = self._open()
-        record = values.snapshot_record(wire.get("snapshot", **values.state(point)))
+        record = values.parse_snapshot_record(wire.get("snapshot", **values.point_fields(point)))
         return RemoteSnapshot(wire, record, head_of=record.branch if point.is_head else None)
 
     def _state(self, state: State) -> str:

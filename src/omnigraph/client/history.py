@@ -25,8 +25,8 @@ from omnigraph.branch.told import CommitChangesPage, FeedPage, Tag, whole_commit
 from omnigraph.client import values
 from omnigraph.client.requests import refuse_actor
 from omnigraph.client.snapshot import RemoteSnapshot
-from omnigraph.client.values import changes_wanted, instant
-from omnigraph.client.wire import NDJSON, Ask, Wire, segment
+from omnigraph.client.values import filter_fields, format_instant
+from omnigraph.client.wire import NDJSON, ServerRequest, Wire, quote_segment
 from omnigraph.errors import InvalidRequestError, NotFoundError, UnavailableError
 from omnigraph.model.commit import MAIN
 
@@ -53,7 +53,7 @@ class RemoteBranches(BranchesInterface):
         actor: str | None = None,
     ) -> str:
         refuse_actor(actor, self._wire)
-        body = {"name": name, "from": source, "commit": commit, "number": number, "tag": tag, "at": instant(at)}
+        body = {"name": name, "from": source, "commit": commit, "number": number, "tag": tag, "at": format_instant(at)}
         return str(self._wire.act("POST", "branches", body)["graph_commit_id"])
 
     def delete(self, name: str, *, actor: str | None = None, if_commit: str | None = None) -> None:
@@ -95,11 +95,11 @@ class RemoteTags(TagsInterface):
         actor: str | None = None,
     ) -> Tag:
         refuse_actor(actor, self._wire)
-        body = {"name": name, "branch": branch, "commit": commit, "number": number, "at": instant(at)}
-        return values.tag(self._wire.act("POST", "tags", body))
+        body = {"name": name, "branch": branch, "commit": commit, "number": number, "at": format_instant(at)}
+        return values.parse_tag(self._wire.act("POST", "tags", body))
 
     def read(self, name: str) -> Tag:
-        return values.tag(self._wire.get(f"tags/{_segment(name, 'tag')}"))
+        return values.parse_tag(self._wire.get(f"tags/{_segment(name, 'tag')}"))
 
     def delete(self, name: str) -> None:
         self._wire.act("DELETE", f"tags/{_segment(name, 'tag')}")
@@ -134,20 +134,20 @@ class RemoteCommits(CommitsInterface):
             branch=branch,
             actor=actor,
             kind=kind,
-            since=instant(since),
-            until=instant(until),
+            since=format_instant(since),
+            until=format_instant(until),
         )
         found: list[Commit] = []
         while True:
             document = fetch(limit=None if limit is None else limit - len(found), page_token=page_token)
-            found += [Commit(values.record_of(commit)) for commit in document["commits"]]
+            found += [Commit(values.parse_record(commit)) for commit in document["commits"]]
             page_token = document.get("next_page_token")
             # A server bounds its pages: callers that want more get several of them.
             if page_token is None or len(found) == limit:
                 return Page(found, page_token)
 
     def show(self, commit: str) -> Commit:
-        return Commit(values.record_of(self._wire.get(f"commits/{segment(commit)}")))
+        return Commit(values.parse_record(self._wire.get(f"commits/{quote_segment(commit)}")))
 
     def changes(
         self,
@@ -161,14 +161,14 @@ class RemoteCommits(CommitsInterface):
         ops: Iterable[str] = (),
     ) -> CommitChangesPage:
         _refuse_bounds(max_bytes=max_bytes)
-        wanted = changes_wanted(change_filter(kinds, types, ops))
-        path = f"commits/{segment(commit)}/changes"
-        return values.commit_changes(self._wire.get(path, limit=limit, page_token=page_token, **wanted))
+        wanted = filter_fields(change_filter(kinds, types, ops))
+        path = f"commits/{quote_segment(commit)}/changes"
+        return values.parse_commit_changes(self._wire.get(path, limit=limit, page_token=page_token, **wanted))
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class RemoteBaseline(Baseline):
-    """A state that a server has sent, kept in a temporary file until nobody needs it."""
+    """A state that a server has sent, kept in a temporary file while it is referenced."""
 
     _file: IO[bytes] = field(repr=False)
 
@@ -195,11 +195,11 @@ class RemoteChangeFeed(ChangeFeedInterface):
         types: Iterable[str] = (),
         ops: Iterable[str] = (),
     ) -> RemoteBaseline:
-        body = {"branch": branch, **changes_wanted(change_filter(kinds, types, ops))}
+        body = {"branch": branch, **filter_fields(change_filter(kinds, types, ops))}
         # Complete only if the last line arrives; in a file of its own if it is large.
         file: IO[bytes] = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  (closed with the baseline)
         try:
-            with self._wire.streamed(Ask("POST", "changes/baseline", json=body, media=NDJSON)) as answer:
+            with self._wire.open_stream(ServerRequest("POST", "changes/baseline", json=body, media=NDJSON)) as answer:
                 for piece in answer.iter_bytes():
                     file.write(piece)
             end = _last_line(file)
@@ -207,7 +207,7 @@ class RemoteChangeFeed(ChangeFeedInterface):
         except BaseException:
             file.close()
             raise
-        snapshot = RemoteSnapshot(self._wire, values.snapshot_record(document), head_of=branch)
+        snapshot = RemoteSnapshot(self._wire, values.parse_snapshot_record(document), head_of=branch)
         return RemoteBaseline(snapshot, end["resume_cursor"], file)
 
     def poll(
@@ -226,8 +226,8 @@ class RemoteChangeFeed(ChangeFeedInterface):
     ) -> FeedPage:
         _refuse_bounds(max_bytes=max_bytes, max_commits=max_commits)
         where = {"branch": branch, "cursor": cursor, "start": start, "page_token": page_token}
-        wanted = changes_wanted(change_filter(kinds, types, ops))
-        return values.feed_page(self._wire.get("changes", **where, limit=limit, **wanted))
+        wanted = filter_fields(change_filter(kinds, types, ops))
+        return values.parse_feed_page(self._wire.get("changes", **where, limit=limit, **wanted))
 
     def drain(
         self,
@@ -269,4 +269,4 @@ def _segment(name: str, what: str) -> str:
     """Quote a name as the last segment of a path; an empty one would address something else."""
     if not name.strip():
         raise InvalidRequestError(f"a {what} has a name")
-    return segment(name)
+    return quote_segment(name)

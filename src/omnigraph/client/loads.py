@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from omnigraph.api.load_options import LoadOptions
 from omnigraph.api.params import require_rows_by_type
 from omnigraph.api.results import LoadResult, WriteResult
-from omnigraph.client.bodies import lines_of_files, lines_of_rows
+from omnigraph.client.bodies import encode_rows, read_files
 from omnigraph.client.requests import write_fields
-from omnigraph.client.values import load_result
-from omnigraph.client.wire import KEY, NDJSON, Ask, Wire
+from omnigraph.client.values import parse_load_result
+from omnigraph.client.wire import KEY, NDJSON, ServerRequest, Wire
 from omnigraph.errors import InvalidRequestError
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.options import WriteOptions
@@ -29,7 +29,7 @@ def write_rows(
 ) -> WriteResult:
     """Write rows as one commit; see `Graph.write`."""
     require_rows_by_type(nodes, edges)
-    lines = lines_of_rows(nodes, edges)
+    lines = encode_rows(nodes, edges)
     if mode is Mode.OVERWRITE:
         _refuse_emptying(nodes, edges, lines)
     done = _send(wire, lines, {"branch": branch, "mode": mode.value}, options)
@@ -59,7 +59,7 @@ def load_files(wire: Wire, data: object, options: LoadOptions, write: WriteOptio
                 f"a served graph loads JSON lines as they are; `{name}` is for loads at the graph's storage",
                 code="json_lines_only",
             )
-    lines = lines_of_files(data, format=options.format, strict=options.strict)
+    lines = read_files(data, format=options.format, strict=options.strict)
     where = {"branch": options.branch, "from": options.from_branch, "mode": options.mode.value}
     if options.strict:
         return _send(wire, lines, where | {"dry_run": options.dry_run or None}, write)
@@ -67,7 +67,7 @@ def load_files(wire: Wire, data: object, options: LoadOptions, write: WriteOptio
     expected = fields.pop("expected_table_versions")
     _refuse_for_json_values(fields | {"dry_run": options.dry_run or None})
     body = {"data": lines.decode(), **where, "expected_table_versions": expected}
-    return load_result(wire.write("load", body, write.idempotency_key), wire.base)
+    return parse_load_result(wire.write("load", body, write.idempotency_key), wire.base)
 
 
 def _send(wire: Wire, lines: bytes, where: Mapping[str, str | bool | None], options: WriteOptions) -> LoadResult:
@@ -75,8 +75,8 @@ def _send(wire: Wire, lines: bytes, where: Mapping[str, str | bool | None], opti
     expected = fields.pop("expected_table_versions")
     params = {**where, **fields, "expected_table_versions": None if expected is None else json.dumps(expected)}
     headers = {"Content-Type": NDJSON, KEY: options.idempotency_key or wire.ids.new()}
-    ask = Ask("POST", "load/ndjson", params=params, content=lines, headers=headers)  # type: ignore[arg-type]  # texts and flags
-    return load_result(wire.document(ask), wire.base)
+    request = ServerRequest("POST", "load/ndjson", params=params, content=lines, headers=headers)  # type: ignore[arg-type]  # texts and flags
+    return parse_load_result(wire.document(request), wire.base)
 
 
 def _refuse_for_json_values(fields: Mapping[str, object]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
-from omnigraph.client.wire import Wire, present
+from omnigraph.client.wire import Wire, without_nones
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.transaction.options import WriteOptions
@@ -29,7 +29,7 @@ def query_body(
     if limits is not DEFAULT_LIMITS:
         raise InvalidRequestError("a server has its own limits: a query to it cannot name others", code="own_limits")
     text, chosen = as_text(query, name)
-    return present({"query": text, "name": chosen, "params": json_params(params), **state})
+    return without_nones({"query": text, "name": chosen, "params": json_params(params), **state})
 
 
 def write_fields(options: WriteOptions) -> dict[str, object]:

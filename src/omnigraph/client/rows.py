@@ -1,4 +1,4 @@
-"""Rows of a query, as they come over the wire: an Arrow stream."""
+"""Fetch the rows of a query as an Arrow stream."""
 
 import io
 import json
@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from omnigraph.api.query_result import Result, ResultStream
-from omnigraph.client.wire import Ask, Wire
+from omnigraph.client.wire import ServerRequest, Wire
 
 ARROW = "application/vnd.apache.arrow.stream"
 _ABOUT = b"omnigraph"
@@ -19,7 +19,7 @@ _ABOUT = b"omnigraph"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Whose rows they are.
+    """The query and the state that rows come from.
 
     Attributes:
         query_name: the query's name.
@@ -32,18 +32,18 @@ class About:
     commit: str
 
 
-def rows(wire: Wire, body: dict[str, object]) -> Result:
-    """The rows of a query."""
-    answer = wire.whole(_ask(body))
+def fetch_rows(wire: Wire, body: dict[str, object]) -> Result:
+    """Fetch all rows of a query."""
+    answer = wire.send(_query_request(body))
     with ipc.open_stream(pa.py_buffer(answer.content)) as reader:
         plain = reader.schema.remove_metadata()
-        table = pa.Table.from_batches([_under(plain, each) for each in reader], plain)
+        table = pa.Table.from_batches([_with_schema(plain, batch) for batch in reader], plain)
         about = _about(reader.schema)
     return Result(table, query_name=about.query_name, branch=about.branch, commit=about.commit)
 
 
-def row_stream(wire: Wire, body: dict[str, object]) -> ResultStream:
-    """The rows of a query, read while they come."""
+def stream_rows(wire: Wire, body: dict[str, object]) -> ResultStream:
+    """Fetch the rows of a query as a stream."""
     pieces = _batches(wire, body)
     schema = next(pieces)
     assert isinstance(schema, pa.Schema)
@@ -55,20 +55,20 @@ def row_stream(wire: Wire, body: dict[str, object]) -> ResultStream:
 
 
 def _batches(wire: Wire, body: dict[str, object]) -> Iterator[pa.Schema | pa.RecordBatch]:
-    """The schema, then the rows."""
+    """Yield the schema, then the batches."""
     with (
-        wire.streamed(_ask(body)) as answer,
+        wire.open_stream(_query_request(body)) as answer,
         ipc.open_stream(pa.PythonFile(io.BufferedReader(_Body(answer)), mode="r")) as reader,
     ):
         yield reader.schema
         plain = reader.schema.remove_metadata()
         for batch in reader:
             if batch.num_rows:
-                yield _under(plain, batch)
+                yield _with_schema(plain, batch)
 
 
-def _ask(body: dict[str, object]) -> Ask:
-    return Ask("POST", "query", json=body, headers={"Accept": ARROW}, media=ARROW)
+def _query_request(body: dict[str, object]) -> ServerRequest:
+    return ServerRequest("POST", "query", json=body, headers={"Accept": ARROW}, media=ARROW)
 
 
 def _about(schema: pa.Schema) -> About:
@@ -76,13 +76,13 @@ def _about(schema: pa.Schema) -> About:
     return About(**json.loads(metadata[_ABOUT]))
 
 
-def _under(plain: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, without what the wire said of them."""
+def _with_schema(plain: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with a schema without metadata."""
     return pa.RecordBatch.from_arrays(batch.columns, schema=plain)
 
 
 class _Body(io.RawIOBase):
-    """The body of an answer as a file, read as it comes."""
+    """The body of an answer as a file, read as it arrives."""
 
     def __init__(self, answer: httpx.Response) -> None:
         super().__init__()
@@ -90,11 +90,11 @@ class _Body(io.RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401  (whatever can be written to)
-        """Some bytes; 0 at the end."""
+        """Read some bytes; return 0 at the end."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:

@@ -9,7 +9,7 @@ from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.query_result import Result, ResultStream
 from omnigraph.client import values
 from omnigraph.client.requests import query_body
-from omnigraph.client.rows import row_stream, rows
+from omnigraph.client.rows import fetch_rows, stream_rows
 from omnigraph.client.wire import Wire
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
@@ -49,7 +49,7 @@ class RemoteSnapshot(SnapshotInterface):
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
     ) -> Result:
-        found = rows(self._open(), query_body(query, params, name, limits, {"snapshot": self.commit}))
+        found = fetch_rows(self._open(), query_body(query, params, name, limits, {"snapshot": self.commit}))
         return Result(found.to_arrow(), query_name=found.query_name, branch=self._head_of, commit=found.commit)
 
     def stream(
@@ -60,7 +60,7 @@ class RemoteSnapshot(SnapshotInterface):
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
     ) -> ResultStream:
-        found = row_stream(self._open(), query_body(query, params, name, limits, {"snapshot": self.commit}))
+        found = stream_rows(self._open(), query_body(query, params, name, limits, {"snapshot": self.commit}))
         return ResultStream(
             found.schema, found.batches(), query_name=found.query_name, branch=self._head_of, commit=found.commit
         )
@@ -89,7 +89,7 @@ class RemoteSnapshot(SnapshotInterface):
         limit: int = NEIGHBOURHOOD_NODES,
     ) -> Neighbourhood:
         wire, at = self._open(), {"snapshot": self.commit}
-        return values.neighbourhood(
+        return values.parse_neighbourhood(
             wire.get("neighbourhood", type=type_name, id=entity_id, edge=tuple(edges), depth=depth, limit=limit, **at)
         )
 

@@ -1,4 +1,4 @@
-"""Documents of answers, as the values an embedded graph returns."""
+"""Parse JSON documents of a server into the values that an embedded graph returns."""
 
 from collections.abc import Mapping
 from datetime import UTC
@@ -9,7 +9,7 @@ from omnigraph.api.results import ChangeCounts, LoadResult, MergeResult, Mutatio
 from omnigraph.branch.entity_change import ChangeFilter, EntityChange, EntityKind, Image, Op
 from omnigraph.branch.point import Instant, Point, check_point
 from omnigraph.branch.told import Blame, Block, CommitChangesPage, EntityEvent, FeedPage, Tag
-from omnigraph.client.failures import merge_conflict
+from omnigraph.client.failures import parse_merge_conflict
 from omnigraph.model.change import Changes, TypeChange
 from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
 from omnigraph.model.schema_cost import CostedStep
@@ -17,19 +17,19 @@ from omnigraph.model.schema_cost import CostedStep
 Document = Mapping[str, Any]
 
 
-def instant(at: Instant | None) -> str | None:
-    """A time as a text; without a zone it is UTC."""
+def format_instant(at: Instant | None) -> str | None:
+    """Format a time; without a zone it is UTC."""
     if at is None or isinstance(at, str):
         return at
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat()
 
 
-def state(point: Point) -> dict[str, str | int | None]:
-    """The members of a request that name a state, whatever it asks for.
+def point_fields(point: Point) -> dict[str, str | int | None]:
+    """Return the fields of a request that name a state.
 
     Raises:
-        InvalidRequestError: they name none, as an open graph finds it.
+        InvalidRequestError: the point is not valid.
     """
     check_point(point)
     return {
@@ -37,20 +37,20 @@ def state(point: Point) -> dict[str, str | int | None]:
         "snapshot": point.commit,
         "number": point.number,
         "tag": point.tag,
-        "at": instant(point.at),
+        "at": format_instant(point.at),
     }
 
 
-def changes_wanted(wanted: ChangeFilter) -> dict[str, tuple[str, ...]]:
-    """The members of a request that say which changes."""
-    return {"kind": tuple(sorted(wanted.kinds)), "type": tuple(sorted(wanted.types)), "op": tuple(sorted(wanted.ops))}
+def filter_fields(filter: ChangeFilter) -> dict[str, tuple[str, ...]]:
+    """Return the fields of a request that filter changes."""
+    return {"kind": tuple(sorted(filter.kinds)), "type": tuple(sorted(filter.types)), "op": tuple(sorted(filter.ops))}
 
 
 # -- commits ----------------------------------------------------------------------------------------------------------
 
 
-def record_of(document: Document, *, tables: dict[str, Pin] | None = None) -> Record:
-    """The entry of the log that a commit's document tells of; without what only the store knows."""
+def parse_record(document: Document, *, tables: dict[str, Pin] | None = None) -> Record:
+    """Parse the document of a commit; fields that only the store has stay empty."""
     return Record(
         commit=document["graph_commit_id"],
         branch=document["graph_branch"] or MAIN,
@@ -63,28 +63,30 @@ def record_of(document: Document, *, tables: dict[str, Pin] | None = None) -> Re
         created_at_us=document["created_at"],
         schema="",
         tables=tables or {},
-        changes=Changes(type_changes(document["changes"])),
+        changes=Changes(parse_type_changes(document["changes"])),
     )
 
 
-def snapshot_record(document: Document) -> Record:
-    """The entry of the log that a snapshot's document tells of, with the table of every type."""
+def parse_snapshot_record(document: Document) -> Record:
+    """Parse the document of a snapshot, with the tables of all types."""
     tables = {
-        f"{each['entity_kind']}:{each['type_name']}": Pin(
-            each["dataset_path"], each["published_dataset_version"], each["entity_count"], each["bytes"]
+        f"{table['entity_kind']}:{table['type_name']}": Pin(
+            table["dataset_path"], table["published_dataset_version"], table["entity_count"], table["bytes"]
         )
-        for each in document["datasets"]
+        for table in document["datasets"]
     }
-    return record_of(document["entry"], tables=tables)
+    return parse_record(document["entry"], tables=tables)
 
 
-def type_changes(document: Document) -> dict[str, TypeChange]:
-    """Counts of changes, by type key."""
-    return {key: TypeChange(each["inserted"], each["updated"], each["deleted"]) for key, each in document.items()}
+def parse_type_changes(document: Document) -> dict[str, TypeChange]:
+    """Parse counts of changes by type key."""
+    return {
+        key: TypeChange(counts["inserted"], counts["updated"], counts["deleted"]) for key, counts in document.items()
+    }
 
 
 def _record_of_cause(cause: Document) -> Record:
-    """The entry of the log, as far as the feed tells of it."""
+    """Parse the commit of a feed block; the feed has only some of its fields."""
     return Record(
         commit=cause["graph_commit_id"],
         branch=cause["authored_branch"],
@@ -102,8 +104,8 @@ def _record_of_cause(cause: Document) -> Record:
 # -- changes ----------------------------------------------------------------------------------------------------------
 
 
-def entity_change(document: Document) -> EntityChange:
-    """A change of one entity."""
+def parse_entity_change(document: Document) -> EntityChange:
+    """Parse a change of one entity."""
     return EntityChange(
         EntityKind(document["kind"]),
         document["type"]["id"],
@@ -122,44 +124,44 @@ def _image(document: Document | None) -> Image | None:
     return Image(document["properties"], ends.get("from"), ends.get("to"))
 
 
-def commit_changes(document: Document) -> CommitChangesPage:
-    """Changes of one commit."""
-    changes = [entity_change(each) for each in document["changes"]]
+def parse_commit_changes(document: Document) -> CommitChangesPage:
+    """Parse a page of the changes of one commit."""
+    changes = [parse_entity_change(change) for change in document["changes"]]
     return CommitChangesPage(_record_of_cause(document["cause"]), changes, document.get("next_page_token"))
 
 
-def feed_page(document: Document) -> FeedPage:
-    """What one poll gave."""
+def parse_feed_page(document: Document) -> FeedPage:
+    """Parse a page of the change feed."""
     blocks = [
-        Block(_record_of_cause(each["cause"]), [entity_change(change) for change in each["changes"]])
-        for each in document["blocks"]
+        Block(_record_of_cause(block["cause"]), [parse_entity_change(change) for change in block["changes"]])
+        for block in document["blocks"]
     ]
     return FeedPage(blocks, document.get("next_page_token"), document.get("cursor"), document.get("caught_up"))
 
 
-def entity_event(document: Document) -> EntityEvent:
-    """What one commit did to one entity."""
+def parse_entity_event(document: Document) -> EntityEvent:
+    """Parse a change of one entity by one commit."""
     before, after = _image(document.get("before")), _image(document.get("after"))
-    return EntityEvent(record_of(document["commit"]), Op(document["op"]), before, after)
+    return EntityEvent(parse_record(document["commit"]), Op(document["op"]), before, after)
 
 
-def blame(document: Document) -> Blame:
-    """Who made an entity what it is."""
+def parse_blame(document: Document) -> Blame:
+    """Parse the commits that last changed an entity and each of its properties."""
     created, last = document["created"], document["last"]
     return Blame(
         document["entity_id"],
-        {name: record_of(each) for name, each in document["properties"].items()},
-        None if created is None else record_of(created),
-        None if last is None else record_of(last),
+        {name: parse_record(commit) for name, commit in document["properties"].items()},
+        None if created is None else parse_record(created),
+        None if last is None else parse_record(last),
         tuple(document.get("pruned", ())),
     )
 
 
-# -- what writes return -----------------------------------------------------------------------------------------------
+# -- results of writes ------------------------------------------------------------------------------------------------
 
 
-def mutation_result(document: Document) -> MutationResult:
-    """What came of a mutation."""
+def parse_mutation_result(document: Document) -> MutationResult:
+    """Parse the result of a mutation."""
     commit = document["commit"]
     return MutationResult(
         query_name=document["query_name"],
@@ -175,17 +177,17 @@ def mutation_result(document: Document) -> MutationResult:
     )
 
 
-def load_result(document: Document, uri: str) -> LoadResult:
-    """What came of a load."""
+def parse_load_result(document: Document, uri: str) -> LoadResult:
+    """Parse the result of a load."""
     commit = document["commit"]
     return LoadResult(
         uri=uri,
         branch=document["branch"],
         mode=document["mode"],
-        nodes={each["name"]: each["entities_loaded"] for each in document["nodes"]},
-        edges={each["name"]: each["entities_loaded"] for each in document["edges"]},
+        nodes={type["name"]: type["entities_loaded"] for type in document["nodes"]},
+        edges={type["name"]: type["entities_loaded"] for type in document["edges"]},
         commit=None if commit is None else commit["graph_commit_id"],
-        entry=None if commit is None else record_of(commit),
+        entry=None if commit is None else parse_record(commit),
         base_branch=document["base_branch"],
         branch_created=document["branch_created"],
         replayed=document["replayed"],
@@ -194,8 +196,8 @@ def load_result(document: Document, uri: str) -> LoadResult:
     )
 
 
-def merge_result(document: Document) -> MergeResult:
-    """What came of a merge, or would come of it."""
+def parse_merge_result(document: Document) -> MergeResult:
+    """Parse the result of a merge, or of its preview."""
     commit = document["commit"]
     return MergeResult(
         outcome=document["outcome"],
@@ -206,7 +208,7 @@ def merge_result(document: Document) -> MergeResult:
         commit=None if commit is None else commit["graph_commit_id"],
         number=None if commit is None else commit["graph_manifest_version"],
         head=document["head"],
-        conflicts=tuple(merge_conflict(each) for each in document.get("conflicts", ())),
+        conflicts=tuple(parse_merge_conflict(conflict) for conflict in document.get("conflicts", ())),
         changes={key: ChangeCounts(**counts) for key, counts in document["changes"].items()},
         resolved=document["resolved"],
         schema_steps=tuple(CostedStep.from_dict(step) for step in document.get("schema_steps", ())),
@@ -218,8 +220,8 @@ def merge_result(document: Document) -> MergeResult:
     )
 
 
-def revert_result(document: Document) -> RevertResult:
-    """What came of undoing commits."""
+def parse_revert_result(document: Document) -> RevertResult:
+    """Parse the result of a revert."""
     commit = document["commit"]
     return RevertResult(
         branch=document["branch"],
@@ -228,18 +230,18 @@ def revert_result(document: Document) -> RevertResult:
         commit=None if commit is None else commit["graph_commit_id"],
         number=None if commit is None else commit["graph_manifest_version"],
         head=document["head"],
-        changes=type_changes(document["changes"]),
+        changes=parse_type_changes(document["changes"]),
         replayed=document["replayed"],
         attempts=document["attempts"],
         warnings=tuple(document["warnings"]),
     )
 
 
-# -- names and surroundings -------------------------------------------------------------------------------------------
+# -- tags and neighbourhoods ------------------------------------------------------------------------------------------
 
 
-def tag(document: Document) -> Tag:
-    """A name for a commit."""
+def parse_tag(document: Document) -> Tag:
+    """Parse a tag."""
     return Tag(
         name=document["name"],
         commit=document["graph_commit_id"],
@@ -250,19 +252,19 @@ def tag(document: Document) -> Tag:
     )
 
 
-def neighbourhood(document: Document) -> Neighbourhood:
-    """What surrounds a node."""
+def parse_neighbourhood(document: Document) -> Neighbourhood:
+    """Parse the neighbourhood of a node."""
     nodes = tuple(
-        NearNode(each["type"], each["id"], each["properties"], each["distance"]) for each in document["nodes"]
+        NearNode(node["type"], node["id"], node["properties"], node["distance"]) for node in document["nodes"]
     )
     edges = tuple(
         NearEdge(
-            each["type"],
-            each["id"],
-            (each["from"]["type"], each["from"]["id"]),
-            (each["to"]["type"], each["to"]["id"]),
-            each["properties"],
+            edge["type"],
+            edge["id"],
+            (edge["from"]["type"], edge["from"]["id"]),
+            (edge["to"]["type"], edge["to"]["id"]),
+            edge["properties"],
         )
-        for each in document["edges"]
+        for edge in document["edges"]
     )
     return Neighbourhood(document["graph_commit_id"], nodes, edges, document["is_cut"])

@@ -1,7 +1,7 @@
-"""Requests to one graph of a server, and what is sent again when an answer does not come.
+"""HTTP requests to one graph of a server, with retries and backoff.
 
-Reads are sent again. So are writes that carry an idempotency key: done twice, they are done once. Anything else is sent
-again only where it surely did not arrive; if an answer is lost then, nobody knows, and the caller is told so.
+Reads are retried, and writes that carry an idempotency key: the server applies them once. Any other request is retried
+only if it certainly did not arrive; if its answer is lost, the caller gets an `OutcomeUnknownError`.
 """
 
 import math
@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import httpx
 
 from omnigraph import limits
-from omnigraph.client.failures import failure, foreign
+from omnigraph.client.failures import error_of_answer, unexpected_answer
 from omnigraph.client.tokens import check_token
 from omnigraph.clock import Clock, backoff_s
 from omnigraph.errors import GraphError, InvalidRequestError, OutcomeUnknownError, UnavailableError
@@ -28,33 +28,33 @@ KEY = "Idempotency-Key"
 ACTOR = "Omnigraph-Actor"
 SNAPSHOT = "Omnigraph-Snapshot-Id"
 NDJSON = "application/x-ndjson"
-# The request did not leave: whatever it asks for, it may be sent again.
+# The request was not sent: any request may be retried.
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _PASSING = frozenset({502, 503, 504})
 _TOO_MANY = 429
 
 
-class Again(Enum):
-    """When a request may be sent again."""
+class Retry(Enum):
+    """When a request may be retried."""
 
-    SAFELY = "it reads, or carries a key"
-    UNSENT = "only if it did not arrive"
+    ALWAYS = "it reads, or carries an idempotency key"
+    IF_UNSENT = "only if it did not arrive"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One request.
+class ServerRequest:
+    """One HTTP request to a graph.
 
     Attributes:
-        method: of HTTP.
-        path: below the graph's address.
-        params: of the address; those that are None are left out.
+        method: an HTTP method.
+        path: below the address of the graph.
+        params: query parameters; None values are left out.
         json: the body, as a document.
         content: the body, as bytes.
-        headers: besides those of every request.
-        again: when it may be sent again.
-        is_stream: the body of the answer is read as it comes, and what is lost of it is not asked for again.
-        media: what the answer is: its media type; None for any.
+        headers: in addition to those of every request.
+        retry: when it may be retried.
+        is_stream: the body of the answer is read as it arrives; a lost one is not retried.
+        media: the expected media type of the answer; None for any.
     """
 
     method: str
@@ -63,27 +63,23 @@ class Ask:
     json: object = None
     content: bytes | None = None
     headers: Mapping[str, str] | None = None
-    again: Again = Again.SAFELY
+    retry: Retry = Retry.ALWAYS
     is_stream: bool = False
     media: str | None = None
 
 
 class _Document(dict[str, Any]):
-    """A document of a server; what it lacks, the server that sent it is none of ours."""
+    """A document of a server. A missing field means that the server is not omnigraph, or of another release."""
 
     def __missing__(self, name: str) -> object:
-        """Refuse it.
-
-        Raises:
-            InvalidRequestError: always.
-        """
+        """Raise an `InvalidRequestError`."""
         raise InvalidRequestError(
-            f"the answer has no '{name}' and is none of an omnigraph server of this release", code="no_server"
+            f"the answer has no '{name}' and is not from an omnigraph server of this release", code="no_server"
         )
 
 
 class Wire:
-    """The way to one graph. Safe to share between threads."""
+    """A client of one graph on a server. Safe to share between threads."""
 
     def __init__(
         self,
@@ -101,52 +97,54 @@ class Wire:
         self._patience_s = patience_s
         self.actor: str | None = None
 
-    # -- asking -------------------------------------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------------------------------
 
     def get(self, path: str, **params: str | int | bool | Sequence[str] | None) -> Any:  # noqa: ANN401  (a document)
-        """The document of a read."""
-        return self.document(Ask("GET", path, params=params))
+        """Read a document."""
+        return self.document(ServerRequest("GET", path, params=params))
 
     def post(self, path: str, body: Mapping[str, object]) -> Any:  # noqa: ANN401  (a document)
-        """The document of a read that needs a body."""
-        return self.document(Ask("POST", path, json=present(body)))
+        """Read a document with a request that has a body."""
+        return self.document(ServerRequest("POST", path, json=without_nones(body)))
 
     def write(self, path: str, body: Mapping[str, object], key: str | None, headers: Mapping[str, str] = {}) -> Any:  # noqa: ANN401  (a document; never changed)
-        """The document of a write under a key: the caller's, or one of our own."""
-        return self.document(Ask("POST", path, json=present(body), headers={**headers, KEY: key or self.ids.new()}))
+        """Write under an idempotency key, by default a new one, and return the document of the answer."""
+        return self.document(
+            ServerRequest("POST", path, json=without_nones(body), headers={**headers, KEY: key or self.ids.new()})
+        )
 
     def act(
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, params: Params | None = None
     ) -> Any:  # noqa: ANN401  (a document)
-        """The document of a write that no key can be given to."""
-        said = None if body is None else present(body)
-        return self.document(Ask(method, path, params=params, json=said, again=Again.UNSENT))
+        """Write without an idempotency key, and return the document of the answer."""
+        json = None if body is None else without_nones(body)
+        return self.document(ServerRequest(method, path, params=params, json=json, retry=Retry.IF_UNSENT))
 
-    def document(self, ask: Ask) -> Any:  # noqa: ANN401  (a document)
-        """The document of any request.
+    def document(self, request: ServerRequest) -> Any:  # noqa: ANN401  (a document)
+        """Send a request and return the document of the answer.
 
         Raises:
-            GraphError: what the server answered with, or that it did not answer.
+            GraphError: the server refused, or did not answer.
         """
-        answer = self.whole(ask)
+        answer = self.send(request)
         try:
             found = answer.json()
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise foreign(answer.status_code, answer.content)
+            raise unexpected_answer(answer.status_code, answer.content)
         return _Document(found)
 
-    def whole(self, ask: Ask) -> httpx.Response:
-        """An answer with all of its body.
+    def send(self, request: ServerRequest) -> httpx.Response:
+        """Send a request, retry it if possible, and return the answer with its body.
 
         Raises:
-            GraphError: what the server answered with, or that it did not answer.
+            GraphError: the server refused, or did not answer.
         """
         deadline = self._clock.monotonic() + self._patience_s
         attempt = 1
         while True:
-            answer, wait_s = self._tried(ask, attempt)
+            answer, wait_s = self._attempt(request, attempt)
             if isinstance(answer, httpx.Response):
                 return answer
             if wait_s is None or self._clock.monotonic() + wait_s > deadline:
@@ -155,77 +153,77 @@ class Wire:
             attempt += 1
 
     @contextmanager
-    def streamed(self, ask: Ask) -> Iterator[httpx.Response]:
-        """An answer that began well; its body is still to be read, and must be thrown away if it breaks off.
+    def open_stream(self, request: ServerRequest) -> Iterator[httpx.Response]:
+        """Send a request and yield a successful answer whose body is still to be read.
 
         Raises:
-            GraphError: what the server answered with, or that it did not answer, or not to the end.
+            GraphError: the server refused, did not answer, or broke off the answer.
         """
-        answer = self.whole(replace(ask, is_stream=True))
+        answer = self.send(replace(request, is_stream=True))
         try:
             yield answer
         except httpx.TransportError as lost:
-            raise self._lost(ask, lost) from lost
+            raise self._lost_answer_error(request, lost) from lost
         finally:
             answer.close()
 
-    def pieces(self, ask: Ask) -> Iterator[bytes]:
-        """Send a request when the first piece is asked for, and yield the body of its answer piece by piece.
+    def stream(self, request: ServerRequest) -> Iterator[bytes]:
+        """Yield the body of an answer in pieces; the request is sent for the first one.
 
         Raises:
-            GraphError: what the server answered with, or that it did not answer, or not to the end.
+            GraphError: the server refused, did not answer, or broke off the answer.
         """
-        with self.streamed(ask) as answer:
+        with self.open_stream(request) as answer:
             yield from answer.iter_bytes()
 
-    # -- again and again ----------------------------------------------------------------------------------------------
+    # -- retries ------------------------------------------------------------------------------------------------------
 
-    def _tried(self, ask: Ask, attempt: int) -> tuple[httpx.Response | GraphError, float | None]:
-        """The answer; or the error, and after how long to try again, None for never."""
+    def _attempt(self, request: ServerRequest, attempt: int) -> tuple[httpx.Response | GraphError, float | None]:
+        """Return the answer; or the error and the seconds until the next attempt, None for no retry."""
         pause_s = backoff_s(attempt, first_ms=limits.CLIENT_BACKOFF_MS_MIN, most_ms=limits.CLIENT_BACKOFF_MS_MAX)
         try:
-            answer = self._client.send(self._request(ask), stream=True)
-            said = answer.headers.get(ACTOR)
-            self.actor = None if said is None else unquote(said)
-            if _is_ours(answer, ask) and ask.is_stream:
+            answer = self._client.send(self._request(request), stream=True)
+            actor = answer.headers.get(ACTOR)
+            self.actor = None if actor is None else unquote(actor)
+            if _is_expected(answer, request) and request.is_stream:
                 return answer, None
             content = answer.read()
         except _UNSENT as down:
-            if isinstance(wrong := _root_of(down), ssl.SSLError):
-                return _untrusted(self.base, wrong), None
+            if isinstance(wrong := _root_cause(down), ssl.SSLError):
+                return _tls_error(self.base, wrong), None
             return UnavailableError(f"there is no answer at {self.base}: {down}", code="no_answer"), pause_s
         except httpx.TransportError as lost:
-            return self._lost(ask, lost), pause_s if ask.again is Again.SAFELY else None
-        if _is_ours(answer, ask):
+            return self._lost_answer_error(request, lost), pause_s if request.retry is Retry.ALWAYS else None
+        if _is_expected(answer, request):
             return answer, None
         if answer.status_code < 400:
-            return foreign(answer.status_code, content), None
-        refused = failure(answer.status_code, content)
+            return unexpected_answer(answer.status_code, content), None
+        refused = error_of_answer(answer.status_code, content)
         if answer.status_code == _TOO_MANY:
             later = answer.headers.get("Retry-After", "")
             return refused, float(later) if later.isdigit() else pause_s
-        return refused, pause_s if answer.status_code in _PASSING and ask.again is Again.SAFELY else None
+        return refused, pause_s if answer.status_code in _PASSING and request.retry is Retry.ALWAYS else None
 
-    def _lost(self, ask: Ask, lost: httpx.TransportError) -> GraphError:
-        if ask.again is Again.SAFELY and (ask.headers is None or KEY not in ask.headers):
-            return UnavailableError(f"the answer of {self.base} was lost: {_told(lost)}", code="answer_lost")
+    def _lost_answer_error(self, request: ServerRequest, lost: httpx.TransportError) -> GraphError:
+        if request.retry is Retry.ALWAYS and (request.headers is None or KEY not in request.headers):
+            return UnavailableError(f"the answer of {self.base} was lost: {_reason(lost)}", code="answer_lost")
         return OutcomeUnknownError(
-            f"the answer of {self.base} was lost, so nobody here knows whether it was done: {_told(lost)}",
+            f"the answer of {self.base} was lost, so it is unknown whether the write was done: {_reason(lost)}",
             code="answer_lost",
         )
 
-    def _request(self, ask: Ask) -> httpx.Request:
-        params = {name: _param(value) for name, value in (ask.params or {}).items() if value not in (None, ())}
+    def _request(self, request: ServerRequest) -> httpx.Request:
+        params = {name: _param(value) for name, value in (request.params or {}).items() if value not in (None, ())}
         return self._client.build_request(
-            ask.method,
-            f"{self.base}/{ask.path}",
+            request.method,
+            f"{self.base}/{request.path}",
             params=params,
-            json=ask.json,
-            content=ask.content,
-            headers=ask.headers,
+            json=request.json,
+            content=request.content,
+            headers=request.headers,
         )
 
-    # -- its end ------------------------------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """End all connections."""
@@ -238,23 +236,23 @@ class Wire:
         self.close()
 
 
-def _is_ours(answer: httpx.Response, ask: Ask) -> bool:
-    """Whether it is an answer to what was asked: done, and in the form that was asked for."""
+def _is_expected(answer: httpx.Response, request: ServerRequest) -> bool:
+    """True if the answer is a success with the expected media type."""
     if answer.has_redirect_location:
-        return SNAPSHOT in answer.headers  # a blob that lies elsewhere; nobody else of ours sends anybody on
+        return SNAPSHOT in answer.headers  # an external blob; the server sends no other redirects
     media = answer.headers.get("Content-Type", "").partition(";")[0].strip()
-    return answer.is_success and ask.media in (None, media)
+    return answer.is_success and request.media in (None, media)
 
 
-def _root_of(fault: BaseException) -> BaseException:
-    """What a fault of a library began with."""
+def _root_cause(fault: BaseException) -> BaseException:
+    """Return the first exception of a chain."""
     while fault.__cause__ is not None or fault.__context__ is not None:
         fault = fault.__cause__ or fault.__context__ or fault
     return fault
 
 
-def _untrusted(base: str, fault: ssl.SSLError) -> UnavailableError:
-    """That two cannot speak in private: asking again would not help."""
+def _tls_error(base: str, fault: ssl.SSLError) -> UnavailableError:
+    """Return the error for a failed TLS handshake, which is not retried."""
     if isinstance(fault, ssl.SSLCertVerificationError):
         advice = "trust its authority by naming the authority's certificate in SSL_CERT_FILE"
         return UnavailableError(
@@ -265,16 +263,16 @@ def _untrusted(base: str, fault: ssl.SSLError) -> UnavailableError:
 
 
 def http_client(token: str | None, *, timeout_s: float) -> httpx.Client:
-    """Connections to a server.
+    """Create an HTTP client.
 
     Args:
-        token (str | None): who asks.
-        timeout_s (float): how long a server may be silent within one answer.
+        token: the bearer token of the actor.
+        timeout_s: how long a server may be silent within one answer.
 
     Raises:
-        InvalidRequestError: no request can carry the token, or nobody can be silent for so long.
+        InvalidRequestError: the token or the timeout is not valid.
     """
-    seconds(timeout_s, "timeout_s")
+    require_seconds(timeout_s, "timeout_s")
     headers = {"User-Agent": f"omnigraph/{VERSION}"}
     if token is not None:
         check_token(token)
@@ -282,35 +280,31 @@ def http_client(token: str | None, *, timeout_s: float) -> httpx.Client:
     return httpx.Client(
         headers=headers,
         timeout=httpx.Timeout(timeout_s, connect=limits.CLIENT_CONNECT_S_MAX),
-        # Given up before servers usually do: a request must not meet a connection that is just being closed.
+        # Shorter than that of most servers, so that no request uses a connection that the server is closing.
         limits=httpx.Limits(keepalive_expiry=limits.CLIENT_KEEPALIVE_S),
     )
 
 
-def seconds(value: float, what: str) -> float:
-    """A time that somebody may take.
-
-    Raises:
-        InvalidRequestError: it is no number, or below nothing.
-    """
+def require_seconds(value: float, what: str) -> float:
+    """Require a finite number of seconds, not negative; raise an `InvalidRequestError` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InvalidRequestError(f"{what} must be a number of seconds, not {value!r}")
     return value
 
 
-def present(body: Mapping[str, object]) -> dict[str, object]:
-    """The members that say something."""
+def without_nones(body: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields that are not None."""
     return {name: value for name, value in body.items() if value is not None}
 
 
-def segment(name: str) -> str:
-    """A name as one part of a path; names of dots alone are no steps through it."""
+def quote_segment(name: str) -> str:
+    """Quote a name as one path segment, also a name of only dots."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
-def _param(value: object) -> Any:  # noqa: ANN401  (as httpx has them)
+def _param(value: object) -> Any:  # noqa: ANN401  (a parameter of httpx)
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _told(lost: httpx.TransportError) -> str:
+def _reason(lost: httpx.TransportError) -> str:
     return str(lost) or type(lost).__name__

@@ -1,7 +1,7 @@
-"""Graphs drawn: into one HTML file that needs nothing else, or for the explorer.
+"""Draw graphs: into one self-contained HTML file, or for the explorer.
 
-drawing     what is drawn, and the page around it
-schema, pattern, surroundings, difference, history   what can be drawn
-layout.js, view.js, hands.js, details.js   where nodes go, how they are seen and moved: one source for both
-page.html, page.css, page.js   the file, put together when it is written
+drawing     nodes and links, and the HTML page for them
+schema, pattern, surroundings, difference, history   one drawing each
+layout.js, view.js, hands.js, details.js   layout, rendering and interaction, shared by the page and the explorer
+page.html, page.css, page.js   templates of the HTML page
 """

@@ -1,10 +1,10 @@
-"""What lies between two states, drawn: what came, what changed, what went, and what it hangs on."""
+"""Draw the differences between two states: changed nodes and edges, and the nodes that changed edges connect."""
 
 from typing import Any
 
 from omnigraph.api.graph import Graph
 from omnigraph.branch.entity_change import EntityChange, EntityKind, Op
-from omnigraph.drawing.drawing import Drawing, named
+from omnigraph.drawing.drawing import Drawing, choose_label
 from omnigraph.model.schema import EdgeType, Schema
 
 _MARKS = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
@@ -13,18 +13,7 @@ _MARKS = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
 def drawn(
     graph: Graph, older: str, newer: str, *, limit: int, merge_base: bool = False, engine: str = "auto"
 ) -> Drawing:
-    """Draw the difference between two states, or what one branch did since it parted from another.
-
-    Args:
-        graph (Graph): whose.
-        older (str): a branch, tag or commit.
-        newer (str): another.
-        limit (int): changes to draw at most.
-        merge_base (bool): compare with the commit where both parted; see `Graph.diff`.
-        engine (str): where rows are compared; see `Graph.diff`.
-
-    Returns:
-        Drawing: of them.
+    """Draw at most `limit` changes between two states; for `merge_base` and `engine` see `Graph.diff`.
 
     Raises:
         NotFoundError: there is no such state.
@@ -41,12 +30,14 @@ def drawn(
             _draw_node(drawing, change)
         else:
             edges.append(change)
-    for change in edges:  # once all nodes are there
+    for change in edges:  # after all nodes
         _draw_edge(drawing, change, schemas)
     stats = list(found.stats.values())
-    counts = [sum(getattr(each, which) for each in stats) for which in ("inserted", "updated", "deleted")]
+    inserted, updated, deleted = [
+        sum(getattr(counts, op) for counts in stats) for op in ("inserted", "updated", "deleted")
+    ]
     more = f", {left_out:,} not drawn" if left_out else ""
-    drawing.subtitle = f"{counts[0]:,} inserted, {counts[1]:,} updated, {counts[2]:,} deleted{more}"
+    drawing.subtitle = f"{inserted:,} inserted, {updated:,} updated, {deleted:,} deleted{more}"
     return drawing
 
 
@@ -61,7 +52,7 @@ def _draw_node(drawing: Drawing, change: EntityChange) -> None:
                 details[key] = {"before": before, "after": after}
     drawing.node(
         (change.type_name, change.id),
-        named(properties, change.id),
+        choose_label(properties, change.id),
         change.type_name,
         details=details,
         mark=_MARKS[change.op],

@@ -1,4 +1,4 @@
-"""What is drawn: nodes and links with labels, groups and details; and the one page that holds it."""
+"""Drawings: nodes and links with labels, groups and details, as a document or an HTML page."""
 
 import html
 import json
@@ -9,9 +9,9 @@ from importlib.resources import files
 from typing import Any
 
 LABEL_MAX = 36
-# How drawings are seen, each after what it needs.
+# The scripts of a page, in the order of their dependencies.
 MODULES = ("layout.js", "still.js", "view.js", "hands.js", "details.js")
-# Properties that name a thing to people, the best first.
+# Properties that can be the label of an entity, the best first.
 _NAMING = ("name", "title", "label", "subject", "slug")
 
 
@@ -20,9 +20,9 @@ class Drawing:
     """Nodes and links, added one by one.
 
     Attributes:
-        title: what it is.
-        subtitle: how much there is, and of which state.
-        layout: "force", or "timeline" where nodes say where they are.
+        title: the heading of the page.
+        subtitle: counts, and the state that is drawn.
+        layout: "force", or "timeline" if nodes have positions.
     """
 
     title: str
@@ -30,7 +30,7 @@ class Drawing:
     layout: str = "force"
     nodes: list[dict[str, Any]] = field(default_factory=list)
     links: list[dict[str, Any]] = field(default_factory=list)
-    _places: dict[object, int] = field(default_factory=dict)
+    _indexes: dict[object, int] = field(default_factory=dict)
     _linked: set[object] = field(default_factory=set)
 
     def node(
@@ -45,35 +45,32 @@ class Drawing:
         lines: list[str] | None = None,
         entity: str | None = None,
     ) -> int:
-        """Add a node, unless it is there; its place among the nodes.
+        """Add a node unless there is one with this key, and return its index for links.
 
         Args:
-            key (object): tells nodes apart.
-            label (str): what it is called.
-            group (str): nodes of a group have one colour.
-            details (Mapping[str, Any] | None): shown when it is selected.
-            mark (str | None): what became of it: `inserted`, `updated`, `deleted` or `unchanged`.
-            at (tuple[float, float] | None): where it is, in a timeline.
-            lines (list[str] | None): makes a card of it, with these lines.
-            entity (str | None): the id of the node of the graph that it is; its type is the group.
-
-        Returns:
-            int: what links name it by.
+            key: identifies the node in the drawing.
+            label: shortened if it is long.
+            group: nodes of a group have the same colour.
+            details: shown when the node is selected.
+            mark: `inserted`, `updated`, `deleted` or `unchanged`.
+            at: the position in a timeline.
+            lines: draws the node as a card with these lines.
+            entity: the id of the node in the graph; its type is the group.
         """
-        if key not in self._places:
-            self._places[key] = len(self.nodes)
+        if key not in self._indexes:
+            self._indexes[key] = len(self.nodes)
             short = label if len(label) <= LABEL_MAX else f"{label[: LABEL_MAX - 1]}…"
-            made: dict[str, Any] = {"label": short, "group": group, "details": dict(details or {})}
+            node: dict[str, Any] = {"label": short, "group": group, "details": dict(details or {})}
             optional = {"mark": mark, "at": at, "lines": lines, "id": entity}
-            self.nodes.append(made | {name: value for name, value in optional.items() if value is not None})
-        return self._places[key]
+            self.nodes.append(node | {name: value for name, value in optional.items() if value is not None})
+        return self._indexes[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._places
+        return key in self._indexes
 
-    def place(self, key: object) -> int:
-        """The place of a node that is there."""
-        return self._places[key]
+    def index(self, key: object) -> int:
+        """Return the index of a node."""
+        return self._indexes[key]
 
     def link(
         self,
@@ -85,7 +82,7 @@ class Drawing:
         mark: str | None = None,
         dashed: bool = False,
     ) -> None:
-        """Add a link, unless the same is there."""
+        """Add a link between two nodes, by index, unless there is an equal one."""
         link: dict[str, Any] = {"source": source, "target": target, "label": label, "group": group or label}
         if mark is not None:
             link["mark"] = mark
@@ -97,42 +94,34 @@ class Drawing:
             self.links.append(link)
 
     def page(self) -> str:
-        """The whole page, as HTML."""
-        # Whatever the graph holds, no text of it can end the element it stands in.
+        """Return the drawing as one HTML page."""
+        # Escaped so that no text of the graph can close the script element.
         drawing = json.dumps(self.document(), ensure_ascii=False)
         drawing = drawing.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-        page = asset("page.html").replace("{{title}}", html.escape(self.title))
-        page = page.replace("{{style}}", asset("page.css")).replace("{{scripts}}", _scripts())
+        page = _read_asset("page.html").replace("{{title}}", html.escape(self.title))
+        page = page.replace("{{style}}", _read_asset("page.css")).replace("{{scripts}}", _bundle_scripts())
         return page.replace("{{drawing}}", drawing)
 
     def document(self) -> dict[str, Any]:
-        """The drawing as a JSON document."""
+        """Return the drawing as a JSON document."""
         document = {"title": self.title, "subtitle": self.subtitle, "layout": self.layout}
         return document | {"nodes": self.nodes, "links": self.links}
 
 
-def named(properties: Mapping[str, Any], entity_id: str) -> str:
-    """What people call an entity."""
-    for each in _NAMING:
-        value = properties.get(each)
+def choose_label(properties: Mapping[str, Any], entity_id: str) -> str:
+    """Return the value of the first property that names the entity, else its id."""
+    for name in _NAMING:
+        value = properties.get(name)
         if isinstance(value, str) and value:
             return value
     return entity_id
 
 
-def asset(name: str) -> str:
-    """One of the files that a page is made of.
-
-    Args:
-        name (str): of the file.
-
-    Returns:
-        str: its text.
-    """
+def _read_asset(name: str) -> str:
     return files("omnigraph.drawing").joinpath(name).read_text(encoding="utf-8")
 
 
-def _scripts() -> str:
-    """The modules of the page as one: in their order, without the lines that join them elsewhere."""
-    joined = "\n".join(asset(name) for name in (*MODULES, "page.js"))
+def _bundle_scripts() -> str:
+    """Concatenate the scripts of the page, without import and export."""
+    joined = "\n".join(_read_asset(name) for name in (*MODULES, "page.js"))
     return re.sub(r"^import [^\n]*\n|^export (?=const|function|class)", "", joined, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""A graph's history, drawn: commits from left to right, a line for every branch, merges across."""
+"""Draw the history of a graph: commits from left to right, one lane for each branch, merges between lanes."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,16 +13,7 @@ _STEP, _LANE = 96, 90
 
 
 def drawn(graph: Graph, *, limit: int, branches: Iterable[str] | None = None) -> Drawing:
-    """The commits of branches.
-
-    Args:
-        graph (Graph): whose.
-        limit (int): commits of a branch to draw at most, the newest.
-        branches (Iterable[str] | None): which; all by default.
-
-    Returns:
-        Drawing: of them.
-    """
+    """Draw the newest commits of each branch, at most `limit`; by default of all branches."""
     found: dict[str, Commit] = {}
     heads: dict[str, list[str]] = {}
     chosen = list(graph.branches if branches is None else branches)
@@ -38,33 +29,36 @@ def drawn(graph: Graph, *, limit: int, branches: Iterable[str] | None = None) ->
     lanes: dict[str, int] = {}
     for step, commit in enumerate(sorted(found.values(), key=lambda commit: (commit.created_at_us, commit.id))):
         lane = lanes.setdefault(commit.branch, len(lanes))
-        names = [f"[{each}]" for each in heads.get(commit.id, ())] + [f"‹{each}›" for each in tags.get(commit.id, ())]
-        label = " ".join([*names, commit.message or _what(commit)])
+        names = [f"[{branch}]" for branch in heads.get(commit.id, ())]
+        names += [f"‹{tag}›" for tag in tags.get(commit.id, ())]
+        label = " ".join([*names, commit.message or _summarize(commit)])
         details = {
             "commit": commit.id,
             "number": commit.number,
-            "at": _time(commit.created_at_us),
+            "at": _format_time(commit.created_at_us),
             "by": commit.actor,
             "message": commit.message,
-            **{key: f"+{each.inserted} ~{each.updated} -{each.deleted}" for key, each in commit.changes.items()},
+            **{
+                key: f"+{counts.inserted} ~{counts.updated} -{counts.deleted}" for key, counts in commit.changes.items()
+            },
         }
         at = (step * _STEP, lane * _LANE)
         drawing.node(commit.id, label, commit.branch, details=details, at=at, entity=commit.id)
     for commit in found.values():
-        for parent, how in ((commit.parent, "parent"), (commit.merged_parent, "merge")):
+        for parent, label in ((commit.parent, "parent"), (commit.merged_parent, "merge")):
             if parent is not None and parent in drawing:
-                drawing.link(drawing.place(parent), drawing.place(commit.id), how, dashed=how == "merge")
+                drawing.link(drawing.index(parent), drawing.index(commit.id), label, dashed=label == "merge")
     return drawing
 
 
-def _what(commit: Commit) -> str:
-    """What a commit did, in a word and three numbers."""
-    inserted = sum(each.inserted for each in commit.changes.values())
-    updated = sum(each.updated for each in commit.changes.values())
-    deleted = sum(each.deleted for each in commit.changes.values())
+def _summarize(commit: Commit) -> str:
+    """Return the kind of a commit and its counts of changes."""
+    inserted = sum(counts.inserted for counts in commit.changes.values())
+    updated = sum(counts.updated for counts in commit.changes.values())
+    deleted = sum(counts.deleted for counts in commit.changes.values())
     numbers = [f"{sign}{count:,}" for sign, count in (("+", inserted), ("~", updated), ("−", deleted)) if count]
     return " ".join([commit.kind, *numbers])
 
 
-def _time(microseconds: int) -> str:
+def _format_time(microseconds: int) -> str:
     return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,11 +1,11 @@
-"""Who may do what: policy files, judged by Cedar.
+"""Authorization: policy files, evaluated by Cedar.
 
-    rules       what a policy is: groups of actors, protected branches, rules that allow
-    read        from a file to a policy, strictly
-    cedar       the same as Cedar sees it
-    policy      the judge: a request in, a decision out
+    rules       the content of a policy: groups of actors, protected branches, rules that allow
+    read        parse a policy file, strictly
+    cedar       translate rules and requests for Cedar, and evaluate them
+    policy      decide requests
     cases       files of expected decisions, run against a policy
 
 Everything that no rule allows is denied. Cedar comes with the extra `server`; it is imported when the first policy is
-made, so that reading policies needs it and nothing else does.
+created, so that other code does not need it.
 """

@@ -14,7 +14,7 @@ _EXPECTED = {"allow": True, "deny": False}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One request and what should come of it."""
+    """A request and the expected decision."""
 
     id: str
     actor: str
@@ -31,19 +31,19 @@ class PolicyTestsFailedError(GraphError):
 
 
 def read_cases(text: str) -> tuple[Case, ...]:
-    """The cases of a file.
+    """Parse a file of expected decisions.
 
     Raises:
-        PolicyError: the file is wrong.
+        PolicyError: the file is not valid.
     """
     root = entries(tree(text), "the file of policy tests", {"version", "cases"})
     require_version(root, "policy tests version must be 1")
     if "cases" not in root.values:
         raise wrong("the file of policy tests needs 'cases'", root.place)
     found: dict[str, Case] = {}
-    for each in items(root.values["cases"], "cases"):
+    for item in items(root.values["cases"], "cases"):
         known = {"id", "actor", "action", "branch", "target_branch", "expect"}
-        value = entries(each, "a policy test case", known)
+        value = entries(item, "a policy test case", known)
         case = _case(value)
         if case.id in found:
             raise wrong(f"duplicate policy test case id '{case.id}'", value.values["id"].place)
@@ -52,10 +52,10 @@ def read_cases(text: str) -> tuple[Case, ...]:
 
 
 def run_cases(cases: Sequence[Case], decide: Callable[[Case], Decision]) -> None:
-    """Ask for every case.
+    """Decide every case, and compare.
 
     Raises:
-        PolicyTestsFailedError: some came out otherwise.
+        PolicyTestsFailedError: a decision is not the expected one.
     """
     failed = []
     for case in cases:

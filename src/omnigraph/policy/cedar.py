@@ -1,6 +1,6 @@
-"""A policy as Cedar sees it: rules become permits, groups become parents of actors.
+"""Translate a policy for Cedar: rules become permits, groups become parents of actors.
 
-It is handed over as JSON, never as text: no name in a policy file can end a quotation and say something else.
+Cedar gets JSON, never policy text, so that no name in a policy file can inject a rule.
 """
 
 import json
@@ -16,16 +16,16 @@ _SERVER = ("Server", "root")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an actor asks for.
+    """A request to authorize.
 
     Attributes:
-        actor: who.
-        action: what.
-        graph: of which graph; a server's action has none.
-        branch: where it reads or writes.
-        target_branch: what it would change, of branches.
-        branch_is_protected: whether that branch is listed as protected.
-        target_branch_is_protected: whether that one is.
+        actor: the id of the actor.
+        action: the action to authorize.
+        graph: the id of the graph; empty for actions on the server.
+        branch: the branch that it reads or writes.
+        target_branch: the branch that it would create, change or delete.
+        branch_is_protected: whether `branch` is listed as protected.
+        target_branch_is_protected: whether `target_branch` is listed as protected.
     """
 
     actor: str
@@ -37,36 +37,36 @@ class Request:
     target_branch_is_protected: bool
 
 
-class CedarJudge:
-    """Rules compiled once, asked many times. Safe to share between threads: nothing in it changes."""
+class CedarEvaluator:
+    """Compile rules once and evaluate requests against them. Immutable, so safe to share between threads."""
 
     def __init__(self, rules: Rules) -> None:
-        self._cedar = _imported()
+        self._cedar = _import_cedar()
         try:
-            self._policies = self._cedar.PolicySet.from_json_str(json.dumps(permits(rules)))
-            self._entities = self._cedar.Entities.from_json_str(json.dumps(actors(rules)))
+            self._policies = self._cedar.PolicySet.from_json_str(json.dumps(_policy_set(rules)))
+            self._entities = self._cedar.Entities.from_json_str(json.dumps(_actor_entities(rules)))
         except ValueError as fault:
             raise InternalError(f"policy: Cedar refuses the compiled rules: {fault}") from fault
 
-    def permits(self, request: Request) -> tuple[str, ...]:
-        """The ids of the rules that allow a request; none where it is denied.
+    def matching_rules(self, request: Request) -> tuple[str, ...]:
+        """Return the ids of the rules that allow a request; empty if it is denied.
 
         Raises:
-            InternalError: Cedar could not judge.
+            InternalError: Cedar failed to evaluate it.
         """
-        result = self._cedar.is_authorized(asked(request), self._policies, self._entities)
+        result = self._cedar.is_authorized(_cedar_request(request), self._policies, self._entities)
         if result.diagnostics.errors:
             raise InternalError(f"policy: {'; '.join(map(str, result.diagnostics.errors))}", code="policy_evaluation")
         return tuple(result.diagnostics.reasons) if result.allowed else ()
 
 
-def permits(rules: Rules) -> dict[str, Any]:
-    """The rules as a set of Cedar policies, under their own ids."""
+def _policy_set(rules: Rules) -> dict[str, Any]:
+    """Return the rules as a Cedar policy set, under their own ids."""
     return {"staticPolicies": {rule.id: _permit(rule) for rule in rules.rules}, "templates": {}, "templateLinks": []}
 
 
-def actors(rules: Rules) -> list[dict[str, Any]]:
-    """The actors as Cedar entities, each in its groups."""
+def _actor_entities(rules: Rules) -> list[dict[str, Any]]:
+    """Return the actors as Cedar entities with their groups as parents."""
     return [
         {
             "uid": _uid("Actor", actor),
@@ -77,8 +77,7 @@ def actors(rules: Rules) -> list[dict[str, Any]]:
     ]
 
 
-def asked(request: Request) -> dict[str, Any]:
-    """A request in Cedar's shape."""
+def _cedar_request(request: Request) -> dict[str, Any]:
     resource = _SERVER if request.action in SERVER_ACTIONS else ("Graph", request.graph)
     return {
         "principal": _uid("Actor", request.actor),
@@ -104,12 +103,12 @@ def _permit(rule: Rule) -> dict[str, Any]:
         )
         for body in _condition(scope, has, protected)
     ]
-    of_server = rule.actions[0] in SERVER_ACTIONS
+    is_server_rule = rule.actions[0] in SERVER_ACTIONS
     return {
         "effect": "permit",
         "principal": {"op": "in", "entity": _uid("Group", rule.group)},
         "action": {"op": "in", "entities": [_uid("Action", action) for action in rule.actions]},
-        "resource": {"op": "is", "entity_type": f"{_NAMESPACE}::{'Server' if of_server else 'Graph'}"},
+        "resource": {"op": "is", "entity_type": f"{_NAMESPACE}::{'Server' if is_server_rule else 'Graph'}"},
         "conditions": conditions,
     }
 
@@ -132,9 +131,9 @@ def _uid(kind: str, name: str) -> dict[str, str]:
     return {"type": f"{_NAMESPACE}::{kind}", "id": str(name)}
 
 
-def _imported() -> Any:  # noqa: ANN401  (a module, which may not be there)
+def _import_cedar() -> Any:  # noqa: ANN401  (a module that may not be installed)
     try:
-        import cedarpy  # noqa: PLC0415  (in an extra; only who has policies needs it)
+        import cedarpy  # noqa: PLC0415  (in an extra; only policies need it)
     except ModuleNotFoundError:
         raise InvalidRequestError(
             "policies need Cedar, which is not installed; run: pip install 'omnigraph[server]'", code="not_installed"

@@ -1,4 +1,4 @@
-"""The judge: a request in, a decision out."""
+"""Decide whether a policy allows a request."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -6,19 +6,19 @@ from typing import Self
 
 from omnigraph import limits
 from omnigraph.errors import InvalidRequestError
-from omnigraph.policy.cedar import CedarJudge, Request
+from omnigraph.policy.cedar import CedarEvaluator, Request
 from omnigraph.policy.read import read_rules
 from omnigraph.policy.rules import Action, Kind, Rules
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What came of a request.
+    """The decision about a request.
 
     Attributes:
-        allowed: whether it may be done.
-        text: the same for people, with who and what.
-        matched_rule_id: the rule that allows it; of several the one whose id sorts first. None where it is denied.
+        allowed: False unless a rule allows it.
+        text: a sentence with the decision, the action and the actor.
+        matched_rule_id: the rule that allows it, the first by id if there are several; None if it is denied.
     """
 
     allowed: bool
@@ -27,45 +27,35 @@ class Decision:
 
 
 class Policy:
-    """Rules that can be asked. Safe to share between threads.
+    """A policy that decides requests. Safe to share between threads.
 
     Attributes:
-        rules: what the file says.
+        rules: the content of the policy file.
     """
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self._actors = frozenset(rules.actors)
-        self._judge = CedarJudge(rules)
-        # The same question has the same answer for as long as the rules are these.
+        self._evaluator = CedarEvaluator(rules)
+        # Decisions depend only on the request, because the rules do not change.
         self._decided = lru_cache(limits.POLICY_DECISIONS_KEPT)(self._decide)
 
     @classmethod
     def parse(cls, text: str, *, kind: Kind | None = None) -> Self:
-        """The policy of a file.
+        """Parse a policy file.
 
         Args:
-            text (str): of the file.
-            kind (Kind | None): what the file is for, graphs or the server; None where either will do.
-
-        Returns:
-            Policy: ready to be asked.
+            text: the content of the file.
+            kind: whether rules must be for graphs or for the server; None for either.
 
         Raises:
-            PolicyError: the file is wrong.
+            PolicyError: the file is not valid.
             InvalidRequestError: Cedar is not installed.
         """
         return cls(read_rules(text, kind=kind))
 
     def knows(self, actor: str) -> bool:
-        """Whether an actor is in any group; all others may do nothing.
-
-        Args:
-            actor (str): who.
-
-        Returns:
-            bool: whether they are.
-        """
+        """True if an actor is in any group; all other actors are denied everything."""
         return actor in self._actors
 
     def decide(
@@ -77,62 +67,55 @@ class Policy:
         *,
         graph: str = "",
     ) -> Decision:
-        """Judge a request.
+        """Decide a request.
 
         Args:
-            actor (str): who asks.
-            action (Action | str): for what.
-            branch (str | None): where it reads or writes.
-            target_branch (str | None): which branch it would make, change or delete.
-            graph (str): of which graph.
-
-        Returns:
-            Decision: whether it may be done, why, and in words.
+            actor: the id of the actor.
+            action: an action, or its name.
+            branch: the branch that it reads or writes.
+            target_branch: the branch that it would create, change or delete.
+            graph: the id of the graph; empty for actions on the server.
 
         Raises:
-            InvalidRequestError: there is no such action, or a name is no text that can be written down.
-            InternalError: Cedar could not judge.
+            InvalidRequestError: there is no such action, or a name cannot be encoded as UTF-8.
+            InternalError: Cedar failed to evaluate it.
         """
         return self._decided(actor, action_named(action), branch, target_branch, graph)
 
     def _decide(
-        self, actor: str, wanted: Action, branch: str | None, target_branch: str | None, graph: str
+        self, actor: str, action: Action, branch: str | None, target_branch: str | None, graph: str
     ) -> Decision:
         for name in (actor, branch, target_branch, graph):
-            _refuse_unwritable(name)
+            _require_utf8(name)
         if not self.knows(actor):
-            return Decision(allowed=False, text=f"policy denied action '{wanted}' for unknown actor '{actor}'")
+            return Decision(allowed=False, text=f"policy denied action '{action}' for unknown actor '{actor}'")
         protected = self.rules.protected_branches
-        matched = self._judge.permits(
-            Request(actor, wanted, graph, branch, target_branch, branch in protected, target_branch in protected)
+        matched = self._evaluator.matching_rules(
+            Request(actor, action, graph, branch, target_branch, branch in protected, target_branch in protected)
         )
         if matched:
             return Decision(
                 allowed=True,
-                text=f"policy allowed action '{wanted}' for actor '{actor}'",
+                text=f"policy allowed action '{action}' for actor '{actor}'",
                 matched_rule_id=min(matched),
             )
         on = "" if branch is None else f" on branch '{branch}'"
         towards = "" if target_branch is None else f" targeting branch '{target_branch}'"
-        return Decision(allowed=False, text=f"policy denied action '{wanted}'{on}{towards} for actor '{actor}'")
+        return Decision(allowed=False, text=f"policy denied action '{action}'{on}{towards} for actor '{actor}'")
 
 
 def action_named(action: Action | str) -> Action:
-    """The action of a name.
-
-    Raises:
-        InvalidRequestError: there is no such action.
-    """
+    """Return the action with a name; raise an `InvalidRequestError` if there is none."""
     try:
         return Action(action)
     except ValueError:
         raise InvalidRequestError(f"unknown policy action '{action}'; there are {', '.join(Action)}") from None
 
 
-def _refuse_unwritable(name: str | None) -> None:
+def _require_utf8(name: str | None) -> None:
     if name is None or name.isascii():
         return
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise InvalidRequestError(f"{name!r} is no name: it cannot be written as UTF-8") from None
+        raise InvalidRequestError(f"{name!r} is not a valid name: it cannot be encoded as UTF-8") from None

@@ -1,4 +1,4 @@
-"""From a policy file to its rules, strictly: whatever is not understood is refused, and the message says where."""
+"""Parse policy files strictly: anything unknown is an error with line and column."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -11,23 +11,20 @@ _WORDS = {Kind.GRAPH: "per-graph", Kind.SERVER: "server-scoped"}
 
 
 class PolicyError(YamlDocumentError):
-    """A policy file, or a file of its tests, is wrong; `line` and `column` say where."""
+    """A policy file, or a file of policy tests, is not valid at `line` and `column`."""
 
     code = "policy_invalid"
 
 
 def read_rules(text: str, *, kind: Kind | None = None) -> Rules:
-    """The rules of a policy file.
+    """Parse a policy file.
 
     Args:
-        text: of the file.
-        kind: what the file is for; None where either will do.
-
-    Returns:
-        The rules.
+        text: the content of the file.
+        kind: whether rules must be for graphs or for the server; None for either.
 
     Raises:
-        PolicyError: the file is wrong.
+        PolicyError: the file is not valid.
     """
     root = entries(tree(text), "the policy", {"version", "groups", "protected_branches", "rules"})
     require_version(root, "policy version must be 1")
@@ -36,10 +33,10 @@ def read_rules(text: str, *, kind: Kind | None = None) -> Rules:
     protected = frozenset(texts(branches, "protected_branches")) if branches is not None else frozenset()
     listed = root.values.get("rules")
     rules: dict[str, Rule] = {}
-    for each in items(listed, "rules") if listed is not None else ():
-        rule = _rule(each, rules, groups)
+    for item in items(listed, "rules") if listed is not None else ():
+        rule = _rule(item, rules, groups)
         if kind is not None:
-            _refuse_other_kind(rule, kind, each.place)
+            _refuse_other_kind(rule, kind, item.place)
         rules[rule.id] = rule
     return Rules(groups, protected, tuple(rules.values()))
 
@@ -75,7 +72,7 @@ def _rule(value: Value, earlier: Mapping[str, Rule], groups: Mapping[str, tuple[
     group = text_of(entries(allow.values["actors"], f"{what}, under 'actors',", {"group"}), "group", what)
     if group not in groups:
         raise wrong(f"{what} references unknown group '{group}'", allow.values["actors"].place)
-    actions = tuple(action_of(each, what) for each in items(allow.values["actions"], f"the actions of {what}"))
+    actions = tuple(action_of(action, what) for action in items(allow.values["actions"], f"the actions of {what}"))
     rule = Rule(name, group, actions, _scope(allow, "branch_scope", what), _scope(allow, "target_branch_scope", what))
     _refuse_contradictions(rule, allow.values["actions"].place)
     return rule
@@ -123,15 +120,11 @@ def _scope(found: Entries, key: str, what: str) -> Scope | None:
     return Scope(text)
 
 
-# -- pieces that files of tests are read with, too ---------------------------------------------------------------------
+# -- also for files of policy tests ------------------------------------------------------------------------------------
 
 
 def tree(text: str) -> Value:
-    """The values of a file.
-
-    Raises:
-        PolicyError: it is not YAML.
-    """
+    """Parse YAML; raise a `PolicyError` if it is not valid."""
     try:
         return yaml_document.read(text)
     except PolicyError:
@@ -141,22 +134,14 @@ def tree(text: str) -> Value:
 
 
 def require_version(root: Entries, message: str) -> None:
-    """Refuse a file that does not say version 1.
-
-    Raises:
-        PolicyError: it does not.
-    """
+    """Require `version: 1`."""
     found = root.values.get("version")
     if not isinstance(found, Scalar) or isinstance(found.value, bool) or found.value != 1:
         raise wrong(message, root.place if found is None else found.place)
 
 
 def entries(value: Value, what: str, known: AbstractSet[str] | None = None) -> Entries:
-    """A value that must be a mapping, with no keys but known ones.
-
-    Raises:
-        PolicyError: it is not, or has.
-    """
+    """Require a mapping with known keys only."""
     if not isinstance(value, Entries):
         raise wrong(f"{what} must be a mapping", value.place)
     for key in value.values:
@@ -166,36 +151,24 @@ def entries(value: Value, what: str, known: AbstractSet[str] | None = None) -> E
 
 
 def items(value: Value, what: str) -> tuple[Value, ...]:
-    """A value that must be a list.
-
-    Raises:
-        PolicyError: it is not.
-    """
+    """Require a list."""
     if not isinstance(value, Items):
         raise wrong(f"{what} must be a list", value.place)
     return value.values
 
 
 def texts(value: Value, what: str) -> tuple[str, ...]:
-    """A value that must be a list of texts, none of them blank.
-
-    Raises:
-        PolicyError: it is not.
-    """
+    """Require a list of strings that are not blank."""
     found = []
-    for each in items(value, what):
-        if not isinstance(each, Scalar) or not isinstance(each.value, str) or not each.value.strip():
-            raise wrong(f"{what} must hold texts that are not blank", each.place)
-        found.append(each.value)
+    for item in items(value, what):
+        if not isinstance(item, Scalar) or not isinstance(item.value, str) or not item.value.strip():
+            raise wrong(f"{what} must hold texts that are not blank", item.place)
+        found.append(item.value)
     return tuple(found)
 
 
 def text_of(found: Entries, key: str, what: str) -> str:
-    """The text under a key that must be there, and not blank.
-
-    Raises:
-        PolicyError: it is not.
-    """
+    """Require a string under a key, not blank."""
     value = found.values.get(key)
     if value is None:
         raise wrong(f"{what} needs '{key}'", found.place)
@@ -205,11 +178,7 @@ def text_of(found: Entries, key: str, what: str) -> str:
 
 
 def action_of(value: Value, what: str) -> Action:
-    """A value that must name an action.
-
-    Raises:
-        PolicyError: it does not.
-    """
+    """Require the name of an action."""
     if not isinstance(value, Scalar) or value.value not in tuple(Action):
         shown = value.value if isinstance(value, Scalar) else "…"
         raise wrong(f"{what} names the unknown action '{shown}'; there are {', '.join(Action)}", value.place)
@@ -217,5 +186,5 @@ def action_of(value: Value, what: str) -> Action:
 
 
 def wrong(message: str, place: Place) -> PolicyError:
-    """The error to raise about something at a place."""
+    """Return an error with a position in the file."""
     return PolicyError(message, line=place.line, column=place.column)

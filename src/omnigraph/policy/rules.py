@@ -1,4 +1,4 @@
-"""What a policy is: groups of actors, protected branches, and rules that allow."""
+"""The content of a policy: groups of actors, protected branches, and rules that allow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Action(StrEnum):
-    """What an actor may ask for."""
+    """An action that a policy can allow."""
 
     READ = "read"
     EXPORT = "export"
@@ -21,7 +21,7 @@ class Action(StrEnum):
 
 
 class Scope(StrEnum):
-    """On which branches a rule holds."""
+    """The branches that a rule applies to."""
 
     ANY = "any"
     PROTECTED = "protected"
@@ -29,7 +29,7 @@ class Scope(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a policy file is for, as messages call it: one or more graphs, or the server itself."""
+    """The scope of a policy file, as messages name it: graphs, or the server."""
 
     GRAPH = "Graph"
     SERVER = "Server"
@@ -42,14 +42,14 @@ TARGET_ACTIONS = frozenset({Action.BRANCH_CREATE, Action.SCHEMA_APPLY, Action.BR
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Allows a group some actions.
+    """Allow a group of actors some actions.
 
     Attributes:
-        id: its name in the file.
-        group: whom it is for.
-        actions: what it allows, as listed.
-        branch_scope: where, by the branch of a request; None for everywhere.
-        target_branch_scope: where, by the branch a request would change; None for everywhere.
+        id: unique in the file.
+        group: the name of the group.
+        actions: in the order of the file.
+        branch_scope: applies to `branch` of a request; None for no condition.
+        target_branch_scope: applies to `target_branch` of a request; None for no condition.
     """
 
     id: str
@@ -64,9 +64,9 @@ class Rules:
     """The content of a policy file.
 
     Attributes:
-        groups: actors by the name of their group.
-        protected_branches: names of branches that scopes tell from others.
-        rules: what is allowed; nothing else is.
+        groups: ids of actors by group.
+        protected_branches: the branches of the scope `protected`.
+        rules: everything that no rule allows is denied.
     """
 
     groups: Mapping[str, tuple[str, ...]]
@@ -75,11 +75,11 @@ class Rules:
 
     @property
     def actors(self) -> tuple[str, ...]:
-        """Everybody in a group, in order."""
+        """The actors of all groups, sorted."""
         return tuple(sorted({actor for members in self.groups.values() for actor in members}))
 
     def kinds(self) -> frozenset[Kind]:
-        """What the rules are for; empty where there are none."""
+        """Return the kinds of the rules; empty if there are no rules."""
         return frozenset(
             Kind.SERVER if action in SERVER_ACTIONS else Kind.GRAPH for rule in self.rules for action in rule.actions
         )

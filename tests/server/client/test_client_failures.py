@@ -6,7 +6,7 @@ import pytest
 
 import omnigraph
 from omnigraph import errors
-from omnigraph.client.failures import failure
+from omnigraph.client.failures import error_of_answer
 from omnigraph.model.conflict import (
     ExpectedVersionMismatch,
     KeyConflict,
@@ -66,7 +66,7 @@ def test_every_class_of_errors_is_tried() -> None:
 def test_an_error_comes_through_as_it_was_raised(error: errors.GraphError) -> None:
     status, body = error_response(error)
 
-    found = failure(status, json.dumps(body).encode())
+    found = error_of_answer(status, json.dumps(body).encode())
 
     assert type(found) is type(error)
     assert (str(found), found.message, found.code) == (str(error), error.message, error.code)
@@ -95,7 +95,7 @@ def test_an_error_comes_through_as_it_was_raised(error: errors.GraphError) -> No
 def test_what_the_server_itself_refuses_is_told_by_its_status(
     status: int, kind: type[errors.GraphError], code: str
 ) -> None:
-    found = failure(status, json.dumps(Refusal(status, "no").body()).encode())
+    found = error_of_answer(status, json.dumps(Refusal(status, "no").body()).encode())
 
     assert type(found) is kind
     assert (found.code, str(found)) == (code, "no")
@@ -103,10 +103,10 @@ def test_what_the_server_itself_refuses_is_told_by_its_status(
 
 def test_an_answer_of_somebody_else_is_told_as_such() -> None:
     for content in (b"<html>gateway</html>", b"", b"[]", b'"text"'):
-        assert type(failure(502, content)) is errors.UnavailableError
-        found = failure(418, content)
+        assert type(error_of_answer(502, content)) is errors.UnavailableError
+        found = error_of_answer(418, content)
         assert type(found) is errors.InvalidRequestError
-        assert "status 418 and is none of an omnigraph server" in str(found)
+        assert "status 418 and is not from an omnigraph server" in str(found)
 
 
 @pytest.mark.parametrize("token", ["schlüssel", "two words", "two\nlines", ""])

@@ -113,12 +113,12 @@ def graph_at(url: str) -> Iterator[RemoteGraph]:
 )
 def test_whoever_is_no_omnigraph_server_is_told_as_such_whatever_is_asked(body: bytes, status: int, media: str) -> None:
     with stranger(body, status=status, media=media) as url:
-        with pytest.raises(errors.InvalidRequestError, match="none of an omnigraph server") as told:
+        with pytest.raises(errors.InvalidRequestError, match="not from an omnigraph server") as told:
             omnigraph.connect(url, patience_s=0)
         assert told.value.code == "no_server"
         with graph_at(url) as graph:
             for name, ask in ASKED.items():
-                with pytest.raises(errors.InvalidRequestError, match="none of an omnigraph server") as told:
+                with pytest.raises(errors.InvalidRequestError, match="not from an omnigraph server") as told:
                     ask(graph)
                 assert told.value.code == "no_server", name
 
@@ -195,7 +195,7 @@ def test_a_server_that_does_not_speak_in_private_is_told_as_such() -> None:
      "ftp://host", "http://host\x00", "localhost:8080", "http://me:secret@host:port"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused_before_anybody_is_asked(url: Any) -> None:  # noqa: ANN401  (anything at all)
-    with pytest.raises(errors.InvalidRequestError, match="address of") as told:
+    with pytest.raises(errors.InvalidRequestError, match=r"address of a server|server address") as told:
         omnigraph.connect(url, graph="library")
     assert "secret" not in str(told.value)
 

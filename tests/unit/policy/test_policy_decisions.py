@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import InternalError, InvalidRequestError
-from omnigraph.policy.cedar import CedarJudge, Request
+from omnigraph.policy.cedar import CedarEvaluator, Request
 from omnigraph.policy.policy import Decision, Policy
 from omnigraph.policy.read import PolicyError, read_rules
 from omnigraph.policy.rules import Action, Kind
@@ -163,7 +163,7 @@ def test_an_action_that_does_not_exist_is_no_denial_but_a_mistake() -> None:
 
 
 def test_a_name_that_cannot_be_written_down_is_refused() -> None:
-    with pytest.raises(InvalidRequestError, match="cannot be written as UTF-8"):
+    with pytest.raises(InvalidRequestError, match="cannot be encoded as UTF-8"):
         Policy.parse("version: 1\ngroups: { g: [a] }\n").decide("a", "read", "\ud800")
 
 
@@ -181,6 +181,6 @@ def test_whoever_has_no_cedar_is_told_what_to_install(monkeypatch: pytest.Monkey
 
 
 def test_a_judge_that_fails_is_never_taken_for_a_denial_or_an_allowance() -> None:
-    judge = CedarJudge(read_rules("version: 1\ngroups: { g: [a] }\n"))
+    evaluator = CedarEvaluator(read_rules("version: 1\ngroups: { g: [a] }\n"))
     with pytest.raises(InternalError, match=r"^policy: "):
-        judge.permits(Request("a", Action.READ, "g", "\ud800", None, False, False))
+        evaluator.matching_rules(Request("a", Action.READ, "g", "\ud800", None, False, False))
