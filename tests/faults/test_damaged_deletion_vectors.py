@@ -47,7 +47,7 @@ def test_deletion_vectors_are_made_again(tmp_path: Path, damage: Callable[[Path]
     with omnigraph.open(tmp_path / "graph") as graph:
         assert len(graph.verify(deep=True).findings) >= len(vectors)
         done = graph.verify(deep=True, quarantine=True).quarantined
-        assert len([each for each in done if "made again from the changes" in each]) == len(vectors)
+        assert len([each for each in done if "rebuilt from the changes" in each]) == len(vectors)
 
     with omnigraph.open(tmp_path / "graph") as graph:
         assert graph.verify(deep=True).findings == ()

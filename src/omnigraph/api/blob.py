@@ -1,6 +1,6 @@
-"""Blobs: large values that are read apart from the rows they belong to, wherever the graph is.
+"""Blobs: large values that are read separately from their rows, by byte range.
 
-Where its bytes come from is the matter of a graph that is open (`blobs.py`) and of one on a server (`client`).
+Subclasses read the bytes: of an open graph (`blobs.py`) or of a graph on a server (`client`).
 """
 
 from abc import ABC, abstractmethod
@@ -11,19 +11,19 @@ from typing import Any
 from omnigraph.errors import InvalidRequestError
 from omnigraph.transaction.validation import require_optional_whole_number, require_text, require_whole_number
 
-# Reads some bytes: from which on, and how many.
-Pieces = Callable[[int, int], Iterator[bytes]]
+# Reads a byte range: offset and length.
+ReadRange = Callable[[int, int], Iterator[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class BlobName:
-    """Which blob.
+    """The name of a blob: a property of an entity.
 
     Attributes:
         entity: `node` or `edge`.
-        type_name: of which type the entity is.
-        id: of the entity.
-        property: which of its properties.
+        type_name: the node or edge type.
+        id: the id of the node or edge.
+        property: the property that holds the blob.
     """
 
     entity: str
@@ -36,26 +36,25 @@ class BlobName:
             require_text(getattr(self, what), what)
 
     def to_dict(self) -> dict[str, str]:
-        """As requests and documents name it."""
+        """Return a JSON document."""
         return {"entity": self.entity, "type": self.type_name, "id": self.id, "property": self.property}
 
 
 @dataclass(frozen=True, slots=True)
 class Blob(ABC):
-    """A blob of one entity at one commit. Its bytes never change and are read when they are asked for.
+    """A blob of one entity at one commit. Its bytes never change, and are read on demand.
 
     Attributes:
         entity: `node` or `edge`.
-        type_name: of which type the entity is.
-        id: of the entity.
-        property: which of its properties.
-        kind: `managed`, or `external` for one that lies elsewhere.
+        type_name: the node or edge type.
+        id: the id of the node or edge.
+        property: the property that holds the blob.
+        kind: `managed`, or `external` for one that is stored outside of the graph.
         commit: the commit it is read at.
-        branch: the branch whose head that was when it was looked up; None where a commit was named.
-        size: how many bytes it has; None for one that lies elsewhere.
-        etag: in quotes; the same tag means the same bytes. None for one that lies elsewhere: nobody here knows whether
-            what lies there is still the same.
-        uri: where it lies, if that is elsewhere; None for a managed one.
+        branch: the branch whose head was `commit` when the blob was looked up; None if a commit was given.
+        size: in bytes; None for an external blob.
+        etag: in quotes; the same tag means the same bytes. None for an external blob, which may change.
+        uri: the address of an external blob; None for a managed one.
     """
 
     entity: str
@@ -70,40 +69,40 @@ class Blob(ABC):
     uri: str | None
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
-        """Some of its bytes; no others are read.
+        """Read a byte range; no other bytes are read.
 
         Args:
-            offset (int): where to begin.
-            length (int | None): how many at most; all that follow by default.
+            offset (int): the first byte.
+            length (int | None): the maximum number of bytes; by default all that follow.
 
         Returns:
             bytes: fewer than `length` only at the end.
 
         Raises:
-            InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere, at a place
-                that the graph was not opened for (`external_blob`); a server fetches none of these for others.
-            BlobSourceError: it lies elsewhere and cannot be read there.
+            InvalidRequestError: the range begins after the end (`blob_range`), or the blob is external and the graph
+                was not opened with permission to read it there (`external_blob`); a server never reads external blobs.
+            BlobSourceError: an external blob cannot be read at its address.
         """
         return b"".join(self.stream(offset, length))
 
     def stream(self, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
-        """The same bytes, some at a time, so that memory does not follow the size of the blob.
+        """Read a byte range in pieces, in constant memory.
 
         Args:
-            offset (int): where to begin.
-            length (int | None): how many at most; all that follow by default.
+            offset (int): the first byte.
+            length (int | None): the maximum number of bytes; by default all that follow.
 
         Returns:
-            Iterator[bytes]: pieces, each read when it is asked for.
+            Iterator[bytes]: pieces, read on demand.
 
         Raises:
-            InvalidRequestError: the range begins after the end (`blob_range`), or the blob lies elsewhere, at a place
-                that the graph was not opened for (`external_blob`); a server fetches none of these for others.
-            BlobSourceError: it lies elsewhere and cannot be read there.
+            InvalidRequestError: the range begins after the end (`blob_range`), or the blob is external and the graph
+                was not opened with permission to read it there (`external_blob`); a server never reads external blobs.
+            BlobSourceError: an external blob cannot be read at its address.
         """
         require_whole_number(offset, "offset")
         require_optional_whole_number(length, "length")
-        size, pieces = self._bytes()
+        size, read_range = self._source()
         wanted = size - offset if length is None else length
         if offset < 0 or wanted < 0 or offset > size:
             raise InvalidRequestError(
@@ -113,22 +112,22 @@ class Blob(ABC):
                 end=offset + wanted,
                 length=size,
             )
-        return pieces(offset, min(wanted, size - offset))
+        return read_range(offset, min(wanted, size - offset))
 
     def to_dict(self) -> dict[str, Any]:
-        """As a JSON document; what there is not is left out."""
-        facts = {"size": self.size, "etag": self.etag, "uri": self.uri}
-        told = {name: value for name, value in facts.items() if value is not None}
-        return {"selector": self._name().to_dict(), "kind": self.kind, **told}
+        """Return a JSON document without absent fields."""
+        optional = {"size": self.size, "etag": self.etag, "uri": self.uri}
+        present = {name: value for name, value in optional.items() if value is not None}
+        return {"selector": self._name().to_dict(), "kind": self.kind, **present}
 
     def _name(self) -> BlobName:
         return BlobName(self.entity, self.type_name, self.id, self.property)
 
-    def _lies_elsewhere(self) -> InvalidRequestError:
-        return InvalidRequestError(f"the blob lies elsewhere, at {self.uri}", code="external_blob", uri=self.uri)
+    def _external_error(self) -> InvalidRequestError:
+        return InvalidRequestError(f"the blob is external, at {self.uri}", code="external_blob", uri=self.uri)
 
-    # -- where its bytes come from ------------------------------------------------------------------------------------
+    # -- for subclasses ----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _bytes(self) -> tuple[int, Pieces]:
-        """How many there are, and what reads them; raises where they are not to be read from here."""
+    def _source(self) -> tuple[int, ReadRange]:
+        """Return the size and a function that reads a range; raise if the blob cannot be read from here."""

@@ -1,10 +1,10 @@
-"""Blobs of an open graph: as much of one as is wanted."""
+"""Blobs of an open graph, read by byte range."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from omnigraph import limits
-from omnigraph.api.blob import Blob, BlobName, Pieces
+from omnigraph.api.blob import Blob, BlobName, ReadRange
 from omnigraph.api.prune import as_reclaimed
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError
@@ -20,35 +20,35 @@ _ENTITIES = ("node", "edge")
 
 @dataclass(frozen=True, slots=True)
 class BlobInStorage(Blob):
-    """A blob of an open graph: in the graph's storage, or at a place that the graph may read."""
+    """A blob of an open graph: in its storage, or at an external address that it may read."""
 
     _stored: StoredBlob = field(repr=False, compare=False)
     _skipped: int = field(repr=False, compare=False)
     _policy: ExternalBlobPolicy = field(repr=False, compare=False)
 
-    def _bytes(self) -> tuple[int, Pieces]:
+    def _source(self) -> tuple[int, ReadRange]:
         if self.uri is None:
             return self._stored.size - self._skipped, self._pieces
         if not self._policy.lets_read(self.uri):
-            raise self._lies_elsewhere()
-        elsewhere = source_at(self.uri)
-        return elsewhere.size, elsewhere.pieces
+            raise self._external_error()
+        source = source_at(self.uri)
+        return source.size, source.pieces
 
     def _pieces(self, offset: int, length: int) -> Iterator[bytes]:
         return self._stored.chunks(self._skipped + offset, length)
 
 
-def blob_of(parts: Parts, snapshot: Snapshot, name: BlobName) -> Blob:
-    """Look a blob up; see `Graph.blob`."""
+def find_blob(parts: Parts, snapshot: Snapshot, name: BlobName) -> Blob:
+    """Look up a blob; see `Graph.blob`."""
     entity, type_name, property = name.entity, name.type_name, name.property
-    of = _type_of(snapshot, entity, type_name)
-    found = of.property_named(property)
+    entity_type = _type_of(snapshot, entity, type_name)
+    found = entity_type.property_named(property)
     if found is None:
         raise InvalidRequestError(f"{entity} type '{type_name}' has no property '{property}'", code="no_such_property")
     if not found.type.is_blob:
         raise InvalidRequestError(f"property '{type_name}.{property}' is not a Blob", code="no_blob_property")
     try:
-        stored = snapshot.stored_blob(of.type_key, name.id, property)
+        stored = snapshot.stored_blob(entity_type.type_key, name.id, property)
         if stored is None:
             raise NotFoundError(f"{entity} '{name.id}' of type '{type_name}' has no '{property}'", code="blob_is_null")
         head = cell_head(stored.read(0, HEAD_BYTES))
@@ -75,7 +75,7 @@ def blob_of(parts: Parts, snapshot: Snapshot, name: BlobName) -> Blob:
 def _type_of(snapshot: Snapshot, entity: str, type_name: str) -> EntityType:
     if entity not in _ENTITIES:
         raise InvalidRequestError(f"an entity is a node or an edge, not '{entity}'", code="no_such_kind")
-    of = snapshot.schema.node(type_name) if entity == "node" else snapshot.schema.edge(type_name)
-    if of is None:
+    entity_type = snapshot.schema.node(type_name) if entity == "node" else snapshot.schema.edge(type_name)
+    if entity_type is None:
         raise InvalidRequestError(f"unknown {entity} type '{type_name}'", code="no_such_type")
-    return of
+    return entity_type

@@ -16,7 +16,7 @@ from omnigraph import limits
 from omnigraph.api import diff, export, maintenance, merge, optimize, prune, verify, writes
 from omnigraph.api import load as loads
 from omnigraph.api.blob import Blob, BlobName
-from omnigraph.api.blobs import blob_of
+from omnigraph.api.blobs import find_blob
 from omnigraph.api.history import Branches, ChangeFeed, Commits, Tags, entity_blame, entity_log
 from omnigraph.api.interface.graph import NO_ROWS
 from omnigraph.api.interface.reads import State
@@ -68,7 +68,7 @@ class Graph(StorageInterface):
         self._tails: TailCompaction | None = None
         if parts.settings.auto_compact and not parts.read_only:
             self._tails = TailCompaction(parts, lambda digest: schemas.of(digest).schema)
-            parts = replace(parts, published=self._tails.noticed)
+            parts = replace(parts, published=self._tails.schedule_after)
         self._reader = GraphReader.of(parts, schemas, cache_bytes=cache_bytes)
         self._parts = self._reader.parts
         self._schemas = schemas
@@ -173,7 +173,7 @@ class Graph(StorageInterface):
         return self.snapshot(**point).neighbourhood(type_name, entity_id, edges=edges, depth=depth, limit=limit)
 
     def blob(self, entity: str, type_name: str, id: str, property: str, **point: Unpack[PointKeywords]) -> Blob:
-        return blob_of(self._parts, self.snapshot(**point), BlobName(entity, type_name, id, property))
+        return find_blob(self._parts, self.snapshot(**point), BlobName(entity, type_name, id, property))
 
     def export(
         self,

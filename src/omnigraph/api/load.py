@@ -1,4 +1,4 @@
-"""Load files into a branch as one commit, here or on Spark."""
+"""Load files into a branch as one commit, in this process or on Spark."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
 from omnigraph.errors import GraphError, InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
 from omnigraph.pipeline.aside import aside
-from omnigraph.pipeline.load.how_far import LoadProgress, nobody
+from omnigraph.pipeline.load.how_far import LoadProgress, ignore_progress
 from omnigraph.pipeline.load.local import LocalLoad
 from omnigraph.pipeline.load.reading import Reading
 from omnigraph.pipeline.load.rejects import RejectsFile
@@ -32,7 +32,7 @@ _SESSION = "omnigraph.pipeline.session"
 
 
 class _Load(Protocol):
-    """One load, its files read."""
+    """A load whose files can be read."""
 
     loaded: Loaded
 
@@ -44,18 +44,18 @@ class _Load(Protocol):
 
 def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions) -> LoadResult:
     """Load files as one commit, or leave no trace; see `Graph.load`."""
-    _refuse_what_says_nothing(options)
+    _validate(options)
     branch = paths.branch_name(options.branch)
     if not options.dry_run:
         parts.refuse_read_only()
     start, missing = _start(parts, branch, options.from_branch)
     if not missing and write_options.idempotency_key is not None and not options.dry_run:
-        # Found out by the write as well; but here before hours of work.
+        # The write checks this too; here it saves the work of the load.
         earlier = idempotency.earlier_use(parts, branch, write_options.idempotency_key, parts.log.live_head(branch))
         if earlier is not None:
             return _result(parts, options, Loaded(), Receipt(earlier, earlier, replayed=True), created=False)
     sources = sources_of(data, format=options.format, strict=options.strict)
-    aside_file = None if options.rejects is None else RejectsFile(options.rejects, parts.ids.new())
+    rejects_file = None if options.rejects is None else RejectsFile(options.rejects, parts.ids.new())
 
     def request_for(accepted: Accepted) -> LoadRequest:
         columns = (
@@ -77,42 +77,42 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
             tables_of(accepted.schema, options.tables),
             keeps_rejects=options.rejects is not None,
             max_rejects=options.max_rejects,
-            watch=options.progress or nobody,
+            watch=options.progress or ignore_progress,
         )
 
-    def under(accepted: Accepted) -> tuple[Loaded, Receipt | None, bool]:
-        with _begun(parts, accepted, request_for(accepted), options, start=start, actor=write_options.actor) as begun:
+    def load_with(accepted: Accepted) -> tuple[Loaded, Receipt | None, bool]:
+        with _opened(parts, accepted, request_for(accepted), options, start=start, actor=write_options.actor) as opened:
 
             def run(staging: WriteSet) -> None:
-                begun.run(staging)
-                if aside_file is not None:
-                    aside_file.write(begun.loaded.rejects)
+                opened.run(staging)
+                if rejects_file is not None:
+                    rejects_file.write(opened.loaded.rejects)
 
             if options.dry_run:
                 run(WriteSet(parts.snapshot(parts.log.live_head(start))))
-                return begun.loaded, None, False
-            with _branch_made(parts, branch, start if missing else None, write_options.actor) as created:
-                receipt = write(parts, branch, replace(begun.operation, run=run), write_options)
-            return begun.loaded, receipt, created
+                return opened.loaded, None, False
+            with _created_branch(parts, branch, start if missing else None, write_options.actor) as created:
+                receipt = write(parts, branch, replace(opened.operation, run=run), write_options)
+            return opened.loaded, receipt, created
 
     try:
         work = schemas.under_the_branch_schema if options.engine == LOCAL else aside(schemas.under_the_branch_schema)
-        loaded, receipt, created = work(start, under)
+        loaded, receipt, created = work(start, load_with)
     except TooManyRejectsError as error:
-        if aside_file is not None:
-            aside_file.write(error.rejects)
+        if rejects_file is not None:
+            rejects_file.write(error.rejects)
         raise
     except OutcomeUnknownError:
-        raise  # it may have been made: its file stays
-    except Exception:  # whatever it was, nothing was loaded: a file that tells of records beside it would lie
-        if aside_file is not None:
-            aside_file.discard()
+        raise  # the commit may exist: the file of rejects stays
+    except Exception:  # nothing was loaded, so a file of rejects would be misleading
+        if rejects_file is not None:
+            rejects_file.discard()
         raise
-    return _result(parts, options, loaded, receipt, created=created, aside_file=aside_file)
+    return _result(parts, options, loaded, receipt, created=created, rejects_file=rejects_file)
 
 
 @contextmanager
-def _begun(
+def _opened(
     parts: Parts, accepted: Accepted, request: LoadRequest, options: LoadOptions, *, start: str, actor: str | None
 ) -> Iterator[_Load]:
     reading = Reading(
@@ -129,7 +129,7 @@ def _begun(
     session = sys.modules.get(_SESSION)
     if session is None or session.active_session() is None:
         request.watch(LoadProgress("starting Spark"))
-    # Imported here: Spark's package takes its time, and most who open a graph load nothing.
+    # Imported here because Spark is slow to import.
     spark = import_module("omnigraph.pipeline.load.spark")
     with spark.spark_load(
         parts,
@@ -140,25 +140,25 @@ def _begun(
         actor=actor,
         writes=not options.dry_run,
         spark=options.spark,
-    ) as begun:
-        yield begun
+    ) as opened:
+        yield opened
 
 
-def _refuse_what_says_nothing(options: LoadOptions) -> None:
-    """Refuse what nobody would heed: whoever says it means something."""
+def _validate(options: LoadOptions) -> None:
+    """Refuse options that are wrong, or would have no effect."""
     if options.engine not in (SPARK, LOCAL):
         raise _wrong(f"unknown engine '{options.engine}'; one of {SPARK}, {LOCAL}")
     if options.engine == LOCAL and options.spark is not None:
-        raise _wrong("the local engine does without Spark: leave out what is said about it")
+        raise _wrong("the local engine does not use Spark; leave out the Spark settings")
     if options.progress is not None and not callable(options.progress):
-        raise _wrong(f"progress is told to a function, and {type(options.progress).__name__} is none")
+        raise _wrong(f"progress must be a function, not {type(options.progress).__name__}")
     most = options.max_rejects
     if most is None:
         return
     if options.rejects is None:
-        raise _wrong("a number of bad records is allowed, and no folder is named to put them into")
+        raise _wrong("max_rejects needs a folder for the rejected records; name it with rejects")
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-        raise _wrong(f"{most!r} is no number of bad records: say 0 or more")
+        raise _wrong(f"max_rejects must be 0 or more, not {most!r}")
 
 
 def _wrong(message: str) -> InvalidRequestError:
@@ -166,7 +166,7 @@ def _wrong(message: str) -> InvalidRequestError:
 
 
 def _start(parts: Parts, branch: str, from_branch: str | None) -> tuple[str, bool]:
-    """The branch whose state the load starts from, and whether the target is still to be made."""
+    """Return the branch that the load starts from, and whether the target branch must be created."""
     if branches.exists(parts, branch):
         return branch, False
     if from_branch is None:
@@ -178,17 +178,17 @@ def _start(parts: Parts, branch: str, from_branch: str | None) -> tuple[str, boo
 
 
 @contextmanager
-def _branch_made(parts: Parts, branch: str, start: str | None, actor: str | None) -> Iterator[bool]:
-    """The branch, made where it is not there; taken back if what it was made for fails and nobody has written there."""
+def _created_branch(parts: Parts, branch: str, start: str | None, actor: str | None) -> Iterator[bool]:
+    """Create the branch if it is missing; delete it if the load fails and nothing else was written to it."""
     if start is None or branches.exists(parts, branch):
         yield False
         return
-    made_at = branches.create(parts, branch, source=start, actor=actor).head_commit
+    created_at = branches.create(parts, branch, source=start, actor=actor).head_commit
     try:
         yield True
     except BaseException:
-        with suppress(GraphError):  # what is wrong is told already; and perhaps what failed was only its answer
-            branches.delete(parts, branch, actor=actor, if_commit=made_at)
+        with suppress(GraphError):  # the first error is raised; perhaps only the answer was lost
+            branches.delete(parts, branch, actor=actor, if_commit=created_at)
         raise
 
 
@@ -199,7 +199,7 @@ def _result(
     receipt: Receipt | None,
     *,
     created: bool,
-    aside_file: RejectsFile | None = None,
+    rejects_file: RejectsFile | None = None,
 ) -> LoadResult:
     entry = None if receipt is None else receipt.entry
     if receipt is not None and entry is None:
@@ -216,7 +216,7 @@ def _result(
         base_branch=options.from_branch,
         branch_created=created,
         rejects=loaded.rejects,
-        rejects_file=None if replayed or aside_file is None else str(aside_file),
+        rejects_file=None if replayed or rejects_file is None else str(rejects_file),
         replayed=replayed,
         attempts=1 if receipt is None else receipt.attempts,
         warnings=() if receipt is None else receipt.warnings,

@@ -23,7 +23,7 @@ from omnigraph.transaction.prune import Policy, check
 from omnigraph.transaction.validation import require_flag, require_optional_seconds, require_optional_whole_number
 
 _NAP_S = 1.0
-_FINDINGS_TOLD = 10
+_FINDINGS_SHOWN = 10
 _Done = TypeVar("_Done")
 
 
@@ -35,14 +35,14 @@ class Maintenance:
         optimize: compact tables, build and extend indexes.
         keep: prune all but so many of the newest commits of each branch; None prunes by age alone, or not at all.
         older_than: prune commits older than this, in seconds or as a `timedelta`; with `keep`, what neither keeps.
-        now: what is pruned keeps its data for no time of grace.
+        now: pruned commits lose their data without a grace period.
         sweep: delete the files that no commit needs.
-        sweep_older_than: spare younger files; by default ten minutes.
-        verify: look whether everything is there that commits need, and tell damage as a failure; nothing is changed.
-        verify_reads_max: look at so many log entries and table versions in a pass, about, and go on from there in the
+        sweep_older_than: minimum age of deleted files; by default ten minutes.
+        verify: check that the files of all commits exist, and report damage as a failure; nothing is changed.
+        verify_reads_max: check about so many log entries and table versions in a pass, and continue from there in the
             next; None for everything in every pass.
-        seconds_max: begin no further step after so long; None for no limit.
-        bytes_max: optimize no more tables of a branch than have so many bytes together; the smallest come first.
+        seconds_max: start no further step after so many seconds; None for no limit.
+        bytes_max: total size of the tables to optimize per branch, the smallest first; None for no limit.
     """
 
     optimize: bool = True
@@ -57,7 +57,7 @@ class Maintenance:
     bytes_max: int | None = None
 
     def __post_init__(self) -> None:
-        # Here, and not in the pass that first needs it: passes come and go where nobody is looking.
+        # Checked here and not in the first pass, which may run unattended.
         for what in ("optimize", "now", "sweep", "verify"):
             require_flag(getattr(self, what), what)
         if self.keep is not None or self.older_than is not None:
@@ -78,13 +78,13 @@ class MaintenanceReport:
     """What one pass did.
 
     Attributes:
-        optimized: per branch.
-        pruned: what was pruned; None where no policy says what.
-        swept: what was swept.
-        verified: what was found; None where nobody looked.
-        left: what was not done for lack of time or bytes, or is for the next pass.
-        failures: what could not be done, and why.
-        seconds: how long it took.
+        optimized: one report per branch.
+        pruned: None if the policy does not prune, or the step failed.
+        swept: None if the policy does not sweep, or the step failed.
+        verified: None if the policy does not verify, or the step failed.
+        left: steps skipped because of the limits, or left for the next pass.
+        failures: failed steps with the reason, and damage.
+        seconds: the duration of the pass.
     """
 
     optimized: list[OptimizeReport] = field(default_factory=list)
@@ -97,12 +97,12 @@ class MaintenanceReport:
 
     @property
     def damaged(self) -> int:
-        """How many things were found damaged."""
+        """The number of findings of the verification."""
         return 0 if self.verified is None else len(self.verified.findings)
 
 
 class Maintained(Protocol):
-    """What a graph offers to its maintenance."""
+    """The methods of a graph that maintenance calls."""
 
     def optimize(self, branch: str, *, types: list[str] | None) -> OptimizeReport:
         """Optimize a branch."""
@@ -128,7 +128,7 @@ def run_pass(graph: Maintained, parts: Parts, policy: Maintenance) -> Maintenanc
         InvalidRequestError: the policy is not a `Maintenance`.
     """
     if not isinstance(policy, Maintenance):
-        raise InvalidRequestError(f"the policy of a pass is a Maintenance, got {type(policy).__name__}")
+        raise InvalidRequestError(f"the policy of a pass must be a Maintenance, not {type(policy).__name__}")
     report, clock = MaintenanceReport(), parts.clock
     began = clock.monotonic()
 
@@ -144,27 +144,27 @@ def run_pass(graph: Maintained, parts: Parts, policy: Maintenance) -> Maintenanc
 
     for head in (step("listing branches", partial(branches.heads, parts)) or []) if policy.optimize else []:
         types, left = _affordable(head, policy.bytes_max)
-        report.left += [f"optimize {head.branch}: {each} is too large for this pass" for each in left]
+        report.left += [f"optimize {head.branch}: {key} is too large for this pass" for key in left]
         done = step(f"optimize {head.branch}", partial(graph.optimize, head.branch, types=types))
         if done is not None:
             report.optimized.append(done)
     if policy.keep is not None or policy.older_than is not None:
-        forget = partial(graph.prune, keep=policy.keep, older_than=policy.older_than, now=policy.now)
-        report.pruned = step("prune", forget)
+        prune = partial(graph.prune, keep=policy.keep, older_than=policy.older_than, now=policy.now)
+        report.pruned = step("prune", prune)
     if policy.sweep:
         report.swept = step("sweep", lambda: graph.sweep(older_than=policy.sweep_older_than))
     if policy.verify and policy.verify_reads_max is None:
         report.verified = step("verify", graph.verify)
     elif policy.verify and policy.verify_reads_max is not None:
-        looked = step("verify", partial(verify_part, parts, reads_max=policy.verify_reads_max))
-        report.verified = None if looked is None else looked[0]
-        if looked is not None and looked[1] is not None:
-            report.left.append(f"verify: the next pass goes on in branch '{looked[1].branch}'")
+        verified = step("verify", partial(verify_part, parts, reads_max=policy.verify_reads_max))
+        report.verified = None if verified is None else verified[0]
+        if verified is not None and verified[1] is not None:
+            report.left.append(f"verify: the next pass continues in branch '{verified[1].branch}'")
     if report.verified is not None:
         found = report.verified.findings
-        report.failures += [f"verify: {each.path}: {each.problem}" for each in found[:_FINDINGS_TOLD]]
-        if len(found) > _FINDINGS_TOLD:
-            report.failures.append(f"verify: {len(found) - _FINDINGS_TOLD} more findings")
+        report.failures += [f"verify: {finding.path}: {finding.problem}" for finding in found[:_FINDINGS_SHOWN]]
+        if len(found) > _FINDINGS_SHOWN:
+            report.failures.append(f"verify: {len(found) - _FINDINGS_SHOWN} more findings")
     report.seconds = clock.monotonic() - began
     return report
 
@@ -177,10 +177,10 @@ def run_passes(
     is_closed: Callable[[], bool],
     clock: Clock,
 ) -> Iterator[MaintenanceReport]:
-    """Run passes until told to stop; see `Graph.maintain`. A pass that takes longer delays the next.
+    """Run passes until `stop` is set; see `Graph.maintain`. A pass longer than the interval delays the next.
 
     Raises:
-        InvalidRequestError: the time is not positive, or the event is something else.
+        InvalidRequestError: the interval is not positive, or `stop` is not an event.
     """
     every_s = seconds(every)
     if not every_s:
@@ -206,7 +206,7 @@ def _affordable(head: Record, bytes_max: int | None) -> tuple[list[str] | None, 
         return None, []
     types: list[str] = []
     total = 0
-    for key, pin in sorted(head.tables.items(), key=lambda each: (each[1].bytes, each[0])):
+    for key, pin in sorted(head.tables.items(), key=lambda table: (table[1].bytes, table[0])):
         total += pin.bytes
         if total <= bytes_max:
             types.append(key)

@@ -12,8 +12,8 @@ class NearNode:
     """A node of a neighbourhood.
 
     Attributes:
-        type_name: its type.
-        id: its id.
+        type_name: the node type.
+        id: the node id.
         properties: JSON values; vectors and blobs are left out.
         distance: the number of edges to the node in the middle.
     """
@@ -38,8 +38,8 @@ class NearEdge:
     """An edge of a neighbourhood.
 
     Attributes:
-        type_name: its type.
-        id: its id.
+        type_name: the edge type.
+        id: the edge id.
         source: type and id of the node it leaves.
         target: type and id of the node it reaches.
         properties: JSON values; vectors and blobs are left out.

@@ -1,4 +1,4 @@
-"""Making a graph and opening one."""
+"""Create and open graphs."""
 
 import os
 
@@ -30,14 +30,14 @@ def init(
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> Graph:
-    """Make a graph with the types of a schema, and no nodes.
+    """Create a graph with the types of a schema, and no nodes.
 
     Args:
-        uri (str | os.PathLike[str] | ObjectStore): where: a folder, `s3://bucket/prefix`, or `memory://name` for one
-            that lives as long as the process.
+        uri (str | os.PathLike[str] | ObjectStore): a folder, `s3://bucket/prefix`, or `memory://name` for a
+            graph that lives as long as the process.
         schema (str): a text in the schema language.
-        actor (str | None): who makes it.
-        options (OpenOptions): what may be chosen.
+        actor (str | None): recorded as the author of the first commit.
+        options (OpenOptions): durability, storage, caches and others.
         clock (Clock | None): the source of time.
         ids (IdSource | None): the source of identifiers.
 
@@ -45,9 +45,9 @@ def init(
         Graph: open for reading and writing.
 
     Raises:
-        ParseError: the schema text is wrong.
-        AlreadyExistsError: there is a graph at `uri`; nothing of it was touched.
-        InvalidRequestError: something given is of the wrong kind.
+        ParseError: the schema is not valid.
+        AlreadyExistsError: there is a graph at `uri`; it was not changed.
+        InvalidRequestError: an argument has the wrong type.
     """
     require_optional_text(actor, "the actor")
     clock = clock or SystemClock()
@@ -55,8 +55,8 @@ def init(
     require_schema_text(schema)
     accepted = accept(schema, ids=ids)
     store = store_at(uri, options, read_only=False)
-    # The schema must be there before the entry that names it; but not in a graph that is there already, which `init`
-    # below refuses.
+    # The schema must be stored before the log entry that refers to it, but not into a graph that already exists, which
+    # `init` below refuses.
     is_new = Log(store, clock=clock).head(MAIN) is None
     digest = store_schema(store, schema, accepted) if is_new else ""
     parts = root.init(
@@ -82,19 +82,18 @@ def open(
     """Open a graph.
 
     Args:
-        uri (str | os.PathLike[str] | ObjectStore): where it is.
-        read_only (bool): refuse every write, and write nothing oneself: older formats are not brought up to date and
-            interrupted writes are left to others.
-        options (OpenOptions): what may be chosen.
+        uri (str | os.PathLike[str] | ObjectStore): a folder, `s3://bucket/prefix` or `memory://name`.
+        read_only (bool): refuse every write; older formats are not migrated, and interrupted writes not recovered.
+        options (OpenOptions): durability, storage, caches and others.
         clock (Clock | None): the source of time.
         ids (IdSource | None): the source of identifiers.
 
     Returns:
-        Graph: open.
+        Graph: close it to wait for its background threads.
 
     Raises:
         NotFoundError: there is no graph at `uri`.
-        FormatError: it is newer than this release, damaged, or was never finished.
+        FormatError: its format is newer than this release, it is damaged, or its creation was interrupted.
     """
     parts = root.open_root(
         store_at(uri, options, read_only=read_only),
@@ -117,18 +116,18 @@ def verify(
     """Check a graph that may be too damaged to be opened; see `Graph.verify`.
 
     Args:
-        uri (str | os.PathLike[str] | ObjectStore): where it is.
+        uri (str | os.PathLike[str] | ObjectStore): a folder, `s3://bucket/prefix` or `memory://name`.
         deep (bool): also compare checksums, read every value, and check the rows at the heads against the schema.
         branch (str | None): only this branch; all by default.
-        quarantine (bool): put aside what cannot be read, and give damaged heads a commit that does without it.
-        options (OpenOptions): what may be chosen.
+        quarantine (bool): move unreadable files aside, and commit a readable state on each damaged branch.
+        options (OpenOptions): durability, storage, caches and others.
 
     Returns:
-        VerifyReport: what was found.
+        VerifyReport: the findings, and what was checked.
 
     Raises:
         NotFoundError: there is no such branch, or no graph.
-        FormatError: it is newer than this release, or was never finished.
+        FormatError: its format is newer than this release, or its creation was interrupted.
     """
     read_only = not quarantine
     parts = root.damaged_root(

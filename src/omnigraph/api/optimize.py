@@ -74,7 +74,7 @@ class OptimizeReport:
                 "skipped": None,
                 "published_dataset_version": table.version,
                 "lance_head_version": table.version,
-                "pending_indexes": [{"property": each.property, "reason": each.reason} for each in table.pending],
+                "pending_indexes": [{"property": index.property, "reason": index.reason} for index in table.pending],
             }
             for table in self.tables
         ]

@@ -1,4 +1,4 @@
-"""What may be chosen when a graph is made or opened, every default in sight."""
+"""Options for creating and opening a graph."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,23 +13,22 @@ MAIN_BRANCH = "main"
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How a graph is opened.
+    """Options for creating and opening a graph.
 
     Attributes:
-        durability: on local disk, what an acknowledged write survives: "power" (losing power) or "process" (the
-            death of the process; a power cut may take the newest commits; faster on XFS and journaled ext4). Chosen
-            when a graph is made; who opens it later may promise more, never less.
-        s3: how to reach a bucket; by default what the AWS_* variables say.
-        external: for a store without conditional puts, what decides races instead, or its address. Everybody who writes
-            must name the same one.
-        auto_compact: compact the newest fragments of a table, in a thread of the open graph, once small writes have
-            left many.
-        tail_fragments_max: how many are not yet many.
-        protection_s: for how long a commit keeps its data after it was made, even if it is pruned. 0 for not at all;
-            the commit just superseded keeps it all the same.
-        cache_bytes: how much reads may keep in memory of columns, indexes and adjacency.
-        external_blobs: which places blobs may lie at that are not the graph's own; by default none.
-        embeddings: variables like OMNIGRAPH_EMBED_PROVIDER that choose what makes vectors of texts in queries; by
+        durability: on local disk, what an acknowledged write survives: "power" (a power failure) or "process" (the
+            end of the process; a power failure may lose the newest commits; faster on XFS and journaled ext4). Set
+            when a graph is created; later it can be raised, never lowered.
+        s3: connection settings of a bucket; by default from the AWS_* variables.
+        external: for a store without conditional puts, the external store that decides races, or its address. All
+            writers must use the same one.
+        auto_compact: compact the newest fragments of a table in a background thread, after many small writes.
+        tail_fragments_max: the number of fragments that starts a compaction.
+        protection_s: minimum age of a commit before its data can be deleted after a prune. With 0, only the commit
+            just superseded is protected.
+        cache_bytes: memory for cached columns, indexes and adjacency.
+        external_blobs: addresses outside of the graph that blobs may refer to; by default none.
+        embeddings: variables like OMNIGRAPH_EMBED_PROVIDER that choose the embedding model for texts in queries; by
             default those of the process.
     """
 

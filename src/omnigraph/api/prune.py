@@ -32,11 +32,11 @@ class PruneReport:
     """What a prune marked.
 
     Attributes:
-        uri: of the graph.
-        branches: every branch that was looked at.
-        dry_run: whether nothing was done.
-        shared_with: of commits that were named and pruned now, the commits of their branch that are kept and whose
-            files hold rows of theirs, deleted since; these rows stay on the store until those are pruned as well.
+        uri: the address of the graph.
+        branches: one result for every branch.
+        dry_run: True if nothing was changed.
+        shared_with: after `prune(commits=…, now=True)`, the kept commits whose files still contain deleted rows of the
+            pruned ones; these rows stay in storage until those commits are pruned, too.
     """
 
     uri: str
@@ -46,36 +46,32 @@ class PruneReport:
 
     @property
     def marked(self) -> int:
-        """How many entries that were shown before are shown no more; entries that are no commits count, too."""
-        return sum(each.marked for each in self.branches)
+        """The number of log entries dropped from history, entries that are not commits included."""
+        return sum(branch.marked for branch in self.branches)
 
     @property
     def waiting(self) -> int:
-        """How many entries that are shown no more keep their data for a time of grace, until a prune after it."""
-        return sum(each.waiting for each in self.branches)
+        """The number of dropped entries that keep their data until a prune after the grace period."""
+        return sum(branch.waiting for branch in self.branches)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as the document that scripts read.
-
-        Returns:
-            dict[str, Any]: plain JSON values.
-        """
+        """Return a JSON document."""
         return {
             "uri": self.uri,
             "dry_run": self.dry_run,
             "shared_with": list(self.shared_with),
             "branches": [
                 {
-                    "branch": each.branch,
-                    "commit": None if each.entry is None else each.entry.commit,
-                    "marked": each.marked,
-                    "waiting": each.waiting,
-                    "floor": each.after.floor,
-                    "pending_sweep": [each.after.unswept, each.after.floor - 1]
-                    if each.after.unswept < each.after.floor
+                    "branch": branch.branch,
+                    "commit": None if branch.entry is None else branch.entry.commit,
+                    "marked": branch.marked,
+                    "waiting": branch.waiting,
+                    "floor": branch.after.floor,
+                    "pending_sweep": [branch.after.unswept, branch.after.floor - 1]
+                    if branch.after.unswept < branch.after.floor
                     else None,
                 }
-                for each in self.branches
+                for branch in self.branches
             ],
         }
 
@@ -85,9 +81,9 @@ class SweepReport:
     """What a sweep found and deleted.
 
     Attributes:
-        uri: of the graph.
-        swept: every file that nothing certainly needs, with verdict and reason; and those deleted.
-        dry_run: whether nothing was done.
+        uri: the address of the graph.
+        swept: the unreferenced files with verdict and reason, and the deleted ones.
+        dry_run: True if nothing was changed.
     """
 
     uri: str
@@ -96,22 +92,22 @@ class SweepReport:
 
     @property
     def deleted_files(self) -> int:
-        """How many files were deleted; of a dry run, would be."""
+        """The number of deleted files; in a dry run, of those that would be deleted."""
         return sum(self.files_by_kind.values())
 
     @property
     def deleted_bytes(self) -> int:
-        """How many bytes were given back; of a dry run, would be."""
+        """The number of freed bytes; in a dry run, of those that would be freed."""
         return sum(self.bytes_by_kind.values())
 
     @property
     def files_by_kind(self) -> dict[str, int]:
-        """How many files of each kind."""
+        """The number of deleted files by kind."""
         return dict(Counter(file.kind.value for file in self._files()))
 
     @property
     def bytes_by_kind(self) -> dict[str, int]:
-        """How many bytes of each kind."""
+        """The number of freed bytes by kind."""
         counted: Counter[str] = Counter()
         for file in self._files():
             counted[file.kind.value] += file.size
@@ -119,7 +115,7 @@ class SweepReport:
 
     @property
     def worklist(self) -> list[dict[str, Any]]:
-        """Every file that nothing certainly needs, with the verdict on it and the reason."""
+        """The unreferenced files, with verdict and reason."""
         return [
             {
                 "path": item.file.path,
@@ -132,11 +128,7 @@ class SweepReport:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as the document that scripts read.
-
-        Returns:
-            dict[str, Any]: plain JSON values.
-        """
+        """Return a JSON document."""
         return {
             "uri": self.uri,
             "dry_run": self.dry_run,
@@ -162,12 +154,12 @@ class CleanupReport:
     """What a cleanup did: a prune of every branch, then a sweep.
 
     Attributes:
-        uri: of the graph.
-        keep: how many commits were to stay on each branch.
-        older_than_s: how old commits had to be to go.
-        pruned: what was marked.
-        swept: what was deleted; of a preview, what could be deleted already, before anything is marked.
-        type_keys: by table folder, the type it belongs to on some branch.
+        uri: the address of the graph.
+        keep: the number of commits to keep on each branch.
+        older_than_s: the minimum age of pruned commits.
+        pruned: the commits dropped from history.
+        swept: the report of the sweep; in a preview, of what could be deleted without the prune.
+        type_keys: type keys by table folder.
     """
 
     uri: str
@@ -179,16 +171,12 @@ class CleanupReport:
 
     @property
     def errors(self) -> dict[str, str]:
-        """What went wrong, the rest being done: by table folder, branch or path."""
+        """Error messages by table folder, branch or path; everything else was done."""
         doubts = {item.file.owner: item.reason for item in self.swept.swept.of(Verdict.INDETERMINATE)}
         return doubts | dict(self.swept.swept.errors or {})
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as the document that scripts read.
-
-        Returns:
-            dict[str, Any]: plain JSON values; one member of `datasets` for every table.
-        """
+        """Return a JSON document; `datasets` has one entry for every table."""
         removed: defaultdict[str, int] = defaultdict(int)
         versions: Counter[str] = Counter()
         for file in self.swept.swept.deleted:
@@ -196,7 +184,7 @@ class CleanupReport:
                 removed[file.owner] += file.size
                 versions[file.owner] += file.kind is FileKind.MANIFEST
         errors = self.errors
-        failed = {each for each in errors if each.startswith((paths.NODES, paths.EDGES))}
+        failed = {owner for owner in errors if owner.startswith((paths.NODES, paths.EDGES))}
         tables = sorted(
             {*self.type_keys, *removed, *failed}, key=lambda table: (self.type_keys.get(table, table), table)
         )
@@ -235,7 +223,7 @@ def prune_branches(
     policy = Policy(keep=keep, older_than_s=seconds(older_than), now=now)
     if commits:
         name = paths.branch_name(branch) if branch is not None else "main"
-        policy = Policy(keep, policy.older_than_s, tuple(_number(parts, name, each) for each in commits), now)
+        policy = Policy(keep, policy.older_than_s, tuple(_number(parts, name, commit) for commit in commits), now)
         names = [name]
     else:
         names = branches.names(parts) if branch is None else [branch]
@@ -247,11 +235,11 @@ def prune_branches(
         except NotFoundError as gone:
             if branch is not None or commits or gone.code != "branch_not_found":
                 raise
-            # Of all the branches there were a moment ago, somebody has deleted this one.
+            # The branch was deleted after the branches were listed.
     report = PruneReport(parts.store.uri, tuple(done), dry_run)
     if not (commits and now):
         return report
-    shared = sharing_files(parts, done[0])
+    shared = find_shared_files(parts, done[0])
     if shared.types and not dry_run:
         purge(done[0].branch, types=shared.types)
     return replace(report, shared_with=shared.commits)
@@ -259,19 +247,19 @@ def prune_branches(
 
 @dataclass(frozen=True, slots=True)
 class SharedFiles:
-    """What still needs files of pruned commits that hold rows which were deleted since.
+    """Kept commits and types whose files still contain deleted rows of pruned commits.
 
     Attributes:
         commits: kept commits of the branch, oldest first.
-        types: keys of the types whose newest versions are among them.
+        types: keys of the types whose table at the head contains such rows.
     """
 
     commits: tuple[str, ...]
     types: tuple[str, ...]
 
 
-def sharing_files(parts: Parts, done: PrunedBranch) -> SharedFiles:
-    """Find the commits after pruned ones whose files hold deleted rows of theirs."""
+def find_shared_files(parts: Parts, done: PrunedBranch) -> SharedFiles:
+    """Find the kept commits whose files still contain deleted rows of pruned commits."""
     name = done.branch
     head = parts.log.live_head(name)
     numbers = sorted({*done.after.gone} - {*done.before.gone})
@@ -368,7 +356,7 @@ def _number(parts: Parts, branch: str, commit: str) -> int:
     except ReclaimedError as marked:
         number = int(marked.details["number"])
         if is_kept(head, number):
-            return number  # marked before, and its data is still there
+            return number  # dropped before, but its data still exists
         raise
     if entry is None or not is_kept(head, entry.number):
         raise NotFoundError(f"commit '{commit}' not found on branch '{branch}'", code="commit_not_found", commit=commit)

@@ -1,4 +1,4 @@
-"""What a read returns: Arrow, with everything else as a view of it."""
+"""Results of queries: an Arrow table or stream, with conversions to other forms."""
 
 import html
 from collections import Counter
@@ -16,8 +16,8 @@ from omnigraph.storage.json_values import to_json
 class Result:
     """The rows of one query, read at one commit.
 
-    Iterating gives one dictionary per row, with JSON values. Anything that understands Arrow streams (polars, DuckDB,
-    pandas, another `pyarrow`) takes a result as it is.
+    Iterating yields one dictionary of JSON values per row. Libraries that read Arrow streams (polars, DuckDB, pandas,
+    another `pyarrow`) accept a result directly.
 
     Attributes:
         query_name: the query's name.
@@ -38,35 +38,35 @@ class Result:
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self._table.num_rows
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
+        """Return the rows as an Arrow table."""
         return self._table
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries of JSON values: dates and times are texts, nodes their ids, absent values None."""
+        """Return the rows as dictionaries of JSON values: dates and times as text, nodes as ids, nulls as None."""
         return [row for batch in self._table.to_batches() for row in _rows(batch)]
 
     def to_pandas(self) -> Any:  # noqa: ANN401  (pandas is imported only here)
-        """The rows as a pandas data frame; pandas must be installed."""
-        _needed("pandas")
+        """Return the rows as a pandas data frame; pandas must be installed."""
+        _import_installed("pandas")
         return self._table.to_pandas()
 
     def to_polars(self) -> Any:  # noqa: ANN401  (polars is imported only here)
-        """The rows as a polars data frame; polars must be installed.
+        """Return the rows as a polars data frame; polars must be installed.
 
         Raises:
-            InvalidRequestError: two columns have one name, which a polars frame cannot hold.
+            InvalidRequestError: two columns have the same name, which polars does not allow.
         """
         twice = next((name for name, times in Counter(self.columns).items() if times > 1), None)
         if twice is not None:
             raise InvalidRequestError(f"two columns are called '{twice}'; give each a name of its own with `as`")
-        return _needed("polars").from_arrow(self._table)
+        return _import_installed("polars").from_arrow(self._table)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole result as one JSON document."""
+        """Return the result as one JSON document."""
         document: dict[str, Any] = {
             "query_name": self.query_name,
             "target": {"branch": self.branch, "snapshot": None if self.branch is not None else self.commit},
@@ -85,7 +85,7 @@ class Result:
         return iter(self.to_pylist())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows through Arrow's C stream interface."""
+        """Return the rows through Arrow's C stream interface."""
         rows: Any = self._table
         stream: object = rows.__arrow_c_stream__(requested_schema)
         return stream
@@ -95,7 +95,7 @@ class Result:
         return f"<Result of {self.query_name}: {self.row_count} rows of ({columns}) at commit {self.commit}>"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks; only the first rows where there are many."""
+        """Return an HTML table of the first rows, for notebooks."""
         shown = Result(
             self._table.slice(0, limits.HTML_ROWS_MAX),
             query_name=self.query_name,
@@ -118,10 +118,10 @@ class Result:
 
 
 class ResultStream:
-    """The rows of one query, found while they are asked for; they come once.
+    """The rows of one query, computed while they are read; they can be read once.
 
-    Iterating gives one dictionary per row, with JSON values; `batches` gives Arrow batches. Anything that understands
-    Arrow streams takes it as it is. All rows are of one commit, however long it takes to ask for them.
+    Iterating yields one dictionary of JSON values per row; `batches` returns Arrow batches. Libraries that read Arrow
+    streams accept it directly. All rows come from one commit, however long reading takes.
 
     Attributes:
         query_name: the query's name.
@@ -155,25 +155,25 @@ class ResultStream:
         return self._columns
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows as Arrow batches; none is empty.
+        """Return the rows as Arrow batches, none of them empty.
 
         Raises:
-            InvalidRequestError: they were asked for before.
+            InvalidRequestError: the stream was read before.
         """
         batches, self._batches = self._batches, None
         if batches is None:
-            raise InvalidRequestError("the rows of a stream come once; ask the query again", code="stream_consumed")
+            raise InvalidRequestError("a stream can be read once; run the query again", code="stream_consumed")
         return batches
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as Arrow's own reader of batches."""
+        """Return the rows as a `pyarrow.RecordBatchReader`."""
         return pa.RecordBatchReader.from_batches(self._columns, self.batches())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (row for batch in self.batches() for row in _rows(batch))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows through Arrow's C stream interface."""
+        """Return the rows through Arrow's C stream interface."""
         reader: Any = self.to_reader()
         stream: object = reader.__arrow_c_stream__(requested_schema)
         return stream
@@ -197,7 +197,7 @@ def _cell(value: object) -> str:
     return "" if value is None else html.escape(str(value))
 
 
-def _needed(package: str) -> Any:  # noqa: ANN401  (a module)
+def _import_installed(package: str) -> Any:  # noqa: ANN401  (a module)
     try:
         return import_module(package)
     except ImportError:

@@ -180,14 +180,16 @@ class Snapshot(SnapshotInterface):
         limit: int = NEIGHBOURHOOD_NODES,
     ) -> Neighbourhood:
         from omnigraph.api.neighbourhood_search import (  # noqa: PLC0415  (queries do without it: test_startup)
-            neighbourhood,
+            search_neighbourhood,
         )
 
         entity = self.entity(type_name)
         if not isinstance(entity, NodeType):
             raise InvalidRequestError(f"'{type_name}' is an edge type: a neighbourhood is that of a node")
         with self._reporting_pruned_data():
-            return neighbourhood(self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit)
+            return search_neighbourhood(
+                self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit
+            )
 
     def close(self) -> None:
         self._closed = True

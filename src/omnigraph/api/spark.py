@@ -156,15 +156,15 @@ class GraphSpark:
         self._parts.refuse_read_only()
         chosen = mode_named(mode, code=OPTION)
         schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
-        return self._written(schema, frames, chosen, branch, write_options(write))
+        return self._write(schema, frames, chosen, branch, write_options(write))
 
     @aside
-    def _written(
-        self, schema: Schema, frames: Mapping[str, Any], mode: Mode, branch: str, said: WriteOptions
+    def _write(
+        self, schema: Schema, frames: Mapping[str, Any], mode: Mode, branch: str, options: WriteOptions
     ) -> LoadResult:
         with _module("frames").spilled_frames(self._parts, schema, frames) as spilled:
-            options = LoadOptions(mode=mode, branch=branch, format="parquet", tables=spilled.type_keys)
-            return load(self._parts, self._schemas, spilled.sources, options, said)
+            load_options = LoadOptions(mode=mode, branch=branch, format="parquet", tables=spilled.type_keys)
+            return load(self._parts, self._schemas, spilled.sources, load_options, options)
 
     def stream(
         self,
@@ -180,49 +180,48 @@ class GraphSpark:
         every: str | None = None,
         files_per_batch: int | None = None,
     ) -> Any:
-        """Write a stream into a branch, a commit for each batch, every batch exactly once: whatever dies, and when.
+        """Write a stream into a branch, one commit per batch, exactly once even if processes fail.
 
         Args:
-            rows (DataFrame | str | Path): a stream of rows; or a folder where files of JSON lines appear.
-            stream_id (str): names the stream, and stays the same when it is started again.
-            checkpoint (str | Path): a folder where Spark notes how far it is; it stays the same, too.
-            types (str | Callable | None): of rows, the type they are of, or a function from a batch to frames by type.
-            mode (Mode | str): as in `write`.
-            branch (str): where.
-            actor (str | None): who.
-            available_now (bool): end when everything that is there now has been worked off.
-            every (str | None): how often to look for more, like `10 seconds`.
-            files_per_batch (int | None): of a folder, how many files a batch takes at most.
+            rows: a streaming DataFrame, or a folder in which files of JSON lines appear.
+            stream_id: identifies the stream; use the same one after a restart.
+            checkpoint: a folder for the Spark checkpoint; use the same one after a restart.
+            types: the type of the rows, or a function from a batch to frames by type; None for a folder.
+            mode: as in `write`.
+            branch: the branch it changes.
+            actor: recorded as the author of the commits.
+            available_now: end when all data that is available now has been written.
+            every: the interval between batches, like `10 seconds`.
+            files_per_batch: the maximum number of files per batch, for a folder.
 
         Returns:
-            StreamingQuery: running; `awaitTermination` waits for it, `stop` ends it between two batches.
+            A running StreamingQuery; `awaitTermination` waits for it, `stop` ends it between two batches.
 
         Raises:
-            InvalidRequestError: the rows are no stream, or nobody said which type they are of.
+            InvalidRequestError: `rows` is not a stream, or its type is missing.
         """
         self._parts.refuse_read_only()
         streams, frames = _module("streams"), _module("frames")
-        chosen, said = mode_named(mode, code=OPTION), WriteOptions(actor=actor)
+        chosen, options = mode_named(mode, code=OPTION), WriteOptions(actor=actor)
 
-        def loaded(batch: Any, key: str) -> None:
+        def load_lines(batch: Any, key: str) -> None:
             with frames.spilled_lines(self._parts, batch) as spilled:
-                options = LoadOptions(mode=chosen, branch=branch, format="jsonl")
                 load(
                     self._parts,
                     self._schemas,
                     spilled.sources,
-                    options,
-                    WriteOptions(actor=said.actor, idempotency_key=key),
+                    LoadOptions(mode=chosen, branch=branch, format="jsonl"),
+                    WriteOptions(actor=options.actor, idempotency_key=key),
                 )
 
-        def written(batch: Any, key: str) -> None:
+        def write_frames(batch: Any, key: str) -> None:
             by_type = types(batch) if callable(types) else {str(types): batch}
             self.write(by_type, mode=chosen, branch=branch, actor=actor, idempotency_key=key)
 
         schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
         from_folder = isinstance(rows, str | Path)
         if not from_folder and types is None:
-            raise InvalidRequestError("say of which type the rows of the stream are")
+            raise InvalidRequestError("the type of the rows is missing; name it with types")
         if isinstance(types, str):
             frames.chosen_types(schema, [types])
         if from_folder and types is not None:
@@ -231,7 +230,7 @@ class GraphSpark:
             raise InvalidRequestError("files are counted in a folder only: leave out files_per_batch")
         if from_folder:
             rows = streams.lines_of_folder(self.session(), rows, files_per_batch=files_per_batch)
-        sink = loaded if from_folder else written
+        sink = load_lines if from_folder else write_frames
         return streams.run_stream(
             rows, sink, stream_id=stream_id, checkpoint=checkpoint, available_now=available_now, every=every
         )
@@ -244,14 +243,13 @@ class GraphSpark:
         edges: Sequence[str] | None = None,
         **point: Unpack[PointKeywords],
     ) -> "Analytics":
-        """Algorithms over one commit.
+        """Return graph algorithms over one commit.
 
         Args:
-            edges (Sequence[str] | None): the edge types that count; all by default. The nodes that count are those of
-                the types that these edges leave or reach.
+            edges: edge types to include; by default all. The nodes are those of the types that these edges connect.
 
         Returns:
-            Analytics: one method for each algorithm.
+            An object with one method for each algorithm.
 
         Raises:
             InvalidRequestError: there is no such edge type.
@@ -270,7 +268,7 @@ class GraphSpark:
 
 
 class Analytics:
-    """Algorithms over one commit. The same commit has the same answers, every time and on any number of machines."""
+    """Graph algorithms over one commit. Results are deterministic, on any number of machines."""
 
     def __init__(self, spark: GraphSpark, subject: Any, record: Record) -> None:
         self._spark = spark
@@ -279,58 +277,58 @@ class Analytics:
         self._run = _module("analytics.run")
 
     def degrees(self) -> "Answers":
-        """How many edges leave and reach each node: `out_degree`, `in_degree` and `degree`."""
+        """Count the edges of each node: `out_degree`, `in_degree` and `degree`."""
         return self._answers(self._run.degree_frame(self._subject))
 
     def pagerank(self, *, damping: float = 0.85, tolerance: float = 1e-9, rounds_max: int = 100) -> "Answers":
-        """How often a walker who follows edges, and now and then starts over anywhere, is at each node.
+        """Compute the PageRank of each node.
 
         Args:
-            damping (float): how likely the walker goes on along an edge.
-            tolerance (float): it is done when no rank moves by more than this.
-            rounds_max (int): or after so many rounds.
+            damping: the probability of following an edge instead of a jump to a random node.
+            tolerance: stop when no rank changes by more than this.
+            rounds_max: stop after so many iterations.
 
         Returns:
-            Answers: `value`; all of them add up to one.
+            The rank in `value`; all ranks add up to one.
         """
         frame = self._run.pagerank_frame(self._subject, damping=damping, tolerance=tolerance, rounds_max=rounds_max)
         return self._answers(frame)
 
     def connected_components(self) -> "Answers":
-        """Which nodes hang together, whatever the direction of edges: `value` is `Type:id` of the first of them."""
+        """Find weakly connected components: `value` is `Type:id` of the first node of the component."""
         return self._answers(self._run.component_frame(self._subject))
 
     def label_propagation(self, *, rounds_max: int = 10) -> "Answers":
-        """Communities: in each round every node takes the label that most of its neighbours have.
+        """Find communities: in each round every node takes the most frequent label of its neighbours.
 
         Args:
-            rounds_max (int): how many rounds, unless nothing moves before.
+            rounds_max: stop after so many rounds, or when no label changes.
 
         Returns:
-            Answers: `value` is the label, `Type:id` of some node.
+            The label in `value`: `Type:id` of a node.
         """
         return self._answers(self._run.community_frame(self._subject, rounds_max=rounds_max))
 
     def triangle_count(self) -> "Answers":
-        """How many triangles each node is a corner of, in `value`."""
+        """Count the triangles of each node, in `value`."""
         return self._answers(self._run.triangle_frame(self._subject))
 
     def k_core(self) -> "Answers":
-        """The greatest k for which each node is in the k-core, in `value`."""
+        """Compute the core number of each node, in `value`: the greatest k for which it is in the k-core."""
         return self._answers(self._run.core_frame(self._subject))
 
     def shortest_paths(
         self, sources: Sequence[tuple[str, str]], *, weight: str | None = None, rounds_max: int | None = None
     ) -> "Answers":
-        """How far each node is from each of a few, along the edges.
+        """Compute the distance of each node from each source, along the edges.
 
         Args:
-            sources (Sequence[tuple[str, str]]): type and id of each.
-            weight (str | None): the property of edges that is their length; each has the length 1 by default.
-            rounds_max (int | None): at most so many edges on a path.
+            sources: type and id of each source.
+            weight: the edge property with the length; by default each edge has length 1.
+            rounds_max: the maximum number of edges on a path.
 
         Returns:
-            Answers: `source_type`, `source_id` and `value`; nodes that are not reached are not there.
+            `source_type`, `source_id` and the distance in `value`; unreachable nodes are left out.
         """
         frame = self._run.distance_frame(self._subject, list(sources), weight=weight, rounds_max=rounds_max)
         return self._answers(frame)
@@ -341,10 +339,10 @@ class Analytics:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What an algorithm says about each node.
+    """The results of an algorithm for each node.
 
     Attributes:
-        frame: a DataFrame with `type`, `id` and the answers.
+        frame: a DataFrame with `type`, `id` and the results.
     """
 
     frame: Any
@@ -355,20 +353,20 @@ class Answers:
     def write_back(
         self, properties: "str | Mapping[str, str]", *, branch: str | None = None, actor: str | None = None
     ) -> LoadResult:
-        """Write the answers into properties of the nodes, as one commit.
+        """Write the results into properties of the nodes, as one commit.
 
         Args:
-            properties (str | Mapping[str, str]): the property for `value`, or properties by columns of the frame. Node
-                types that do not have them are left alone.
-            branch (str | None): where; by default the branch that was looked at.
-            actor (str | None): who.
+            properties: the property for `value`, or properties by column of the frame. Node types without them are not
+                changed.
+            branch: by default the branch that was read.
+            actor: recorded as the author of the commit.
 
         Returns:
-            LoadResult: how many nodes changed, and the commit.
+            Counts of changed nodes, and the commit.
 
         Raises:
             InvalidRequestError: no node type has the property.
-            PreconditionError: the branch has moved on since: the answers are about another state.
+            PreconditionError: the branch has a newer commit than the one that was read.
         """
         if not isinstance(properties, str | Mapping):
             raise InvalidRequestError(f"answers go into a property, or into properties by columns, not {properties!r}")
@@ -391,6 +389,6 @@ def _module(name: str) -> Any:
 def _type_key(schema: Schema, name: str) -> str:
     found = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
     if found is None:
-        known = (each.name for each in schema.entities)
+        known = (entity.name for entity in schema.entities)
         raise NotFoundError(explain_unknown("there is no type", name, known), code="type_not_found", type=name)
     return found.type_key

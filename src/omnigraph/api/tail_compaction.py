@@ -1,13 +1,13 @@
-"""Compacting the newest fragments of hot tables beside the writers, so that many small commits stay cheap to read.
+"""Background compaction of the newest fragments, so that reads stay fast after many small commits.
 
-Every small write leaves a fragment, and every lookup and manifest grows with their number. Once a write has left many,
-a thread of the open graph makes few of them, as a commit of its own. It is no part of the write: that is acknowledged
-before, waits for nothing, and never fails for it. The same thread folds a block of log entries once it is full: merges
-and histories of a branch that nobody optimizes then do not read its entries one by one.
+Every small write adds a fragment, and lookups and manifests grow with their number. After a write that leaves many, a
+background thread of the open graph compacts them, in a separate commit. The write is acknowledged before, does not wait
+for it, and never fails because of it. The same thread writes a checkpoint for each full block of log entries, so that
+merges and histories do not read the entries one by one even if the branch is never optimized.
 
-The thread ends when there is nothing left to do; the graph waits for it when it is closed. The end of a process that
-did not close its graph waits for the thread as well; but by then no work can be given to other threads, so a compaction
-that needs them is given up: nothing of it was visible.
+The thread ends when nothing is due, and closing the graph waits for it. The exit of a process that did not close its
+graph also waits; but then Python accepts no tasks for other threads, so a compaction that needs them is abandoned,
+before any of it is visible.
 """
 
 import threading
@@ -25,7 +25,7 @@ _Due = tuple[str, str | None]  # a branch, and a type key or None for its log
 
 
 def _process_is_ending() -> bool:
-    """Whether Python takes on no more work for threads."""
+    """True if Python accepts no new tasks for threads."""
     with ThreadPoolExecutor(1) as pool:
         try:
             pool.submit(int).result()
@@ -35,12 +35,12 @@ def _process_is_ending() -> bool:
 
 
 class TailCompaction:
-    """The tails of one open graph. Safe to use from several threads."""
+    """Background compaction of one open graph. Safe to use from several threads."""
 
     def __init__(self, parts: Parts, schema_of: SchemaOf) -> None:
         self._parts = parts
         self._schema_of = schema_of
-        self._most = parts.settings.tail_fragments_max
+        self._threshold = parts.settings.tail_fragments_max
         self._lock = threading.Lock()
         self._due: set[_Due] = set()
         self._newest: dict[str, int] = {}
@@ -51,49 +51,45 @@ class TailCompaction:
 
     @property
     def last_failure(self) -> GraphError | None:
-        """Why the last compaction came to nothing, if it did; writers are never told."""
+        """The error of the last failed compaction; writers never get it."""
         return self._last_failure
 
-    def noticed(self, entry: Record) -> None:
-        """Look at what a write has left; costs a few microseconds and no request.
-
-        Args:
-            entry (Record): the commit it made.
-        """
+    def schedule_after(self, entry: Record) -> None:
+        """Schedule work that is due after a commit; costs a few microseconds and no request."""
         block = limits.CHECKPOINT_ENTRIES
         newest = self._newest.get(entry.branch, entry.number - 1)
         self._newest[entry.branch] = max(newest, entry.number)
         if newest // block < entry.number // block:
-            self._begin((entry.branch, None))
+            self._schedule((entry.branch, None))
         if entry.kind in (CommitKind.COMPACT, CommitKind.INDEX):
             return
         for type_key in entry.changes.types:
             pin = entry.tables.get(type_key)
             if pin is None:
                 continue
-            # Besides the large ones that the last compaction has left as they were.
+            # Large fragments that the last compaction left unchanged do not count.
             settled = self._settled.get((entry.branch, type_key), 0)
-            if self._parts.tables.fragments_known(pin) - settled >= self._most:
-                self._begin((entry.branch, type_key))
+            if self._parts.tables.fragments_known(pin) - settled >= self._threshold:
+                self._schedule((entry.branch, type_key))
 
     def drain(self) -> None:
-        """Wait until nothing is due."""
+        """Wait until no work is left."""
         while (thread := self._thread) is not None:
             thread.join()
 
     def close(self) -> None:
-        """Wait for what is due, and take on nothing more: a process that writes once does its share as well."""
+        """Stop accepting work and wait for what is due, so that a process that writes once also compacts."""
         with self._lock:
             self._closed = True
         self.drain()
 
-    def _begin(self, due: _Due) -> None:
+    def _schedule(self, due: _Due) -> None:
         with self._lock:
             if self._closed:
                 return
             self._due.add(due)
             if self._thread is None:
-                # No daemon: the process ends after it.
+                # Not a daemon: the process waits for it.
                 self._thread = threading.Thread(target=self._run, name="omnigraph-tail-compaction")
                 self._thread.start()
 
@@ -108,7 +104,7 @@ class TailCompaction:
         except BaseException as fault:
             with self._lock:
                 self._due.clear()
-                self._thread = None  # nobody waits for a thread that is dead
+                self._thread = None  # so that `drain` does not wait for it
             if not (isinstance(fault, RuntimeError) and _process_is_ending()):
                 raise
 
@@ -128,18 +124,18 @@ class TailCompaction:
     def _compact(self, branch: str, type_key: str) -> None:
         try:
             settled, tail = self._tail(self._parts.log.live_head(branch), type_key)
-            if tail >= self._most:  # otherwise others have done it
+            if tail >= self._threshold:  # else another process compacted it
                 entry = compact_tail(self._parts, branch, frozenset({type_key}), self._schema_of)
                 if entry is not None:
                     settled, _ = self._tail(entry, type_key)
         except GraphError as fault:
-            # It is nobody's loss: the next write that leaves a fragment tries again, a while later.
+            # Harmless: retried after as many further fragments.
             self._last_failure = fault
-            settled = self._settled.get((branch, type_key), 0) + self._most
+            settled = self._settled.get((branch, type_key), 0) + self._threshold
         self._settled[branch, type_key] = settled
 
     def _tail(self, head: Record, type_key: str) -> tuple[int, int]:
-        """How many fragments of a table a compaction would leave as they are, and of how many it would make one."""
+        """Return how many fragments a compaction would leave unchanged, and how many it would merge."""
         pin = head.tables.get(type_key)
         if pin is None:
             return 0, 0

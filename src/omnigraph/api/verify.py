@@ -28,11 +28,11 @@ class VerifyReport:
     """What a verification found.
 
     Attributes:
-        uri: of the graph.
-        deep: whether checksums were compared, every value read, and rows held against the rules.
-        found: everything.
-        tables: of the branch asked for, or `main`, the version of each type at its head.
-        head: the number of that head; None where no entry of it can be read.
+        uri: the address of the graph.
+        deep: whether checksums were compared, every value read, and rows validated against the schema.
+        found: the findings and counts.
+        tables: the table version of each type at the head of the verified branch, or of `main`.
+        head: the number of that head; None if it cannot be read.
     """
 
     uri: str
@@ -43,35 +43,35 @@ class VerifyReport:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there are no findings."""
         return self.found.is_whole
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong, by path."""
+        """The damage that was found, sorted by path."""
         return self.found.findings
 
     @property
     def lost(self) -> dict[tuple[str, int], frozenset[str]]:
-        """The commits of which something cannot be read, by branch and number, with the types; empty for all types."""
+        """The types with unreadable data, by branch and number of the commit; an empty set means all types."""
         return self.found.lost
 
     @property
     def readable(self) -> dict[str, tuple[int, ...]]:
-        """By branch, the numbers of the kept entries that were looked at and can be read whole, ascending."""
+        """The numbers of the checked commits that are fully readable, ascending, by branch."""
         return self.found.readable
 
     @property
     def quarantined(self) -> tuple[str, ...]:
-        """What quarantine did."""
+        """The actions of the quarantine."""
         return self.found.quarantined
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as the document that scripts read.
+        """Return a JSON document.
 
         Returns:
-            dict[str, Any]: plain JSON values. No table moves on by itself, so a whole one has no drift; one with
-                damaged files is suspicious, one the store did not answer for unverifiable.
+            `classification` of a table is `no_drift` without findings, `suspicious` if files are damaged, and
+                `unverifiable` if the store did not answer.
         """
         return {
             "uri": self.uri,
@@ -81,12 +81,12 @@ class VerifyReport:
             "datasets": [self._dataset(key, version) for key, version in sorted(self.tables.items())],
             "findings": [
                 {
-                    "kind": each.kind.value,
-                    "path": each.path,
-                    "problem": each.problem,
-                    "loss": each.loss.value,
-                    "rows": each.rows,
-                    "certain": each.certain,
+                    "kind": finding.kind.value,
+                    "path": finding.path,
+                    "problem": finding.problem,
+                    "loss": finding.loss.value,
+                    "rows": finding.rows,
+                    "certain": finding.certain,
                     "commits": [
                         {
                             "branch": at.branch,
@@ -94,10 +94,10 @@ class VerifyReport:
                             "commit": at.commit or None,
                             "type_key": at.type_key or None,
                         }
-                        for at in each.affected
+                        for at in finding.affected
                     ],
                 }
-                for each in self.findings
+                for finding in self.findings
             ],
             "readable": [
                 {"branch": branch, "numbers": _runs(numbers)} for branch, numbers in sorted(self.readable.items())
@@ -114,12 +114,12 @@ class VerifyReport:
         }
 
     def _dataset(self, type_key: str, version: int) -> dict[str, Any]:
-        about = [each for each in self.findings if any(at.type_key == type_key for at in each.affected)]
+        findings = [finding for finding in self.findings if any(at.type_key == type_key for at in finding.affected)]
         classification = "no_drift"
-        if about:
-            classification = "suspicious" if any(each.certain for each in about) else "unverifiable"
+        if findings:
+            classification = "suspicious" if any(finding.certain for finding in findings) else "unverifiable"
         action = "no_op"
-        if about:
+        if findings:
             action = "healed" if self.quarantined else "preview"
         return {
             "type_key": type_key,
@@ -128,12 +128,12 @@ class VerifyReport:
             "classification": classification,
             "action": action,
             "operations": [],
-            "error": about[0].problem if about else None,
+            "error": findings[0].problem if findings else None,
         }
 
 
 def _runs(numbers: Iterable[int]) -> list[list[int]]:
-    """Ascending numbers as runs without gaps: the first and the last of each."""
+    """Return the first and last number of each run of consecutive numbers."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:
@@ -162,7 +162,7 @@ def verify_part(parts: Parts, *, reads_max: int) -> tuple[VerifyReport, Place | 
 
 
 def verify_graph(parts: Parts, schemas: Schemas, *, deep: bool, branch: str | None, quarantine: bool) -> VerifyReport:
-    """Verify a graph or one branch, and quarantine what is damaged if asked to; see `Graph.verify`.
+    """Verify a graph or one branch, and optionally quarantine what is damaged; see `Graph.verify`.
 
     Returns:
         What was found before the quarantine.
@@ -186,28 +186,28 @@ def verify_graph(parts: Parts, schemas: Schemas, *, deep: bool, branch: str | No
         rebuilt = rebuild_deletion_vectors(parts, found.findings)
         left = found if not rebuilt else verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
         left = replace(left, findings=tuple(finding for finding in left.findings if finding.path not in rebuilt))
-        notes = tuple(f"{path} was made again from the changes of commits" for path in sorted(rebuilt))
+        notes = tuple(f"{path} was rebuilt from the changes of commits" for path in sorted(rebuilt))
         done = (*notes, *put_aside(parts, left), *put_damaged_tags_aside(parts, tags.findings))
     return _report(parts, replace(found, quarantined=done), deep=deep, branch=branch if branch is not None else MAIN)
 
 
 def _derived_findings(parts: Parts, *, deep: bool) -> Iterator[Finding]:
-    """Files beside the graph that are not what was written. Nobody believes those, so nothing is lost."""
+    """Yield damaged cache files; they are rebuilt on demand, so nothing is lost."""
     found = list(AdjacencyFiles(parts.store, read_only=True).find_damaged(deep=deep))
     found += TextIndexFiles(parts.store, read_only=True).find_damaged() if deep else ()
     for path in dict.fromkeys(found):
-        problem = "it is not what was written; what it holds is made again from the graph when it is needed"
+        problem = "it is damaged, and is rebuilt from the graph on demand"
         yield Finding(FindingKind.DERIVED, path, problem, Loss.NOTHING)
 
 
 def _with(found: Verified, more: Iterable[Finding]) -> Verified:
-    return replace(found, findings=tuple(sorted((*found.findings, *more), key=lambda each: each.path)))
+    return replace(found, findings=tuple(sorted((*found.findings, *more), key=lambda finding: finding.path)))
 
 
 def _report(parts: Parts, found: Verified, *, deep: bool, branch: str) -> VerifyReport:
     try:
         head = parts.log.head(branch)
     except GraphError:
-        head = None  # that it cannot be read is among the findings
+        head = None  # the findings include the unreadable head
     tables = {} if head is None else {key: pin.version for key, pin in head.tables.items()}
     return VerifyReport(parts.store.uri, deep, found, tables, None if head is None else head.number)

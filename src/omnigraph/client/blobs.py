@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from omnigraph.api.blob import Blob, BlobName, Pieces
+from omnigraph.api.blob import Blob, BlobName, ReadRange
 from omnigraph.client.failures import unexpected_answer
 from omnigraph.client.wire import SNAPSHOT, ServerRequest, Wire
 from omnigraph.errors import InvalidRequestError
@@ -15,9 +15,9 @@ class RemoteBlob(Blob):
 
     _wire: Wire = field(repr=False, compare=False)
 
-    def _bytes(self) -> tuple[int, Pieces]:
+    def _source(self) -> tuple[int, ReadRange]:
         if self.size is None:
-            raise self._lies_elsewhere()
+            raise self._external_error()
         return self.size, self._pieces
 
     def _pieces(self, offset: int, length: int) -> Iterator[bytes]:

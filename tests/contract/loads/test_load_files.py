@@ -126,10 +126,10 @@ def test_what_cannot_be_meant_is_refused(graph: Graph, load: Load, tmp_path: Pat
         ({"data": "a\0b"}, "is the path of no file"),
         ({"data": "n" * 300}, "cannot be read: File name too long"),
         ({"engine": "quick"}, "unknown engine 'quick'; one of spark, local"),
-        ({"progress": "loud"}, "progress is told to a function, and str is none"),
+        ({"progress": "loud"}, "progress must be a function, not str"),
         ({"from_column": "a"}, "records in JSON have no columns"),
-        ({"max_rejects": 1}, "no folder is named to put them into"),
-        ({"rejects": tmp_path, "max_rejects": -1}, "-1 is no number of bad records"),
+        ({"max_rejects": 1}, "max_rejects needs a folder"),
+        ({"rejects": tmp_path, "max_rejects": -1}, "max_rejects must be 0 or more, not -1"),
         ({"rejects": tmp_path / "x.bin"}, "bad records cannot be put aside in"),
         ({"rejects": "s3://bucket/bad"}, "it must be a folder of this machine"),
     ]
@@ -209,7 +209,7 @@ def test_blobs_are_loaded_copied_from_elsewhere_or_left_there(tmp_path: Path, op
 
 def test_what_is_said_about_spark_is_refused_by_the_engine_that_does_without(graph: Graph) -> None:
     said = SparkSettings(master="local[1]")
-    told = "the local engine does without Spark"
+    told = "the local engine does not use Spark"
     refused(
         graph, lambda: graph.load(ADA.encode(), mode="append", engine="local", spark=said), InvalidRequestError, told
     )

@@ -115,7 +115,7 @@ def test_a_graph_opened_without_the_place_tells_the_address_and_reads_nothing(
 ) -> None:
     with omnigraph.open(tmp_path / "graph") as other:
         assert stat(other, "far") == ("external", kept)
-        with pytest.raises(InvalidRequestError, match="the blob lies elsewhere") as refused:
+        with pytest.raises(InvalidRequestError, match="the blob is external") as refused:
             raw(other, "far")
         assert refused.value.code == "external_blob"
         with pytest.raises(InvalidRequestError) as denied:

@@ -24,5 +24,5 @@ class LoadProgress:
 Watch = Callable[[LoadProgress], None]
 
 
-def nobody(_: LoadProgress) -> None:
-    """Whom progress is told when nobody asks."""
+def ignore_progress(_: LoadProgress) -> None:
+    """Ignore progress; the default callback."""

@@ -8,7 +8,7 @@ from omnigraph.errors import GraphError, InvalidRequestError, LimitError
 from omnigraph.model.commit import CommitKind
 from omnigraph.model.schema import DST, SRC, EdgeType, NodeType, Schema
 from omnigraph.model.suggest import explain_unknown
-from omnigraph.pipeline.load.how_far import Watch, nobody
+from omnigraph.pipeline.load.how_far import Watch, ignore_progress
 from omnigraph.pipeline.load.problems import Located, Problem, located
 from omnigraph.pipeline.load.sources import OPTION, Source
 from omnigraph.pipeline.load.tabular import Columns
@@ -37,7 +37,7 @@ class LoadRequest:
     tables: tuple[Columns, ...] = ()
     keeps_rejects: bool = False
     max_rejects: int | None = None
-    watch: Watch = nobody
+    watch: Watch = ignore_progress
 
     @property
     def named_types(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has 
 from pyspark import SparkContext
 
 from omnigraph import limits
-from omnigraph.pipeline.load.how_far import LoadProgress, Watch, nobody
+from omnigraph.pipeline.load.how_far import LoadProgress, Watch, ignore_progress
 
 # What a question to a session that was stopped meanwhile ends in; a stopped context has lost its other half.
 _GONE = (Py4JError, OSError, AttributeError)
@@ -31,7 +31,7 @@ def watched(
     Yields:
         None: while the jobs run.
     """
-    if watch is nobody:
+    if watch is ignore_progress:
         yield
         return
     over = threading.Event()
