@@ -120,7 +120,7 @@ def test_what_cannot_be_written_is_told_before_anything_runs(spark: SparkSession
         graph.spark.write({})
     with pytest.raises(InvalidRequestError, match="no stream"):
         graph.spark.stream(frame, stream_id="s", checkpoint="x", types="Person")
-    with pytest.raises(InvalidRequestError, match="which type"):
+    with pytest.raises(InvalidRequestError, match="the type of the rows is missing"):
         graph.spark.stream(frame, stream_id="s", checkpoint="x")
     with pytest.raises(InvalidRequestError, match="unknown mode 'mrege'"):
         graph.spark.write({"Person": frame}, mode="mrege")
