@@ -91,7 +91,7 @@ class Diff:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The type keys that have changes."""
+        """The keys of the types that have changes."""
         return tuple(each.type_key for each in self._differing() if self._stats(each).total)
 
     def __iter__(self) -> Iterator[EntityChange]:
@@ -106,7 +106,7 @@ class Diff:
         return sum(each.total for each in self.stats.values())
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Every change as a plain dictionary, as JSON shows it."""
+        """Return every change as a dictionary of JSON values."""
         return [each.to_dict() for each in self]
 
     @property
