@@ -6,10 +6,10 @@ bit in a name or a comment would pass as another text.
 """
 
 import re
+from collections.abc import Callable
 from hashlib import sha256
 
 from omnigraph.errors import FormatError, UnavailableError
-from omnigraph.language.schema.render import render
 from omnigraph.model import schema_document
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
@@ -112,8 +112,8 @@ def check_copy(store: ObjectStore, digest: str) -> None:
         raise FormatError("the copy of the resolved form is not what was written", code="schema_damaged")
 
 
-def restore_text(store: ObjectStore, path: str) -> None:
-    """Put the file of a text again: the same text where that can be read, else one made from the resolved form.
+def restore_text(store: ObjectStore, path: str, render: Callable[[Schema], str]) -> None:
+    """Put the file of a text again: the same text where that can be read, else one that `render` makes.
 
     Raises:
         FormatError: the resolved form cannot be read either.

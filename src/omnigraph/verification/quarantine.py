@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from omnigraph import ids
 from omnigraph.errors import GraphError
+from omnigraph.language.schema.render import render
 from omnigraph.model.change import NO_CHANGES
 from omnigraph.model.commit import LOST_COMMIT, RECOVERY_ACTOR, CommitKind, Pin, Record
 from omnigraph.model.footprint import Footprint, TypeFootprint
@@ -85,7 +86,7 @@ def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
             with suppress(GraphError):  # the resolved form may be damaged as well
                 with suppress(StoreError):  # it may be missing
                     parts.store.copy(finding.path, f"{aside}{finding.path}")
-                restore_text(parts.store, finding.path)
+                restore_text(parts.store, finding.path, render)
                 done.append(f"{finding.path} was made again; where its text was damaged, without comments")
     branches = {at.branch for one in certain if one.kind is FindingKind.ENTRY for at in one.affected}
     for branch in sorted(branches):
