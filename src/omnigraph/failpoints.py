@@ -26,7 +26,7 @@ class Failpoint(StrEnum):
     PUBLISH_INTENT_CLEARED = "publish.intent_cleared"
     PUBLISH_REFUSED = "publish.refused"
     PUBLISH_JUDGED = "publish.judged"
-    PAUSE_REQUESTED = "starvation.pause_requested"
+    STARVATION_PAUSE_REQUESTED = "starvation.pause_requested"
     RECOVERY_JUDGED = "recovery.judged"
     RECOVERY_ENTRY_PUT = "recovery.entry_put"
     RECOVERY_FILES_DELETED = "recovery.files_deleted"

@@ -186,7 +186,7 @@ def test_what_takes_long_asks_for_long_and_again_once_that_time_is_over(root: Pa
 
 def test_a_request_whose_writer_died_is_ended_and_not_waited_for(root: Path, parts: Parts) -> None:
     asking = overtaken(parts, root, limits.STARVED_AFTER_LOSSES)
-    asked = die_in(parts, lambda: write(parts, MAIN, asking), at=Failpoint.PAUSE_REQUESTED)
+    asked = die_in(parts, lambda: write(parts, MAIN, asking), at=Failpoint.STARVATION_PAUSE_REQUESTED)
     assert waited_s(root, op.insert(PERSON, {"m": 1}), ManualClock()) == 0
     assert noted_intents(parts) == []
     (audit,) = recovered(parts)

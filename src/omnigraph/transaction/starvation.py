@@ -81,7 +81,7 @@ class StarvationGuard:
             pause_s=seconds,
         )
         self._noted = self._request.enter_context(self._parts.intents.noted(intent))
-        reached(Failpoint.PAUSE_REQUESTED)
+        reached(Failpoint.STARVATION_PAUSE_REQUESTED)
 
     def _withdraw(self) -> None:
         with suppress(StoreError):  # the next write finds the intent, and that its writer is gone
