@@ -141,7 +141,7 @@ class Changed:
             return self._nothing(lineage)
         pin, base = lineage.pins[side], lineage.base
         if base is not None:
-            told = self._told(lineage, base, side)
+            told = self._read_large_changes(lineage, base, side)
             if told is not None:
                 return told
         difference = None if base is None else self.parts.tables.difference(base, pin)
@@ -156,8 +156,8 @@ class Changed:
         added = self._fitted(lineage, difference.added, side)
         return row_changes(removed, _taken_from(removed, added, self.sides.restored(lineage, side)))
 
-    def _told(self, lineage: Lineage, base: Pin, state: State) -> RowChanges | None:
-        """What happened since an ancestor, as somebody else tells it: of differences too large to be read here."""
+    def _read_large_changes(self, lineage: Lineage, base: Pin, state: State) -> RowChanges | None:
+        """Return the changes since an ancestor that are too large for this process, computed elsewhere; else None."""
         at = self.base.states[lineage.base_at]
         record = self.records[state] if isinstance(state, Side) else self.base.states[state or 0]
         # Under another schema rows are compared in the columns of the result, which only this process knows.
@@ -214,7 +214,7 @@ class Changed:
             return row_changes(self._whole(lineage, None), self._whole(lineage, state))
         if (base.table, base.version) == (pin.table, pin.version):
             return self._nothing(lineage)
-        told = self._told(lineage, base, state)
+        told = self._read_large_changes(lineage, base, state)
         if told is not None:
             return told
         difference = self.parts.tables.difference(base, pin)
