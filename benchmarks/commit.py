@@ -27,7 +27,7 @@ from omnigraph.clock import SystemClock
 from omnigraph.model.commit import MAIN
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.operations import COLUMNS, PERSON, append, new_graph, rows_of, table_of, upsert_many
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -129,7 +129,7 @@ def _branch_create(root: Path, scale: Scale) -> Iterable[Figure]:
     yield compared("branch create at 100 types", times["100"] * 1e3, "ms", against="at 1 type", other=times["1"] * 1e3)
 
 
-def _create_branch(parts: Parts, numbers: Iterator[int]) -> None:
+def _create_branch(parts: GraphContext, numbers: Iterator[int]) -> None:
     branches.create(parts, f"b{next(numbers)}")
 
 
@@ -202,7 +202,7 @@ def _work(root: str, branch: str, number: str, start: str, seconds: str) -> None
     print(json.dumps({"commits": made, "failed": failed}))
 
 
-def _appender(parts: Parts, prefix: str, *, branch: str = MAIN) -> Callable[[], object]:
+def _appender(parts: GraphContext, prefix: str, *, branch: str = MAIN) -> Callable[[], object]:
     numbers = count()
 
     def commit() -> object:
@@ -223,11 +223,11 @@ def _interleaved(work: dict[str, Callable[[], object]], rounds: int) -> dict[str
     return {name: median(each) for name, each in times.items()}
 
 
-def _graph(root: Path, durability: Durability) -> Parts:
+def _graph(root: Path, durability: Durability) -> GraphContext:
     return new_graph(str(root), types=[PERSON], settings=Settings(durability=durability.value))
 
 
-def _open(root: Path, durability: Durability) -> Parts:
+def _open(root: Path, durability: Durability) -> GraphContext:
     return open_root(str(root), settings=Settings(durability=durability.value))
 
 
@@ -235,7 +235,7 @@ def _cold_head(root: Path) -> None:
     open_root(str(root), read_only=True).log.live_head(MAIN)
 
 
-def _grow_history(parts: Parts, depth: int) -> None:
+def _grow_history(parts: GraphContext, depth: int) -> None:
     """Real commits that change nothing, up to the depth wanted."""
     nothing = replace(upsert_many({}), always_commits=True)
     while parts.log.live_head(MAIN).number < depth:

@@ -27,7 +27,7 @@ from benchmarks.report import Figure, Scale, alone, compared, run
 from omnigraph import Graph, Maintenance, OpenOptions
 from omnigraph.api.schemas import Schemas
 from omnigraph.testing.fast_folder import fast_folder
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 
 _SCHEMA = "node Person { name: String @key  age: I32?  city: String? }"

@@ -162,7 +162,7 @@ QUERY_BATCH_ROWS = 131_072
 # Smaller tables are read whole, whatever is asked of them; of larger ones, few rows are looked up where they lie.
 READ_WHOLE_ROWS_MAX = 100_000
 LOOKUP_ROWS_MAX = 10_000
-# Parts of an index over ids; more are made into one.
+# Segments of an index over ids; more are made into one.
 ID_INDEX_PARTS_MAX = 8
 # Where rows are, for small writes: rows that came and went since a version in memory; such versions of one table, and
 # tables; and the part of the memory for columns that one column may take for this.

@@ -22,8 +22,8 @@ from omnigraph.testing.interrupted import interrupt, move_to_another_host, set_a
 from omnigraph.testing.invariants import entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
@@ -85,7 +85,7 @@ def main(root: Path) -> None:
     root.with_name(f"{root.name}.expected.json").write_text(text, encoding="utf-8")
 
 
-def told(parts: Parts) -> dict[str, Any]:
+def told(parts: GraphContext) -> dict[str, Any]:
     """Everything there is to read: per branch every entry with all rows, and the tags."""
     return {
         "branches": {

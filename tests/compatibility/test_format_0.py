@@ -22,7 +22,7 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.kinds import opened
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_at, rows_of
 from omnigraph.testing.races import RacingStore
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -164,7 +164,7 @@ def test_a_damaged_note_of_the_migration_is_refused_by_name(copied: Root) -> Non
     assert stamp_of(root) == STAMP
 
 
-def reader(root: Path) -> Parts:
+def reader(root: Path) -> GraphContext:
     return open_root(str(root), read_only=True)
 
 

@@ -16,8 +16,8 @@ from omnigraph.testing import operations as op
 from omnigraph.testing.interrupted import let_it_grow_old, recovered
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_and_heal, open_root
 from omnigraph.transaction.stage_versions import at_hand
 from omnigraph.transaction.write import write
@@ -35,12 +35,12 @@ def expected() -> dict[str, Any]:
 
 
 @pytest.fixture
-def kept_parts(kept: Root) -> Parts:
+def kept_parts(kept: Root) -> GraphContext:
     return open_root(str(kept(NAME)), read_only=True)
 
 
 def test_every_row_of_every_commit_of_every_branch_is_read_and_nothing_is_changed_by_that(
-    kept: Root, kept_parts: Parts, expected: dict[str, Any]
+    kept: Root, kept_parts: GraphContext, expected: dict[str, Any]
 ) -> None:
     root = kept(NAME)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
@@ -54,7 +54,7 @@ def test_every_row_of_every_commit_of_every_branch_is_read_and_nothing_is_change
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_every_entry_says_what_it_said(kept_parts: Parts, expected: dict[str, Any]) -> None:
+def test_every_entry_says_what_it_said(kept_parts: GraphContext, expected: dict[str, Any]) -> None:
     for name, log in expected["branches"].items():
         for entry, each in zip(entries(kept_parts, name), log, strict=True):
             assert (entry.commit, entry.kind.value, entry.parent) == (each["commit"], each["kind"], each["parent"])
@@ -69,7 +69,7 @@ def test_every_entry_says_what_it_said(kept_parts: Parts, expected: dict[str, An
     assert branches.names(kept_parts) == sorted(expected["branches"])
 
 
-def test_changes_and_footprints_in_files_of_their_own_are_read(kept_parts: Parts) -> None:
+def test_changes_and_footprints_in_files_of_their_own_are_read(kept_parts: GraphContext) -> None:
     [entry] = [each for each in entries(kept_parts) if each.changes.file is not None]
     assert entry.changes.file is not None
     told = read_change_file(kept_parts.store.get(entry.changes.file), path="")
@@ -77,7 +77,7 @@ def test_changes_and_footprints_in_files_of_their_own_are_read(kept_parts: Parts
     assert at_hand(kept_parts, entry.footprint).of(COMPANY).changes_content
 
 
-def test_an_entry_that_counts_from_an_earlier_map_is_among_them(kept_parts: Parts) -> None:
+def test_an_entry_that_counts_from_an_earlier_map_is_among_them(kept_parts: GraphContext) -> None:
     documents = [
         json.loads(kept_parts.store.get(paths.entry(MAIN, entry.number)))["kind"]
         for entry in entries(kept_parts)
@@ -87,7 +87,7 @@ def test_an_entry_that_counts_from_an_earlier_map_is_among_them(kept_parts: Part
 
 
 def test_history_comes_from_its_checkpoint_as_well(
-    kept_parts: Parts, monkeypatch: pytest.MonkeyPatch, expected: dict[str, Any]
+    kept_parts: GraphContext, monkeypatch: pytest.MonkeyPatch, expected: dict[str, Any]
 ) -> None:
     from_entries = entries(kept_parts)
     monkeypatch.setattr(limits, "CHECKPOINT_ENTRIES", 8)
@@ -138,5 +138,5 @@ def test_writing_goes_on_on_every_branch(copied: Root, expected: dict[str, Any])
     check_graph(parts)
 
 
-def log_files(parts: Parts) -> list[str]:
+def log_files(parts: GraphContext) -> list[str]:
     return [listed.path for listed in parts.store.list(paths.LOGS) if listed.path.endswith(".json")]

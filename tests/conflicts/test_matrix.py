@@ -23,7 +23,7 @@ from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.model import Act
 from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.races import RacingStore, once
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
 
@@ -34,8 +34,8 @@ CHANGES_THE_SCHEMA = {"add-col", "add-type", "rm-type"}
 class Graph:
     """A prepared graph, opened twice. Every test takes a branch of its own."""
 
-    ours: Parts
-    theirs: Parts
+    ours: GraphContext
+    theirs: GraphContext
     base: model.Content
 
     def branch(self, name: str) -> str:
@@ -147,7 +147,7 @@ def test_a_write_on_a_branch_that_was_deleted_meanwhile_is_refused(graph: Graph,
         assert op.contents(graph.ours, branch) == graph.base
 
 
-def racing(graph: Graph, others: Iterable[Callable[[], object]]) -> Parts:
+def racing(graph: Graph, others: Iterable[Callable[[], object]]) -> GraphContext:
     store = RacingStore(graph.ours.store, others)
     return open_root(store, settings=graph.ours.settings, clock=ManualClock())
 

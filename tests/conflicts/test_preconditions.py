@@ -15,8 +15,8 @@ from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.races import once
 from omnigraph.transaction.barrier import put_barrier
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 
@@ -24,18 +24,18 @@ SETTINGS = Settings(durability="process")
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Parts:
+def parts(tmp_path: Path) -> GraphContext:
     parts = op.new_graph(str(tmp_path / "graph"), settings=SETTINGS, clock=ManualClock())
     write(parts, MAIN, op.upsert_many({PERSON: {"a": 1, "b": 2}, COMPANY: {"x": 1}}))
     return parts
 
 
 @pytest.fixture
-def other(parts: Parts) -> Parts:
+def other(parts: GraphContext) -> GraphContext:
     return open_root(parts.store, settings=SETTINGS, clock=ManualClock())
 
 
-def head(parts: Parts) -> Record:
+def head(parts: GraphContext) -> Record:
     return parts.log.live_head(MAIN)
 
 
@@ -50,7 +50,7 @@ def expecting(entry: Record, *type_keys: str) -> WriteOptions:
     ids=["insert", "append", "update", "delete"],
 )
 def test_of_two_writers_that_expect_one_table_version_one_succeeds_whatever_their_rows(
-    parts: Parts, other: Parts, second: Operation, place: Failpoint
+    parts: GraphContext, other: GraphContext, second: Operation, place: Failpoint
 ) -> None:
     base = head(parts)
     landed: list[Record | None] = []
@@ -71,7 +71,9 @@ def test_of_two_writers_that_expect_one_table_version_one_succeeds_whatever_thei
     check_graph(parts)
 
 
-def test_an_expectation_on_a_table_the_write_does_not_touch_is_enforced_too(parts: Parts, other: Parts) -> None:
+def test_an_expectation_on_a_table_the_write_does_not_touch_is_enforced_too(
+    parts: GraphContext, other: GraphContext
+) -> None:
     base = head(parts)
     moved = write(other, MAIN, op.insert(COMPANY, {"y": 1})).entry
     assert moved is not None
@@ -85,7 +87,7 @@ def test_an_expectation_on_a_table_the_write_does_not_touch_is_enforced_too(part
     assert op.rows_of(parts, PERSON) == {"a": 1, "b": 2}
 
 
-def test_an_expectation_on_an_unknown_table_finds_it_at_version_zero(parts: Parts) -> None:
+def test_an_expectation_on_an_unknown_table_finds_it_at_version_zero(parts: GraphContext) -> None:
     before = entries(parts)
     with pytest.raises(ConflictError) as refusal:
         write(
@@ -99,7 +101,9 @@ def test_an_expectation_on_an_unknown_table_finds_it_at_version_zero(parts: Part
     assert entries(parts) == before
 
 
-def test_expected_versions_that_hold_let_a_write_be_rebased_over_other_tables(parts: Parts, other: Parts) -> None:
+def test_expected_versions_that_hold_let_a_write_be_rebased_over_other_tables(
+    parts: GraphContext, other: GraphContext
+) -> None:
     base = head(parts)
 
     with armed(Failpoint.WRITE_PREPARED, once(lambda: write(other, MAIN, op.insert(COMPANY, {"y": 1})))):
@@ -112,7 +116,7 @@ def test_expected_versions_that_hold_let_a_write_be_rebased_over_other_tables(pa
 
 @pytest.mark.parametrize("place", [None, Failpoint.WRITE_PREPARED, Failpoint.WRITE_TABLES_STAGED])
 def test_a_write_on_a_named_commit_is_refused_once_the_head_is_another(
-    parts: Parts, other: Parts, place: Failpoint | None
+    parts: GraphContext, other: GraphContext, place: Failpoint | None
 ) -> None:
     base = head(parts)
     land = once(lambda: write(other, MAIN, op.insert(COMPANY, {"y": 1})))
@@ -127,7 +131,7 @@ def test_a_write_on_a_named_commit_is_refused_once_the_head_is_another(
     assert op.rows_of(parts, PERSON) == {"a": 1, "b": 2}
 
 
-def test_the_head_commit_of_a_fresh_branch_is_its_sources_and_can_be_named(parts: Parts) -> None:
+def test_the_head_commit_of_a_fresh_branch_is_its_sources_and_can_be_named(parts: GraphContext) -> None:
     base = head(parts)
     branches.create(parts, "side")
 
@@ -139,7 +143,7 @@ def test_the_head_commit_of_a_fresh_branch_is_its_sources_and_can_be_named(parts
         write(parts, "side", op.insert(PERSON, {"o": 1}), WriteOptions(if_commit=base.commit))
 
 
-def test_a_write_that_changes_nothing_is_bound_by_its_conditions_all_the_same(parts: Parts) -> None:
+def test_a_write_that_changes_nothing_is_bound_by_its_conditions_all_the_same(parts: GraphContext) -> None:
     base = head(parts)
     nothing = op.delete(PERSON, ["nobody"])
     assert write(parts, MAIN, nothing, WriteOptions(if_commit=base.commit)).entry is None
@@ -153,7 +157,7 @@ def test_a_write_that_changes_nothing_is_bound_by_its_conditions_all_the_same(pa
     assert head(parts).number == base.number + 1
 
 
-def test_commits_that_change_no_row_break_no_precondition(parts: Parts, other: Parts) -> None:
+def test_commits_that_change_no_row_break_no_precondition(parts: GraphContext, other: GraphContext) -> None:
     base = head(parts)
     write(other, MAIN, op.build_index(other, PERSON))
     write(other, MAIN, op.compact(other, PERSON))

@@ -19,8 +19,8 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.races import once
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
@@ -40,11 +40,11 @@ def store(tmp_path: Path) -> FaultyStore:
 
 
 @pytest.fixture
-def parts(store: FaultyStore) -> Parts:
+def parts(store: FaultyStore) -> GraphContext:
     return op.new_graph(store, settings=SETTINGS, clock=ManualClock())
 
 
-def interrupted(parts: Parts, operation: Operation, options: WriteOptions | None = None) -> str:
+def interrupted(parts: GraphContext, operation: Operation, options: WriteOptions | None = None) -> str:
     """A write that died when everything was staged; returns its intent, as if its process were gone."""
     with armed(Failpoint.WRITE_INTENT_COMPLETED, die), pytest.raises(Crash):
         write(parts, MAIN, op.noted(operation), options)
@@ -52,7 +52,7 @@ def interrupted(parts: Parts, operation: Operation, options: WriteOptions | None
     return intent_id
 
 
-def test_a_key_used_in_an_earlier_life_of_a_branch_name_is_free_in_the_next(parts: Parts) -> None:
+def test_a_key_used_in_an_earlier_life_of_a_branch_name_is_free_in_the_next(parts: GraphContext) -> None:
     branches.create(parts, "side")
     write(parts, "side", op.insert(PERSON, {"a": 1}), ONCE)
     branches.delete(parts, "side")
@@ -66,7 +66,7 @@ def test_a_key_used_in_an_earlier_life_of_a_branch_name_is_free_in_the_next(part
     check_graph(parts)
 
 
-def test_a_key_whose_note_was_lost_on_the_way_is_noted_all_the_same(parts: Parts, store: FaultyStore) -> None:
+def test_a_key_whose_note_was_lost_on_the_way_is_noted_all_the_same(parts: GraphContext, store: FaultyStore) -> None:
     store.arm(Fault.LOSE_REQUEST, kind=RequestKind.PUT_IF_ABSENT, path_part=paths.KEYS)
     store.arm(Fault.FAIL_BEFORE, kind=RequestKind.PUT, path_part=paths.KEYS)
 
@@ -78,7 +78,7 @@ def test_a_key_whose_note_was_lost_on_the_way_is_noted_all_the_same(parts: Parts
     assert op.rows_of(parts, PERSON) == {"a": 1}
 
 
-def test_an_interrupted_write_is_not_finished_once_its_request_was_sent_again(parts: Parts) -> None:
+def test_an_interrupted_write_is_not_finished_once_its_request_was_sent_again(parts: GraphContext) -> None:
     intent_id = interrupted(parts, op.append(PERSON, {"a": 1}), ONCE)
     move_to_another_host(parts, intent_id)
     assert not write(parts, MAIN, op.append(PERSON, {"b": 1}), ONCE).replayed
@@ -90,7 +90,7 @@ def test_an_interrupted_write_is_not_finished_once_its_request_was_sent_again(pa
     check_graph(parts)
 
 
-def test_an_interrupted_write_whose_rows_were_compacted_meanwhile_is_undone(parts: Parts) -> None:
+def test_an_interrupted_write_whose_rows_were_compacted_meanwhile_is_undone(parts: GraphContext) -> None:
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     write(parts, MAIN, op.insert(PERSON, {"b": 1}))
     intent_id = interrupted(parts, op.upsert(PERSON, {"a": 2}))
@@ -105,7 +105,7 @@ def test_an_interrupted_write_whose_rows_were_compacted_meanwhile_is_undone(part
     check_graph(parts)
 
 
-def test_an_interrupted_append_is_finished_across_a_compaction(parts: Parts) -> None:
+def test_an_interrupted_append_is_finished_across_a_compaction(parts: GraphContext) -> None:
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     write(parts, MAIN, op.insert(PERSON, {"b": 1}))
     intent_id = interrupted(parts, op.append(PERSON, {"c": 1}))
@@ -131,7 +131,7 @@ def test_the_first_entry_of_a_name_used_again_follows_the_last_one_of_its_earlie
     check_graph(parts)
 
 
-def test_a_blind_delete_sees_an_insert_that_came_first(parts: Parts) -> None:
+def test_a_blind_delete_sees_an_insert_that_came_first(parts: GraphContext) -> None:
     def run(staging: WriteSet) -> None:
         staging.delete(PERSON, ["a"])
         staging.upsert(PERSON, op.table_of({"b": 1}))
@@ -146,7 +146,9 @@ def test_a_blind_delete_sees_an_insert_that_came_first(parts: Parts) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.LOSE_ANSWER, Fault.LOSE_REQUEST])
-def test_a_tag_whose_answer_was_lost_is_made_and_taken_back(parts: Parts, store: FaultyStore, fault: Fault) -> None:
+def test_a_tag_whose_answer_was_lost_is_made_and_taken_back(
+    parts: GraphContext, store: FaultyStore, fault: Fault
+) -> None:
     store.arm(fault, kind=RequestKind.PUT_IF_ABSENT, path_part=paths.TAGS)
     tag = tags.create(parts, "named", parts.log.live_head(MAIN))
     assert tags.read(parts, "named") == tag
@@ -156,7 +158,7 @@ def test_a_tag_whose_answer_was_lost_is_made_and_taken_back(parts: Parts, store:
     assert tags.names(parts) == []
 
 
-def test_healing_twice_changes_nothing_more(parts: Parts) -> None:
+def test_healing_twice_changes_nothing_more(parts: GraphContext) -> None:
     interrupted(parts, op.insert(PERSON, {"a": 1}))
     heal(parts)
     before = entries(parts)
@@ -166,7 +168,7 @@ def test_healing_twice_changes_nothing_more(parts: Parts) -> None:
     assert op.rows_of(parts, PERSON) == {"a": 1}
 
 
-def test_a_commit_that_compacts_a_table_and_writes_to_it_says_what_it_changed(parts: Parts) -> None:
+def test_a_commit_that_compacts_a_table_and_writes_to_it_says_what_it_changed(parts: GraphContext) -> None:
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     write(parts, MAIN, op.insert(PERSON, {"b": 1}))
 
@@ -179,7 +181,7 @@ def test_a_commit_that_compacts_a_table_and_writes_to_it_says_what_it_changed(pa
     check_graph(parts)
 
 
-def test_an_interrupted_write_with_nothing_to_change_is_not_finished_as_a_commit(parts: Parts) -> None:
+def test_an_interrupted_write_with_nothing_to_change_is_not_finished_as_a_commit(parts: GraphContext) -> None:
     for place in (Failpoint.WRITE_MADE_DURABLE, Failpoint.WRITE_INTENT_COMPLETED):
         with armed(place, die), suppress(Crash):
             assert write(parts, MAIN, op.noted(op.delete(PERSON, ["nobody"]))).entry is None

@@ -16,7 +16,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_stores import MemoryStore
 from omnigraph.storage.records.read import CUT_MARK
 from omnigraph.testing.sweeping import AT_ONCE
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
@@ -325,7 +325,7 @@ def test_a_tag_is_made_where_its_commit_is_pruned_meanwhile(graph: Graph, monkey
     put(graph, "main", a=1)
     act, check = once(lambda: move_on(graph, "main")), adoption.check_named
 
-    def check_after_a_prune(parts: Parts, entry: Record, named: str) -> None:
+    def check_after_a_prune(parts: GraphContext, entry: Record, named: str) -> None:
         act()
         check(parts, entry, named)
 

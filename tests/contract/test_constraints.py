@@ -17,7 +17,7 @@ from omnigraph.storage.conform import from_python
 from omnigraph.storage.layout import system_columns, table_schema, table_schemas
 from omnigraph.transaction import constraints
 from omnigraph.transaction.constraint_rules.rules import rules_of
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import init
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
@@ -372,7 +372,7 @@ class TestInProcess(ConstraintsContract):
         return None
 
 
-def _commit(parts: Parts, schema: Schema, content: Content) -> None:
+def _commit(parts: GraphContext, schema: Schema, content: Content) -> None:
     def run(staging: WriteSet) -> None:
         for key, rows in content.items():
             staging.upsert(key, _table(schema, key, rows))

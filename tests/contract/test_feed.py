@@ -19,7 +19,7 @@ from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, contents
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import Operation, write
 
@@ -32,22 +32,22 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def parts(clock: ManualClock) -> Parts:
+def parts(clock: ManualClock) -> GraphContext:
     return op.new_graph(MemoryStore(f"feed-{UlidSource().new()}"), clock=clock)
 
 
-def put(parts: Parts, operation: Operation, branch: str = MAIN) -> Record:
+def put(parts: GraphContext, operation: Operation, branch: str = MAIN) -> Record:
     """One commit."""
     entry = write(parts, branch, operation).entry
     assert entry is not None
     return entry
 
 
-def feed(parts: Parts, branch: str = MAIN, **filters: list[str]) -> Feed:
+def feed(parts: GraphContext, branch: str = MAIN, **filters: list[str]) -> Feed:
     return filtered(parts, filters, branch)
 
 
-def filtered(parts: Parts, filters: dict[str, list[str]], branch: str = MAIN) -> Feed:
+def filtered(parts: GraphContext, filters: dict[str, list[str]], branch: str = MAIN) -> Feed:
     return Feed(parts, branch, change_filter(**filters))
 
 
@@ -100,7 +100,7 @@ def told(page_or_block: FeedPage | Block) -> list[tuple[str, str]]:
     return [(change.op.value, change.id) for block in blocks for change in block.changes]
 
 
-def some_history(parts: Parts, seed: int, length: int = 14, branch: str = MAIN) -> None:
+def some_history(parts: GraphContext, seed: int, length: int = 14, branch: str = MAIN) -> None:
     """Writes of every kind, the same for the same seed; some change nothing, some only the layout."""
     chance = np.random.default_rng(seed)
     ids = [f"p{number:02d}" for number in range(12)]
@@ -126,7 +126,7 @@ def some_history(parts: Parts, seed: int, length: int = 14, branch: str = MAIN) 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whoever_follows_the_feed_has_the_state_of_every_commit(parts: Parts, seed: int) -> None:
+def test_whoever_follows_the_feed_has_the_state_of_every_commit(parts: GraphContext, seed: int) -> None:
     some_history(parts, seed)
     branches.create(parts, "side")
     some_history(parts, seed + 100, 6, "side")
@@ -144,14 +144,16 @@ def test_whoever_follows_the_feed_has_the_state_of_every_commit(parts: Parts, se
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_pages_of_any_size_tell_the_same(parts: Parts, seed: int) -> None:
+def test_pages_of_any_size_tell_the_same(parts: GraphContext, seed: int) -> None:
     some_history(parts, seed)
     whole = followed(feed(parts))
     for limit, most in [(1, 128), (2, 3), (5, 1), (7, 128)]:
         assert followed(feed(parts), limit=limit, commits=most) == whole
 
 
-def test_changes_too_many_to_be_read_at_once_tell_the_same(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_too_many_to_be_read_at_once_tell_the_same(
+    parts: GraphContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "INLINE_CHANGE_IDS_MAX", 4)
     some_history(parts, 5)
     put(parts, op.upsert_many({PERSON: {f"q{number}": number for number in range(30)}}))
@@ -164,7 +166,7 @@ def test_changes_too_many_to_be_read_at_once_tell_the_same(parts: Parts, monkeyp
             assert followed(filtered(parts, each), limit=limit) == expected
 
 
-def test_changes_come_nodes_first_then_by_type_then_by_id(parts: Parts) -> None:
+def test_changes_come_nodes_first_then_by_type_then_by_id(parts: GraphContext) -> None:
     put(parts, op.upsert_many({key: {"b": 1, "a": 1, "ä": 1} for key in (PERSON, COMPANY, KNOWS)}))
     put(parts, op.both(op.upsert(PERSON, {"c": 1, "b": 2}), op.delete(PERSON, ["a"])))
     first, second = followed(feed(parts))
@@ -173,7 +175,7 @@ def test_changes_come_nodes_first_then_by_type_then_by_id(parts: Parts) -> None:
     assert told(second) == [("delete", "a"), ("update", "b"), ("insert", "c")]
 
 
-def test_what_only_looks_like_a_change_is_none(parts: Parts) -> None:
+def test_what_only_looks_like_a_change_is_none(parts: GraphContext) -> None:
     put(parts, op.upsert(PERSON, {"a": 1, "b": None}))
     put(parts, op.upsert(PERSON, {"a": 1, "b": None}))
     put(parts, op.overwrite(PERSON, {"a": 1, "b": 2}))
@@ -190,7 +192,7 @@ def test_what_only_looks_like_a_change_is_none(parts: Parts) -> None:
     ]
 
 
-def test_a_feed_from_now_has_nothing_until_something_happens(parts: Parts) -> None:
+def test_a_feed_from_now_has_nothing_until_something_happens(parts: GraphContext) -> None:
     put(parts, op.insert(PERSON, {"a": 1}))
     page = feed(parts).poll()
     assert (page.blocks, page.caught_up, page.next_page_token) == ([], True, None)
@@ -201,7 +203,7 @@ def test_a_feed_from_now_has_nothing_until_something_happens(parts: Parts) -> No
     assert page.to_dict() == {"blocks": [], "cursor": page.cursor, "caught_up": True}
 
 
-def test_a_feed_begins_after_a_commit_of_its_chain_and_of_no_other(parts: Parts) -> None:
+def test_a_feed_begins_after_a_commit_of_its_chain_and_of_no_other(parts: GraphContext) -> None:
     made = [put(parts, op.insert(PERSON, {each: 1})) for each in "abc"]
     branches.create(parts, "side")
     mine = put(parts, op.insert(PERSON, {"s": 1}), "side")
@@ -217,7 +219,7 @@ def test_a_feed_begins_after_a_commit_of_its_chain_and_of_no_other(parts: Parts)
         feed(parts).poll(start="after:01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
-def test_a_poll_goes_no_further_than_the_head_it_looked_at(parts: Parts) -> None:
+def test_a_poll_goes_no_further_than_the_head_it_looked_at(parts: GraphContext) -> None:
     put(parts, op.insert(PERSON, {"a": 1, "b": 2}))
     page = feed(parts).poll(start="beginning", bounds=PageBounds(changes=1))
     put(parts, op.insert(PERSON, {"c": 3}))
@@ -227,7 +229,7 @@ def test_a_poll_goes_no_further_than_the_head_it_looked_at(parts: Parts) -> None
     assert told(feed(parts).poll(cursor=rest.cursor)) == [("insert", "c")]
 
 
-def test_a_change_larger_than_a_page_comes_alone(parts: Parts) -> None:
+def test_a_change_larger_than_a_page_comes_alone(parts: GraphContext) -> None:
     put(parts, op.insert(PERSON, dict.fromkeys("abc", 1)))
     page = feed(parts).poll(start="beginning", bounds=PageBounds(bytes=1))
     seen = []
@@ -238,7 +240,7 @@ def test_a_change_larger_than_a_page_comes_alone(parts: Parts) -> None:
     assert page.caught_up
 
 
-def test_filters_leave_out_changes_and_no_commits(parts: Parts) -> None:
+def test_filters_leave_out_changes_and_no_commits(parts: GraphContext) -> None:
     put(parts, op.upsert_many({PERSON: {"a": 1}, COMPANY: {"x": 1}, KNOWS: {"k": 1}}))
     put(parts, op.upsert(PERSON, {"a": 2, "b": 1}))
     put(parts, op.delete(COMPANY, ["x"]))
@@ -255,7 +257,7 @@ def test_filters_leave_out_changes_and_no_commits(parts: Parts) -> None:
         assert [sorted(change.id for change in block.changes) for block in blocks] == [sorted(e) for e in expected]
 
 
-def test_a_merge_tells_what_it_brought_in_relative_to_its_first_parent(parts: Parts) -> None:
+def test_a_merge_tells_what_it_brought_in_relative_to_its_first_parent(parts: GraphContext) -> None:
     put(parts, op.insert(PERSON, {"a": 1}))
     branches.create(parts, "side")
     put(parts, op.upsert(PERSON, {"a": 2, "s": 1}), "side")
@@ -285,7 +287,7 @@ def test_a_merge_tells_what_it_brought_in_relative_to_its_first_parent(parts: Pa
 # -- what is refused --------------------------------------------------------------------------------------------------
 
 
-def test_the_first_commit_has_no_parent_to_be_compared_with(parts: Parts) -> None:
+def test_the_first_commit_has_no_parent_to_be_compared_with(parts: GraphContext) -> None:
     first = parts.log.live_head(MAIN)
     with pytest.raises(ChangeRefusedError) as refused:
         commit_page(parts, first, ChangeFilter(), page_token=None, bounds=PageBounds())
@@ -293,7 +295,7 @@ def test_the_first_commit_has_no_parent_to_be_compared_with(parts: Parts) -> Non
     assert refused.value.details == {"reason": "parentless_commit", "graph_commit_id": first.commit}
 
 
-def test_a_change_of_schema_that_rows_cannot_tell_is_refused_and_others_are_not(parts: Parts) -> None:
+def test_a_change_of_schema_that_rows_cannot_tell_is_refused_and_others_are_not(parts: GraphContext) -> None:
     put(parts, op.insert(PERSON, {"a": 1}))
     put(parts, op.add_table(parts, "node:City", {"p": 1}))  # a new type with rows: inserts
     put(parts, op.add_table(parts, "node:Empty"))
@@ -318,7 +320,7 @@ def test_a_change_of_schema_that_rows_cannot_tell_is_refused_and_others_are_not(
     assert told(feed(parts).poll(start=f"after:{before.commit}")) == [("insert", "b")]
 
 
-def test_history_that_was_pruned_is_a_gap_that_names_the_commit(parts: Parts, clock: ManualClock) -> None:
+def test_history_that_was_pruned_is_a_gap_that_names_the_commit(parts: GraphContext, clock: ManualClock) -> None:
     cursor = feed(parts).poll().cursor
     made = [put(parts, op.insert(PERSON, {each: 1})) for each in "abcd"]
     clock.advance(10_000)
@@ -339,7 +341,7 @@ def test_history_that_was_pruned_is_a_gap_that_names_the_commit(parts: Parts, cl
     assert told(feed(parts).poll(cursor=fresh)) == [("insert", "e")]
 
 
-def test_a_cursor_is_bound_to_its_graph_branch_life_and_filter(parts: Parts) -> None:
+def test_a_cursor_is_bound_to_its_graph_branch_life_and_filter(parts: GraphContext) -> None:
     branches.create(parts, "side")
     cursor = feed(parts, "side").poll().cursor
     other = op.new_graph(MemoryStore(f"feed-{UlidSource().new()}"))
@@ -361,12 +363,12 @@ def test_a_cursor_is_bound_to_its_graph_branch_life_and_filter(parts: Parts) -> 
         feed(parts, "side").poll(cursor=cursor)
 
 
-def test_the_order_in_which_filters_are_named_does_not_matter(parts: Parts) -> None:
+def test_the_order_in_which_filters_are_named_does_not_matter(parts: GraphContext) -> None:
     cursor = feed(parts, ops=["insert", "delete"], types=["B", "A"]).poll().cursor
     assert feed(parts, ops=["delete", "insert"], types=["A", "B", "A"]).poll(cursor=cursor).caught_up
 
 
-def test_a_text_that_is_no_cursor_is_refused_with_its_reason(parts: Parts) -> None:
+def test_a_text_that_is_no_cursor_is_refused_with_its_reason(parts: GraphContext) -> None:
     put(parts, op.insert(PERSON, {"a": 1, "b": 1}))
     cursor = feed(parts).poll().cursor
     page = feed(parts).poll(start="beginning", bounds=PageBounds(changes=1))
@@ -394,7 +396,7 @@ def test_a_text_that_is_no_cursor_is_refused_with_its_reason(parts: Parts) -> No
     )
 
 
-def test_pages_of_a_commit_are_bound_to_it_and_to_the_filter(parts: Parts) -> None:
+def test_pages_of_a_commit_are_bound_to_it_and_to_the_filter(parts: GraphContext) -> None:
     one = put(parts, op.insert(PERSON, dict.fromkeys("abc", 1)))
     other = put(parts, op.upsert(PERSON, dict.fromkeys("abc", 2)))
     page = commit_page(parts, one, ChangeFilter(), page_token=None, bounds=PageBounds(changes=2))
@@ -422,7 +424,7 @@ def test_pages_of_a_commit_are_bound_to_it_and_to_the_filter(parts: Parts) -> No
         ({"bounds": PageBounds(changes=0)}, "change page limit must be greater than zero"),
     ],
 )
-def test_a_poll_that_cannot_be_meant_is_refused(parts: Parts, asked: dict[str, object], message: str) -> None:
+def test_a_poll_that_cannot_be_meant_is_refused(parts: GraphContext, asked: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidRequestError) as refused:
         feed(parts).poll(**asked)  # type: ignore[arg-type]  # wrong on purpose
     assert str(refused.value) == message
@@ -446,7 +448,7 @@ def test_unknown_words_in_filters_are_refused() -> None:
     ],
 )
 def test_pages_larger_than_pages_may_be_are_refused(
-    parts: Parts, bounds: PageBounds, resource: str, limit: int
+    parts: GraphContext, bounds: PageBounds, resource: str, limit: int
 ) -> None:
     with pytest.raises(LimitError) as refused:
         feed(parts).poll(bounds=bounds)

@@ -13,7 +13,7 @@ from omnigraph.storage.object_stores import S3Store
 from omnigraph.testing import operations as op
 from omnigraph.testing.s3_proxy import S3Proxy
 from omnigraph.testing.s3_server import S3Server
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -37,7 +37,9 @@ class Counted:
     def __init__(self, server: S3Server, proxy: S3Proxy, prefix: str, rows: int, fragments: int) -> None:
         self._proxy, self._prefix = proxy, prefix
         self.rows = rows
-        self.parts: Parts = op.new_graph(S3Store("omnigraph-tests", prefix, options=server.options), types=[TYPE])
+        self.parts: GraphContext = op.new_graph(
+            S3Store("omnigraph-tests", prefix, options=server.options), types=[TYPE]
+        )
         for first in range(0, rows, rows // fragments):
             some = {_id(number): number for number in range(first, first + rows // fragments)}
             write(self.parts, MAIN, op.append(TYPE, some))

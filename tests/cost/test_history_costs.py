@@ -25,7 +25,7 @@ from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.histories import grow_history
 from omnigraph.testing.s3_proxy import S3Proxy
 from omnigraph.testing.s3_server import S3Server
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -39,11 +39,11 @@ class Graph:
     """A graph that counts, with a branch, a tag and three new commits at the head of main."""
 
     store: CountingStore
-    parts: Parts
+    parts: GraphContext
     cursor: str
     newest: list[Record]
 
-    def counted(self, act: Callable[[Parts], object]) -> dict[RequestKind, int]:
+    def counted(self, act: Callable[[GraphContext], object]) -> dict[RequestKind, int]:
         """The requests of doing something a second time, with whatever is kept in memory at hand."""
         act(self.parts)
         self.store.reset()
@@ -80,7 +80,7 @@ def test_a_poll_without_news_is_one_look_at_the_head(graph: Graph) -> None:
 
 
 def test_a_poll_reads_the_new_entries_and_the_one_before_them(graph: Graph) -> None:
-    def poll(parts: Parts) -> None:
+    def poll(parts: GraphContext) -> None:
         page = Feed(parts, MAIN, EVERYTHING).poll(cursor=graph.cursor)
         assert [len(block.changes) for block in page.blocks] == [2, 2, 2]
 
@@ -94,7 +94,7 @@ def test_the_changes_of_a_commit_need_its_entry_and_the_one_before(graph: Graph)
     assert counted == {GET: 2}
 
 
-def _look(parts: Parts, point: Point) -> None:
+def _look(parts: GraphContext, point: Point) -> None:
     entry_at(parts, point)
 
 
@@ -109,7 +109,7 @@ def test_a_state_by_number_or_tag_or_head_takes_the_same_at_any_history(graph: G
 
 
 def test_the_newest_commits_are_listed_without_reading_the_others(graph: Graph) -> None:
-    def newest(parts: Parts) -> None:
+    def newest(parts: GraphContext) -> None:
         head = parts.log.live_head(MAIN)
         found = commits(parts, head, head=head)
         assert [next(found).commit for _ in range(3)] == [each.commit for each in reversed(graph.newest)]
@@ -132,7 +132,7 @@ def test_the_log_of_an_entity_opens_tables_only_where_it_changed(graph: Graph) -
     head = graph.parts.log.live_head(MAIN)
     entity = Entity(head.tables[FIRST].table, 1, "old7")
 
-    def log(parts: Parts) -> None:
+    def log(parts: GraphContext) -> None:
         found = events(parts, Schemas(parts).of, entity, head, head=head)
         assert [next(found).commit for _ in range(3)] == [each.commit for each in reversed(graph.newest)]
 

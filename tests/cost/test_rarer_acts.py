@@ -16,8 +16,8 @@ from omnigraph.testing import operations as op
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.fast_folder import fast_folder
 from omnigraph.testing.histories import grow_history
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
@@ -36,10 +36,10 @@ class Graph:
     """A graph that counts, opened and warm."""
 
     store: CountingStore
-    parts: Parts
+    parts: GraphContext
     keys: tuple[str, ...]
 
-    def opened(self, *, read_only: bool = False) -> Parts:
+    def opened(self, *, read_only: bool = False) -> GraphContext:
         return open_root(self.store, settings=SETTINGS, read_only=read_only)
 
     def fresh(self) -> str:

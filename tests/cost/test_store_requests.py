@@ -16,8 +16,8 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.histories import grow_history
 from omnigraph.testing.operations import append, delete, insert, new_graph, update_where, upsert, upsert_many
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import IntentPolicy, write
@@ -29,7 +29,7 @@ _LOCAL_ONLY = {RequestKind.MAKE_DURABLE, RequestKind.PROVE}
 
 # One look at the head, one for interrupted writes, one entry put: that is a write, of any number of tables.
 _ONE_WRITE = {_GET: 1, _LIST: 1, _CREATE: 1}
-_ACTS: dict[str, tuple[Callable[[Parts], object], dict[RequestKind, int]]] = {
+_ACTS: dict[str, tuple[Callable[[GraphContext], object], dict[RequestKind, int]]] = {
     "looking at the head": (lambda graph: graph.log.live_head(MAIN), {_GET: 1}),
     "a snapshot by branch and number": (lambda graph: graph.log.read(MAIN, 5), {_GET: 1}),
     "looking for interrupted writes": (heal, {_LIST: 1}),

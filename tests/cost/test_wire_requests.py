@@ -19,7 +19,7 @@ from omnigraph.testing.histories import grow_history
 from omnigraph.testing.operations import append, build_index, delete, insert, new_graph, upsert, upsert_many
 from omnigraph.testing.s3_proxy import S3Proxy
 from omnigraph.testing.s3_server import S3Server
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -32,7 +32,7 @@ _FIRST, _LAST = "node:T0", "node:T{last}"
 _ENTRY = {("PUT", "log"): 1}
 _VERSION = {("PUT", "transactions"): 1, ("PUT", "versions"): 1}
 
-_Act = Callable[[Parts, str], object]
+_Act = Callable[[GraphContext, str], object]
 # What is written, and how many reads: the head before and after, and interrupted writes; the rest is at hand.
 _ACTS: dict[str, tuple[_Act, dict[tuple[str, str], int], int]] = {
     "adding a row": (
@@ -146,7 +146,7 @@ def _prepare(store: S3Store, depth: int, types: int, last: str) -> None:
     grow_history(graph, depth)
 
 
-def _absorb(graph: Parts) -> None:
+def _absorb(graph: GraphContext) -> None:
     """Bring the row just written under the index: otherwise the next act also reads the fragment it lies in."""
     write(graph, MAIN, build_index(graph, _FIRST, "id"))
     Counter(graph.snapshot(graph.log.live_head(MAIN)).table(_FIRST).rows_with_ids(["p1"])["id"].to_pylist())

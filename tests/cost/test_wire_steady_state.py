@@ -23,8 +23,8 @@ from omnigraph.testing.histories import grow_history
 from omnigraph.testing.interrupted import interrupt, move_to_another_host
 from omnigraph.testing.s3_proxy import S3Proxy
 from omnigraph.testing.s3_server import S3Server
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
@@ -61,7 +61,7 @@ DELETED: Counts = {
 class Graph:
     """A graph behind a proxy, opened and warm."""
 
-    parts: Parts
+    parts: GraphContext
     keys: tuple[str, ...]
     proxy: S3Proxy
     used: int = 0

@@ -9,7 +9,7 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.cuts import Copies
 from omnigraph.testing.fast_folder import fast_folder
 from omnigraph.testing.kinds import opened, prepare
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +53,6 @@ def root(_template: Path, folder: Path) -> Path:
 
 
 @pytest.fixture
-def parts(root: Path) -> Parts:
+def parts(root: Path) -> GraphContext:
     """The same, opened."""
     return opened(LocalStore(root, durability=Durability.PROCESS))

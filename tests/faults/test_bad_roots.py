@@ -23,7 +23,7 @@ from omnigraph.testing import operations as op
 from omnigraph.testing.invariants import check_graph, observed
 from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -119,14 +119,14 @@ def test_a_graph_without_its_stamp_is_no_graph_and_nobody_is_told_to_delete_anyt
 
 
 @MODES
-def test_a_damaged_head_of_main_is_refused_by_name(root: Path, parts: Parts, read_only: bool) -> None:
+def test_a_damaged_head_of_main_is_refused_by_name(root: Path, parts: GraphContext, read_only: bool) -> None:
     entry = root / paths.entry(MAIN, parts.log.live_head(MAIN).number)
     entry.write_bytes(entry.read_bytes()[:100])
     with pytest.raises(FormatError, match=entry.name):
         open_root(str(root), read_only=read_only, settings=SETTINGS)
 
 
-def test_a_damaged_entry_of_one_branch_leaves_the_others_alone(root: Path, parts: Parts) -> None:
+def test_a_damaged_entry_of_one_branch_leaves_the_others_alone(root: Path, parts: GraphContext) -> None:
     for entry in (root / paths.log_folder("side/line")).glob("*.json"):
         entry.write_bytes(b"{}")
     fresh = opened(parts.store)
@@ -136,14 +136,14 @@ def test_a_damaged_entry_of_one_branch_leaves_the_others_alone(root: Path, parts
         write(fresh, "side/line", op.insert(PERSON, {"n": 1}))
 
 
-def test_an_old_entry_that_is_damaged_leaves_the_head_readable_and_writable(root: Path, parts: Parts) -> None:
+def test_an_old_entry_that_is_damaged_leaves_the_head_readable_and_writable(root: Path, parts: GraphContext) -> None:
     (root / paths.entry(MAIN, 2)).write_bytes(b"{}")
     fresh = opened(parts.store)
     next_write(fresh)
     assert rows_of(fresh, PERSON)["a"] == 10
 
 
-def test_a_table_whose_file_is_gone_is_told_as_such_and_other_types_go_on(root: Path, parts: Parts) -> None:
+def test_a_table_whose_file_is_gone_is_told_as_such_and_other_types_go_on(root: Path, parts: GraphContext) -> None:
     table = parts.log.live_head(MAIN).tables[PERSON].table
     for data in (root / table / "data").iterdir():
         data.unlink()
@@ -191,7 +191,7 @@ IN_THE_WAY = {
 
 @pytest.mark.parametrize("place", IN_THE_WAY)
 def test_a_file_where_a_folder_should_be_is_told_as_such_and_changes_nothing(
-    root: Path, parts: Parts, place: str
+    root: Path, parts: GraphContext, place: str
 ) -> None:
     before = observed(parts)
     file = root / place.rstrip("/")

@@ -27,8 +27,8 @@ from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.s3_proxy import S3Proxy
 from omnigraph.testing.s3_server import S3Server
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import init, open_root
 from omnigraph.transaction.write import write
@@ -39,7 +39,7 @@ _SECOND_US = 1_000_000
 
 
 @pytest.fixture
-def parts(folder: Path) -> Parts:
+def parts(folder: Path) -> GraphContext:
     """A graph with one commit, and a clock that is right."""
     made = op.new_graph(LocalStore(folder / "graph", durability="process"), settings=SETTINGS, clock=SystemClock())
     write(made, MAIN, op.insert(PERSON, {"ada": 36}))
@@ -50,13 +50,13 @@ def at(instant_us: int) -> datetime:
     return EPOCH + timedelta(microseconds=instant_us)
 
 
-def ahead_by(parts: Parts, seconds: float) -> Parts:
+def ahead_by(parts: GraphContext, seconds: float) -> GraphContext:
     """The same graph on a host whose clock is ahead."""
     clock = ManualClock(SystemClock().now_us() + int(seconds * _SECOND_US))
     return open_root(parts.store, settings=parts.settings, clock=clock)
 
 
-def poisoned(parts: Parts, rows: int = 1, *, branch: str = MAIN, seconds: float = TEN_YEARS_S) -> list[Record]:
+def poisoned(parts: GraphContext, rows: int = 1, *, branch: str = MAIN, seconds: float = TEN_YEARS_S) -> list[Record]:
     """Commits as a release made them that did not ask the store for its time."""
     host = ahead_by(parts, seconds)
     made = []
@@ -79,7 +79,7 @@ def poisoned(parts: Parts, rows: int = 1, *, branch: str = MAIN, seconds: float 
     ids=["insert", "write with an intent", "branch", "prune", "tag", "repair"],
 )
 def test_a_clock_that_is_ahead_writes_nothing_and_is_told_both_times(
-    parts: Parts, act: Callable[[Parts], object]
+    parts: GraphContext, act: Callable[[GraphContext], object]
 ) -> None:
     write(parts, MAIN, op.insert(PERSON, {"alan": 41}))
     if act is repair_clock:
@@ -130,7 +130,7 @@ def test_on_an_object_store_its_clock_counts_and_small_writes_ask_for_nothing_mo
     check_graph(graph)
 
 
-def test_a_clock_within_the_limit_writes(parts: Parts) -> None:
+def test_a_clock_within_the_limit_writes(parts: GraphContext) -> None:
     host = ahead_by(parts, limits.COMMIT_TIME_AHEAD_S_MAX - 60)
 
     write(host, MAIN, op.insert(PERSON, {"x": 1}))
@@ -139,7 +139,7 @@ def test_a_clock_within_the_limit_writes(parts: Parts) -> None:
     check_graph(parts)
 
 
-def test_a_host_that_was_suspended_asks_the_store_again_and_writes(parts: Parts) -> None:
+def test_a_host_that_was_suspended_asks_the_store_again_and_writes(parts: GraphContext) -> None:
     clock = ManualClock(SystemClock().now_us() - 3_600 * _SECOND_US)
     host = open_root(parts.store, settings=SETTINGS, clock=clock)
     host.log.store_clock.learn(clock.now_us())  # an hour ago
@@ -150,7 +150,7 @@ def test_a_host_that_was_suspended_asks_the_store_again_and_writes(parts: Parts)
     check_graph(parts)
 
 
-def test_a_log_with_a_commit_from_the_future_is_mended(parts: Parts) -> None:
+def test_a_log_with_a_commit_from_the_future_is_mended(parts: GraphContext) -> None:
     old = parts.log.live_head(MAIN)
     bad = poisoned(parts, 3)
     with pytest.raises(ClockError, match="repair --clock"):
@@ -174,7 +174,7 @@ def test_a_log_with_a_commit_from_the_future_is_mended(parts: Parts) -> None:
     check_graph(parts)
 
 
-def test_times_are_mended_for_a_reader_that_names_a_commit_and_nothing_else(parts: Parts) -> None:
+def test_times_are_mended_for_a_reader_that_names_a_commit_and_nothing_else(parts: GraphContext) -> None:
     [bad] = poisoned(parts)
     repair_clock(parts)
     tags.create(parts, "bad", bad)
@@ -185,7 +185,7 @@ def test_times_are_mended_for_a_reader_that_names_a_commit_and_nothing_else(part
     assert entry_at(fresh, Point(tag="bad")).created_at_us <= fresh.clock.now_us()
 
 
-def test_age_pruning_and_protection_windows_work_after_a_repair(parts: Parts) -> None:
+def test_age_pruning_and_protection_windows_work_after_a_repair(parts: GraphContext) -> None:
     host = ahead_by(parts, TEN_YEARS_S)
     for number in range(4):
         host.log.store_clock.learn(host.clock.now_us())
@@ -202,7 +202,7 @@ def test_age_pruning_and_protection_windows_work_after_a_repair(parts: Parts) ->
     assert all(at_us <= parts.clock.now_us() for _, at_us in head.pruned.ages)
 
 
-def test_a_branch_that_was_made_meanwhile_is_mended_too(parts: Parts) -> None:
+def test_a_branch_that_was_made_meanwhile_is_mended_too(parts: GraphContext) -> None:
     host = ahead_by(parts, TEN_YEARS_S)
     poisoned(parts)
     host.log.store_clock.learn(host.clock.now_us())
@@ -219,7 +219,7 @@ def test_a_branch_that_was_made_meanwhile_is_mended_too(parts: Parts) -> None:
 
 
 def test_a_log_can_be_poisoned_and_mended_twice_and_folded_between(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch
+    parts: GraphContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "CHECKPOINT_ENTRIES", 4)
     monkeypatch.setattr(limits, "CORRECTED_TIMES_MAX", 3)
@@ -242,7 +242,7 @@ def test_a_log_can_be_poisoned_and_mended_twice_and_folded_between(
     check_graph(fresh)
 
 
-def test_verify_tells_of_a_log_that_no_write_goes_on_from(parts: Parts) -> None:
+def test_verify_tells_of_a_log_that_no_write_goes_on_from(parts: GraphContext) -> None:
     poisoned(parts)
     graph = open_graph(parts.store)
 

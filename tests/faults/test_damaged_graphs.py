@@ -17,7 +17,7 @@ from omnigraph.model.commit import CommitKind
 from omnigraph.storage import paths
 from omnigraph.testing.damage import change_a_letter, cut, data_file, empty, flip, log_entry, manifest
 from omnigraph.testing.where import Where
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write

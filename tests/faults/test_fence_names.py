@@ -15,7 +15,7 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.records.read import read_stamp, stamp_bytes
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import PERSON
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -51,7 +51,7 @@ def test_two_spellings_of_one_folder_are_one_graph_of_which_no_commit_is_lost(
         open_root(fenced(tmp_path / "graph", fence, kind), settings=SETTINGS) for kind in (LocalStore, Elsewhere)
     ]
 
-    def write_some(parts: Parts, name: str) -> None:
+    def write_some(parts: GraphContext, name: str) -> None:
         for number in range(TIMES):
             write(parts, MAIN, op.append(PERSON, {f"{name}{number}": 1}))
 

@@ -15,7 +15,7 @@ from omnigraph.testing.parked import parked
 from omnigraph.testing.races import RacingStore
 from omnigraph.testing.sweeping import AT_ONCE
 from omnigraph.transaction import intent
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
@@ -25,7 +25,7 @@ from omnigraph.transaction.write import write
 APPEND = op.noted(op.append(PERSON, {"n": 1}))
 
 
-def end_as_another_process(root: Path, monkeypatch: pytest.MonkeyPatch) -> Parts:
+def end_as_another_process(root: Path, monkeypatch: pytest.MonkeyPatch) -> GraphContext:
     """Take the writer of the only intent for dead, and end its work."""
     other = open_root(LocalStore(root, durability=Durability.PROCESS), settings=AT_ONCE)
     with monkeypatch.context() as as_elsewhere:
@@ -36,7 +36,7 @@ def end_as_another_process(root: Path, monkeypatch: pytest.MonkeyPatch) -> Parts
 
 @pytest.mark.parametrize("cuts", [False, True], ids=["pruned", "pruned and swept"])
 def test_it_is_acknowledged_once_though_its_base_was_pruned(
-    root: Path, parts: Parts, monkeypatch: pytest.MonkeyPatch, *, cuts: bool
+    root: Path, parts: GraphContext, monkeypatch: pytest.MonkeyPatch, *, cuts: bool
 ) -> None:
     with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_INTENT_COMPLETED) as writing:
         other = end_as_another_process(root, monkeypatch)
@@ -52,7 +52,7 @@ def test_it_is_acknowledged_once_though_its_base_was_pruned(
 
 
 def test_it_is_acknowledged_once_though_the_files_it_is_rebased_on_were_swept(
-    root: Path, parts: Parts, monkeypatch: pytest.MonkeyPatch
+    root: Path, parts: GraphContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing of the other's is in the log when it is looked at; everything is when the tables are read.
     store = LocalStore(root, durability=Durability.PROCESS)
@@ -71,7 +71,7 @@ def test_it_is_acknowledged_once_though_the_files_it_is_rebased_on_were_swept(
 
 
 def test_its_outcome_is_unknown_once_the_entry_that_finished_it_was_cut(
-    root: Path, parts: Parts, monkeypatch: pytest.MonkeyPatch
+    root: Path, parts: GraphContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_INTENT_COMPLETED) as writing:
         other = end_as_another_process(root, monkeypatch)
@@ -84,7 +84,7 @@ def test_its_outcome_is_unknown_once_the_entry_that_finished_it_was_cut(
     assert rows_of(parts, PERSON)["n"] == 1
 
 
-def test_it_is_refused_where_it_was_undone(root: Path, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_refused_where_it_was_undone(root: Path, parts: GraphContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_MADE_DURABLE) as writing:
         other = end_as_another_process(root, monkeypatch)
         prune(other, MAIN, Policy(keep=1, now=True))

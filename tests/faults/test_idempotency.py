@@ -23,8 +23,8 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.kinds import NOTED, SETTINGS, SIDE, opened
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.parked import OtherProcess
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Receipt, write
 
@@ -33,11 +33,11 @@ BOTH = pytest.mark.parametrize("settings", [SETTINGS, NOTED], ids=["small", "not
 SENT = op.append(PERSON, {"sent": 1})
 
 
-def send(parts: Parts, branch: str = MAIN, options: WriteOptions = ONCE) -> Receipt:
+def send(parts: GraphContext, branch: str = MAIN, options: WriteOptions = ONCE) -> Receipt:
     return write(parts, branch, SENT, options)
 
 
-def carried(parts: Parts, branch: str = MAIN, key: str = "once") -> list[int]:
+def carried(parts: GraphContext, branch: str = MAIN, key: str = "once") -> list[int]:
     """The numbers of the entries that carry the key."""
     return [entry.number for entry in entries(parts, branch) if entry.idempotency_key == key]
 
@@ -56,7 +56,7 @@ def test_the_second_request_gets_the_first_ones_commit_and_does_nothing(root: Pa
     check_graph(parts)
 
 
-def test_a_second_request_that_would_now_be_refused_still_gets_the_first_ones_commit(parts: Parts) -> None:
+def test_a_second_request_that_would_now_be_refused_still_gets_the_first_ones_commit(parts: GraphContext) -> None:
     head = parts.log.live_head(MAIN)
     options = WriteOptions(idempotency_key="once", if_commit=head.commit)
     first = write(parts, MAIN, op.insert(PERSON, {"n": 1}), options)
@@ -65,7 +65,7 @@ def test_a_second_request_that_would_now_be_refused_still_gets_the_first_ones_co
     assert again.entry == first.entry
 
 
-def test_a_key_means_something_else_on_another_branch_and_other_keys_something_else_here(parts: Parts) -> None:
+def test_a_key_means_something_else_on_another_branch_and_other_keys_something_else_here(parts: GraphContext) -> None:
     assert not send(parts).replayed
     assert not send(parts, SIDE).replayed
     assert not write(parts, MAIN, op.append(PERSON, {"two": 2}), WriteOptions(idempotency_key="Once")).replayed
@@ -75,7 +75,7 @@ def test_a_key_means_something_else_on_another_branch_and_other_keys_something_e
     check_graph(parts)
 
 
-def test_a_key_used_in_an_earlier_life_of_a_branch_name_is_free_in_the_next(parts: Parts) -> None:
+def test_a_key_used_in_an_earlier_life_of_a_branch_name_is_free_in_the_next(parts: GraphContext) -> None:
     assert not send(parts, SIDE).replayed
     branches.delete(parts, SIDE)
     branches.create(parts, SIDE)
@@ -85,7 +85,7 @@ def test_a_key_used_in_an_earlier_life_of_a_branch_name_is_free_in_the_next(part
     check_graph(parts)
 
 
-def test_a_request_that_changed_nothing_is_free_to_be_sent_again(parts: Parts) -> None:
+def test_a_request_that_changed_nothing_is_free_to_be_sent_again(parts: GraphContext) -> None:
     nothing = op.delete(PERSON, ["nobody"])
     assert write(parts, MAIN, nothing, ONCE).entry is None
     assert write(parts, MAIN, nothing, ONCE).entry is None
@@ -93,7 +93,7 @@ def test_a_request_that_changed_nothing_is_free_to_be_sent_again(parts: Parts) -
     assert send(parts).replayed
 
 
-def test_a_request_that_was_refused_is_free_to_be_sent_again(parts: Parts) -> None:
+def test_a_request_that_was_refused_is_free_to_be_sent_again(parts: GraphContext) -> None:
     with pytest.raises(ConflictError):
         write(parts, MAIN, op.insert(PERSON, {"a": 1}), ONCE)
     assert not send(parts).replayed
@@ -147,7 +147,7 @@ def send_in(root: str) -> tuple[str, bool]:
     return receipt.entry.commit, receipt.replayed
 
 
-def test_of_two_processes_that_send_one_request_at_once_one_does_it(root: Path, parts: Parts) -> None:
+def test_of_two_processes_that_send_one_request_at_once_one_does_it(root: Path, parts: GraphContext) -> None:
     # The other one has looked for the key, found nothing and staged its rows when we come.
     other = OtherProcess(send_in, str(root), at=Failpoint.WRITE_TABLES_STAGED)
     other.wait_until_parked()
@@ -163,7 +163,7 @@ def test_of_two_processes_that_send_one_request_at_once_one_does_it(root: Path, 
 @pytest.mark.parametrize(
     "note", [b"", b"{", b"[]", b"{}", b'{"number": "x"}', b'{"number": -5}', b'{"number": 0}', b"\xff"]
 )
-def test_a_scribbled_note_of_a_key_does_not_hide_its_commit(parts: Parts, note: bytes) -> None:
+def test_a_scribbled_note_of_a_key_does_not_hide_its_commit(parts: GraphContext, note: bytes) -> None:
     send(parts)
     [path] = [listed.path for listed in parts.store.list(paths.KEYS)]
     parts.store.put(path, note)
@@ -189,7 +189,7 @@ def test_looking_for_a_key_costs_the_same_however_long_the_history_is(root: Path
 @pytest.mark.parametrize(
     "key", ["x", "a/b", "ü" * 100, "\ud800", "with space\n", "k" * limits.IDEMPOTENCY_KEY_BYTES_MAX]
 )
-def test_a_key_may_be_any_text(parts: Parts, key: str) -> None:
+def test_a_key_may_be_any_text(parts: GraphContext, key: str) -> None:
     options = WriteOptions(idempotency_key=key)
     assert not send(parts, options=options).replayed
     assert send(opened(parts.store), options=options).replayed
@@ -199,7 +199,7 @@ def test_a_key_may_be_any_text(parts: Parts, key: str) -> None:
 @pytest.mark.parametrize(
     "key", ["", "k" * (limits.IDEMPOTENCY_KEY_BYTES_MAX + 1), "\ud800" * limits.IDEMPOTENCY_KEY_BYTES_MAX]
 )
-def test_a_key_that_is_empty_or_too_long_is_refused_before_anything_is_done(parts: Parts, key: str) -> None:
+def test_a_key_that_is_empty_or_too_long_is_refused_before_anything_is_done(parts: GraphContext, key: str) -> None:
     before = {listed.path for listed in parts.store.list("")}
     with pytest.raises(InvalidRequestError, match=r"1 to \d+ bytes; this one has \d+"):
         send(parts, options=WriteOptions(idempotency_key=key))

@@ -14,10 +14,10 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.kinds import SETTINGS, next_write, opened
 from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
-def made(store: FaultyStore) -> Parts:
+def made(store: FaultyStore) -> GraphContext:
     return op.new_graph(store, settings=SETTINGS, clock=ManualClock())
 
 

@@ -21,7 +21,7 @@ from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.races import once
 from omnigraph.testing.sweeping import AT_ONCE, needless_files, readable
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
@@ -40,16 +40,16 @@ PLACES = [
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Parts:
+def parts(tmp_path: Path) -> GraphContext:
     """A graph whose first entry is its head, and in which nothing has to grow old first."""
     return op.new_graph(LocalStore(tmp_path, durability=Durability.PROCESS), settings=AT_ONCE, clock=ManualClock())
 
 
-def patient(parts: Parts) -> Parts:
+def patient(parts: GraphContext) -> GraphContext:
     return open_root(parts.store, settings=PATIENT, clock=ManualClock())
 
 
-def others_go_on(parts: Parts) -> None:
+def others_go_on(parts: GraphContext) -> None:
     """Write, prune all but the newest, and cut the log of main."""
     other = patient(parts)
     for number in range(4):
@@ -69,7 +69,7 @@ def after(operation: Operation, action: Callable[[], None]) -> Operation:
     return replace(operation, run=run)
 
 
-def check_nothing_is_held(parts: Parts) -> None:
+def check_nothing_is_held(parts: GraphContext) -> None:
     assert noted_intents(parts) == []
     parts.clock.sleep(1)  # branches that were deleted this moment are not forgotten yet
     assert sweep(parts, older_than_s=0).held_by == ()
@@ -78,7 +78,7 @@ def check_nothing_is_held(parts: Parts) -> None:
     assert readable(parts)
 
 
-def test_one_on_a_branch_that_was_deleted_ends_though_the_log_of_main_was_cut(parts: Parts) -> None:
+def test_one_on_a_branch_that_was_deleted_ends_though_the_log_of_main_was_cut(parts: GraphContext) -> None:
     branches.create(parts, "side")
     intent = interrupt(parts, LARGE, branch="side")
     move_to_another_host(parts, intent)
@@ -94,7 +94,9 @@ def test_one_on_a_branch_that_was_deleted_ends_though_the_log_of_main_was_cut(pa
 
 @pytest.mark.parametrize("tagged", [False, True], ids=["first", "tagged"])
 @pytest.mark.parametrize("at", [Failpoint.WRITE_INTENT_PUT, Failpoint.WRITE_INTENT_COMPLETED])
-def test_one_whose_base_outlived_the_entries_behind_it_is_undone(at: Failpoint, parts: Parts, *, tagged: bool) -> None:
+def test_one_whose_base_outlived_the_entries_behind_it_is_undone(
+    at: Failpoint, parts: GraphContext, *, tagged: bool
+) -> None:
     if tagged:
         write(parts, MAIN, op.upsert(COMPANY, {"y": 1}))
         tags.create(parts, "kept", parts.log.live_head(MAIN))
@@ -106,7 +108,7 @@ def test_one_whose_base_outlived_the_entries_behind_it_is_undone(at: Failpoint, 
     check_nothing_is_held(parts)
 
 
-def test_one_that_was_published_is_never_undone_though_its_entry_was_pruned(parts: Parts) -> None:
+def test_one_that_was_published_is_never_undone_though_its_entry_was_pruned(parts: GraphContext) -> None:
     intent = interrupt(parts, LARGE, at=Failpoint.PUBLISH_ENTRY_PUT)
     move_to_another_host(parts, intent)
     others_go_on(parts)
@@ -117,7 +119,7 @@ def test_one_that_was_published_is_never_undone_though_its_entry_was_pruned(part
     check_nothing_is_held(parts)
 
 
-def test_a_sweep_names_the_writes_that_hold_files(parts: Parts) -> None:
+def test_a_sweep_names_the_writes_that_hold_files(parts: GraphContext) -> None:
     intent = interrupt(parts, LARGE)
     move_to_another_host(parts, intent)
 
@@ -129,7 +131,7 @@ def test_a_sweep_names_the_writes_that_hold_files(parts: Parts) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_happens_every_intent_ends_and_nothing_stays_held(seed: int, parts: Parts) -> None:
+def test_whatever_happens_every_intent_ends_and_nothing_stays_held(seed: int, parts: GraphContext) -> None:
     chance = random.Random(seed)
     for step in range(30):
         with suppress(GraphError):
@@ -140,7 +142,7 @@ def test_whatever_happens_every_intent_ends_and_nothing_stays_held(seed: int, pa
     check_nothing_is_held(parts)
 
 
-def take_a_step(chance: random.Random, parts: Parts, step: int) -> None:
+def take_a_step(chance: random.Random, parts: GraphContext, step: int) -> None:
     other = patient(parts)
     branch = chance.choice(live_branches(other))
     match chance.randrange(8):

@@ -19,8 +19,8 @@ from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -88,15 +88,15 @@ def test_an_init_that_loses_one_answer_asks_and_makes_one_graph(fault: Fault, em
     assert losses == 2
 
 
-def made(store: FaultyStore) -> Parts:
+def made(store: FaultyStore) -> GraphContext:
     return op.new_graph(store, settings=SETTINGS, clock=ManualClock())
 
 
-def finishable(parts: Parts) -> None:
+def finishable(parts: GraphContext) -> None:
     interrupt(parts, op.insert(PERSON, {"n": 1}))
 
 
-def hopeless(parts: Parts) -> None:
+def hopeless(parts: GraphContext) -> None:
     intent = interrupt(parts, op.update(PERSON, ["a"], 5))
     with set_aside(parts, intent):
         write(parts, MAIN, op.upsert(PERSON, {"a": 9}))
@@ -105,7 +105,7 @@ def hopeless(parts: Parts) -> None:
 @pytest.mark.parametrize("fault", LOSSES)
 @pytest.mark.parametrize("leave", [finishable, hopeless], ids=["finish", "undo"])
 def test_a_recovery_that_loses_one_answer_asks_and_is_told_once(
-    leave: Callable[[Parts], None], fault: Fault, copies: Copies
+    leave: Callable[[GraphContext], None], fault: Fault, copies: Copies
 ) -> None:
     store = copies.fresh()
     leave(opened(store))
@@ -159,7 +159,7 @@ DONE_OR_NOT = pytest.mark.parametrize("does", [True, False], ids=["done", "not_d
 )
 @DONE_OR_NOT
 def test_an_entry_whose_answers_stay_lost_is_unknown_to_the_caller_and_known_to_the_log(
-    act: Callable[[Parts], object], does: bool, copies: Copies
+    act: Callable[[GraphContext], object], does: bool, copies: Copies
 ) -> None:
     whole = copies.fresh()
     before = observed(opened(whole))

@@ -20,8 +20,8 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.kinds import SETTINGS, opened
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import contents, upsert
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.optimize import compact_tail, optimize
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import init
 from omnigraph.transaction.write import write
@@ -32,18 +32,18 @@ EXPECTED: dict[str, dict[str, int | None]] = {
     COMPANY: {f"c{number}": number for number in range(4)},
     PERSON: {"often": 3, **{f"p{number}": number for number in range(4)}},
 }
-Act = Callable[[Parts], object]
+Act = Callable[[GraphContext], object]
 
 
 def schema_of(_: str) -> Schema:
     return SCHEMA
 
 
-def optimizing(parts: Parts) -> object:
+def optimizing(parts: GraphContext) -> object:
     return optimize(parts, MAIN, schema_of)
 
 
-def compacting(parts: Parts) -> object:
+def compacting(parts: GraphContext) -> object:
     return compact_tail(parts, MAIN, frozenset({PERSON}), schema_of)
 
 
@@ -67,7 +67,7 @@ def copies(fragmented: Path, folder: Path) -> Copies:
     return Copies(fragmented, folder)
 
 
-def fragments(parts: Parts, type_key: str = PERSON) -> int:
+def fragments(parts: GraphContext, type_key: str = PERSON) -> int:
     return parts.snapshot(parts.log.live_head(MAIN)).table(type_key).layout().fragments
 
 

@@ -14,8 +14,8 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.kinds import next_write, opened
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.sweeping import AT_ONCE, needless_files, readable
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import write
 

@@ -27,8 +27,8 @@ from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.testing.races import RacingStore, once
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.stage_versions import at_hand
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
@@ -96,7 +96,7 @@ def test_every_file_of_a_rebased_commit_is_durable_before_its_entry_is_put(root:
     assert [file for file in sorted(new) if not recording.holds(file)] == []
 
 
-def test_a_write_of_many_statements_makes_one_version_of_each_table(parts: Parts) -> None:
+def test_a_write_of_many_statements_makes_one_version_of_each_table(parts: GraphContext) -> None:
     def versions(type_key: str) -> set[str]:
         table = parts.log.live_head(MAIN).tables[type_key].table
         return {listed.path for listed in parts.store.list(f"{table}/_versions/")}
@@ -135,7 +135,7 @@ def test_a_write_that_changes_nothing_makes_no_commit(root: Path, operation: Ope
     check_graph(parts)
 
 
-def test_a_load_makes_a_commit_even_when_it_changes_nothing(parts: Parts) -> None:
+def test_a_load_makes_a_commit_even_when_it_changes_nothing(parts: GraphContext) -> None:
     head = parts.log.live_head(MAIN)
     receipt = write(parts, MAIN, op.upsert_many({PERSON: {}}))
     assert receipt.entry is not None
@@ -144,7 +144,7 @@ def test_a_load_makes_a_commit_even_when_it_changes_nothing(parts: Parts) -> Non
     check_graph(parts)
 
 
-def test_an_operation_that_raises_leaves_no_trace(parts: Parts) -> None:
+def test_an_operation_that_raises_leaves_no_trace(parts: GraphContext) -> None:
     def run(staging: WriteSet) -> None:
         staging.insert(PERSON, op.table_of({"eve": 1}))
         raise ConflictError("the other end is not there")
@@ -297,7 +297,7 @@ def test_a_spilled_footprint_still_tells_a_conflict_from_none(root: Path, clash:
 
 
 @pytest.mark.usefixtures("spilling")
-def test_spilled_changes_are_counted_in_the_record_and_named_in_the_file(parts: Parts) -> None:
+def test_spilled_changes_are_counted_in_the_record_and_named_in_the_file(parts: GraphContext) -> None:
     receipt = write(parts, MAIN, op.both(op.upsert(PERSON, {"a": 5, "n": 1}), op.delete(PERSON, ["b"])))
     assert receipt.entry is not None
     found = parts.log.read(MAIN, receipt.entry.number)

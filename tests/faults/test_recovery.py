@@ -18,8 +18,8 @@ from omnigraph.testing.interrupted import die_in, interrupt, recovered, set_asid
 from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import open_and_heal
 from omnigraph.transaction.write import Operation, write
@@ -27,25 +27,25 @@ from omnigraph.transaction.write import Operation, write
 TWO_TYPES = op.upsert_many({PERSON: {"a": 0, "n": 1}, COMPANY: {"z": 3}})
 
 
-def files_below(parts: Parts, *prefixes: str) -> set[str]:
+def files_below(parts: GraphContext, *prefixes: str) -> set[str]:
     return {listed.path for prefix in prefixes for listed in parts.store.list(prefix)}
 
 
-def documents_of(parts: Parts, intent: str) -> set[str]:
+def documents_of(parts: GraphContext, intent: str) -> set[str]:
     return {path.removeprefix(f"{paths.RECOVERY}{intent}") for path in files_below(parts, paths.RECOVERY)}
 
 
 # -- the four steps, as they lie on the store --------------------------------------------------------------------------
 
 
-def test_the_note_is_there_before_the_first_file_is_staged(parts: Parts) -> None:
+def test_the_note_is_there_before_the_first_file_is_staged(parts: GraphContext) -> None:
     before = files_below(parts, paths.NODES, paths.EDGES)
     intent = interrupt(parts, TWO_TYPES, at=Failpoint.WRITE_INTENT_PUT)
     assert documents_of(parts, intent) == {".json"}
     assert files_below(parts, paths.NODES, paths.EDGES) == before
 
 
-def test_the_note_says_who_is_about_to_do_what_from_where(parts: Parts) -> None:
+def test_the_note_says_who_is_about_to_do_what_from_where(parts: GraphContext) -> None:
     head = parts.log.live_head(SIDE)
     intent = interrupt(parts, TWO_TYPES, branch=SIDE, options=WriteOptions(actor="grace"))
     note = json.loads(parts.store.get(paths.intent(intent)))
@@ -58,18 +58,18 @@ def test_the_note_says_who_is_about_to_do_what_from_where(parts: Parts) -> None:
     assert note["writer"].keys() == {"host", "pid", "started", "boot", "namespace", "token"}
 
 
-def test_a_type_that_is_removed_is_named_in_the_note_too(parts: Parts) -> None:
+def test_a_type_that_is_removed_is_named_in_the_note_too(parts: GraphContext) -> None:
     intent = interrupt(parts, op.remove_table(COMPANY))
     note = json.loads(parts.store.get(paths.intent(intent)))
     assert note["tables"].keys() == {COMPANY}
 
 
-def test_the_note_is_completed_once_every_table_is_staged_and_not_before(parts: Parts) -> None:
+def test_the_note_is_completed_once_every_table_is_staged_and_not_before(parts: GraphContext) -> None:
     intent = interrupt(parts, TWO_TYPES, at=Failpoint.WRITE_MADE_DURABLE)
     assert documents_of(parts, intent) == {".json"}
 
 
-def test_the_completed_note_names_the_version_staged_for_every_table(parts: Parts) -> None:
+def test_the_completed_note_names_the_version_staged_for_every_table(parts: GraphContext) -> None:
     head = parts.log.live_head(MAIN)
     intent = interrupt(parts, TWO_TYPES)
     assert documents_of(parts, intent) == {".json", ".staged"}
@@ -80,7 +80,7 @@ def test_the_completed_note_names_the_version_staged_for_every_table(parts: Part
     assert parts.log.live_head(MAIN) == head
 
 
-def test_one_entry_makes_all_tables_visible_and_carries_the_intent(parts: Parts) -> None:
+def test_one_entry_makes_all_tables_visible_and_carries_the_intent(parts: GraphContext) -> None:
     number = parts.log.live_head(MAIN).number
     intent = interrupt(parts, TWO_TYPES, at=Failpoint.PUBLISH_ENTRY_PUT)
     head = parts.log.live_head(MAIN)
@@ -88,14 +88,14 @@ def test_one_entry_makes_all_tables_visible_and_carries_the_intent(parts: Parts)
     assert documents_of(parts, intent) == {".json", ".staged"}
 
 
-def test_nothing_is_left_of_a_note_after_a_write_that_went_well(parts: Parts) -> None:
+def test_nothing_is_left_of_a_note_after_a_write_that_went_well(parts: GraphContext) -> None:
     receipt = write(parts, MAIN, op.noted(TWO_TYPES))
     assert receipt.entry is not None
     assert receipt.entry.intent is not None
     assert files_below(parts, paths.RECOVERY) == set()
 
 
-def test_nothing_is_left_of_a_note_after_a_write_that_changed_nothing(parts: Parts) -> None:
+def test_nothing_is_left_of_a_note_after_a_write_that_changed_nothing(parts: GraphContext) -> None:
     receipt = write(parts, MAIN, op.noted(op.delete(PERSON, ["nobody"])))
     assert receipt.entry is None
     assert files_below(parts, paths.RECOVERY) == set()
@@ -145,7 +145,7 @@ def test_whatever_was_staged_whole_is_finished_by_the_next_open(kind: Kind, root
     ],
     ids=["another_type", "the_same_type", "a_load", "under_an_intent"],
 )
-def test_the_next_write_on_the_same_handle_finishes_it_first(parts: Parts, following: Operation) -> None:
+def test_the_next_write_on_the_same_handle_finishes_it_first(parts: GraphContext, following: Operation) -> None:
     interrupt(parts, TWO_TYPES)
     receipt = write(parts, MAIN, following)
     assert receipt.attempts == 1
@@ -158,14 +158,14 @@ def test_the_next_write_on_the_same_handle_finishes_it_first(parts: Parts, follo
     check_graph(parts)
 
 
-def test_the_next_write_on_another_branch_finishes_it_too(parts: Parts) -> None:
+def test_the_next_write_on_another_branch_finishes_it_too(parts: GraphContext) -> None:
     interrupt(parts, TWO_TYPES)
     write(parts, SIDE, op.insert(PERSON, {"later": 1}))
     assert rows_of(parts, PERSON)["n"] == 1
     check_graph(parts)
 
 
-def test_what_is_finished_is_told_with_its_first_actor_its_kind_and_every_table(parts: Parts) -> None:
+def test_what_is_finished_is_told_with_its_first_actor_its_kind_and_every_table(parts: GraphContext) -> None:
     base = parts.log.live_head(MAIN)
     intent = interrupt(parts, TWO_TYPES, options=WriteOptions(actor="grace", message="both at once"))
     heal(parts)
@@ -187,7 +187,7 @@ def test_what_is_finished_is_told_with_its_first_actor_its_kind_and_every_table(
     assert (change.inserted_ids, change.updated_ids) == (("n",), ("a",))
 
 
-def test_the_first_actor_may_be_nobody(parts: Parts) -> None:
+def test_the_first_actor_may_be_nobody(parts: GraphContext) -> None:
     interrupt(parts, TWO_TYPES, options=WriteOptions())
     heal(parts)
     [audit] = recovered(parts)
@@ -195,7 +195,7 @@ def test_the_first_actor_may_be_nobody(parts: Parts) -> None:
     assert audit.recovery.for_actor is None
 
 
-def test_recoveries_are_found_in_the_log_by_their_actor(parts: Parts) -> None:
+def test_recoveries_are_found_in_the_log_by_their_actor(parts: GraphContext) -> None:
     interrupt(parts, TWO_TYPES)
     next_write(parts)
     by_recovery = [entry.number for entry in entries(parts) if entry.actor == RECOVERY_ACTOR]
@@ -218,7 +218,7 @@ CHANGES_OF_B: dict[str, tuple[Operation, dict[str, int | None]]] = {
 
 @pytest.mark.parametrize("mine", CHANGES_OF_A)
 @pytest.mark.parametrize("theirs", CHANGES_OF_B)
-def test_it_is_finished_on_top_of_what_others_wrote_meanwhile(parts: Parts, mine: str, theirs: str) -> None:
+def test_it_is_finished_on_top_of_what_others_wrote_meanwhile(parts: GraphContext, mine: str, theirs: str) -> None:
     interrupted, rows_of_mine = CHANGES_OF_A[mine]
     foreign, rows_of_theirs = CHANGES_OF_B[theirs]
     base = parts.log.live_head(MAIN)
@@ -234,7 +234,7 @@ def test_it_is_finished_on_top_of_what_others_wrote_meanwhile(parts: Parts, mine
     check_graph(parts)
 
 
-def test_an_overwrite_is_finished_only_over_the_content_it_replaced(parts: Parts) -> None:
+def test_an_overwrite_is_finished_only_over_the_content_it_replaced(parts: GraphContext) -> None:
     interrupt(parts, op.overwrite(PERSON, {"z": 26}))
     heal(parts)
     assert rows_of(parts, PERSON) == {"z": 26}
@@ -246,7 +246,7 @@ def test_an_overwrite_is_finished_only_over_the_content_it_replaced(parts: Parts
     check_graph(parts)
 
 
-def test_a_write_already_published_is_only_tidied_up_and_told_once(parts: Parts) -> None:
+def test_a_write_already_published_is_only_tidied_up_and_told_once(parts: GraphContext) -> None:
     base = parts.log.live_head(MAIN)
     intent = interrupt(parts, TWO_TYPES, at=Failpoint.PUBLISH_ENTRY_PUT)
     published = parts.log.live_head(MAIN)
@@ -265,7 +265,7 @@ def test_a_write_already_published_is_only_tidied_up_and_told_once(parts: Parts)
 # -- who heals and who does not ----------------------------------------------------------------------------------------
 
 
-def test_a_read_only_open_touches_nothing(parts: Parts, root: Path) -> None:
+def test_a_read_only_open_touches_nothing(parts: GraphContext, root: Path) -> None:
     interrupt(parts, TWO_TYPES)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
     looking, healed = open_and_heal(str(root), read_only=True, settings=SETTINGS)
@@ -274,13 +274,13 @@ def test_a_read_only_open_touches_nothing(parts: Parts, root: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
 
 
-def test_readers_see_the_state_before_until_somebody_writes(parts: Parts) -> None:
+def test_readers_see_the_state_before_until_somebody_writes(parts: GraphContext) -> None:
     before = observed(parts)
     interrupt(parts, TWO_TYPES)
     assert observed(parts) == before
 
 
-def test_several_interrupted_writes_end_in_the_order_in_which_they_began(parts: Parts) -> None:
+def test_several_interrupted_writes_end_in_the_order_in_which_they_began(parts: GraphContext) -> None:
     first = interrupt(parts, op.insert(PERSON, {"n": 1}))
     with set_aside(parts, first):
         second = interrupt(parts, op.insert(PERSON, {"o": 2}))
@@ -294,7 +294,7 @@ def test_several_interrupted_writes_end_in_the_order_in_which_they_began(parts: 
     check_graph(parts)
 
 
-def test_a_damaged_branch_log_keeps_only_its_own_interrupted_writes_waiting(parts: Parts) -> None:
+def test_a_damaged_branch_log_keeps_only_its_own_interrupted_writes_waiting(parts: GraphContext) -> None:
     intent = interrupt(parts, TWO_TYPES, branch=SIDE)
     entry = paths.entry(SIDE, parts.log.live_head(SIDE).number)
     whole = parts.store.get(entry)

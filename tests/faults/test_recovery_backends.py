@@ -17,7 +17,7 @@ from omnigraph.testing.interrupted import interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph
 from omnigraph.testing.kinds import next_write, opened, prepare
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.write import write
 
@@ -25,7 +25,7 @@ WRITE = op.both(op.update(PERSON, ["a"], 5), op.insert(COMPANY, {"n": 1}))
 
 
 @pytest.fixture(params=["memory", "local", pytest.param("s3", marks=pytest.mark.s3)])
-def parts(request: pytest.FixtureRequest, folder: Path) -> Parts:
+def parts(request: pytest.FixtureRequest, folder: Path) -> GraphContext:
     store: ObjectStore
     match request.param:
         case "memory":
@@ -39,11 +39,11 @@ def parts(request: pytest.FixtureRequest, folder: Path) -> Parts:
     return opened(store)
 
 
-def table_files(parts: Parts) -> set[str]:
+def table_files(parts: GraphContext) -> set[str]:
     return {listed.path for prefix in (paths.NODES, paths.EDGES) for listed in parts.table_files.list(prefix)}
 
 
-def test_a_write_staged_whole_is_finished_on_top_of_others(parts: Parts) -> None:
+def test_a_write_staged_whole_is_finished_on_top_of_others(parts: GraphContext) -> None:
     intent = interrupt(parts, WRITE)
     with set_aside(parts, intent):
         write(parts, MAIN, op.upsert(PERSON, {"b": 9}))
@@ -56,7 +56,7 @@ def test_a_write_staged_whole_is_finished_on_top_of_others(parts: Parts) -> None
     check_graph(healed)
 
 
-def test_a_write_that_others_stand_against_is_undone_and_its_files_are_gone(parts: Parts) -> None:
+def test_a_write_that_others_stand_against_is_undone_and_its_files_are_gone(parts: GraphContext) -> None:
     before = table_files(parts)
     intent = interrupt(parts, WRITE)
     staged = table_files(parts) - before
@@ -72,7 +72,7 @@ def test_a_write_that_others_stand_against_is_undone_and_its_files_are_gone(part
     check_graph(healed)
 
 
-def test_a_write_that_was_published_is_tidied_up(parts: Parts) -> None:
+def test_a_write_that_was_published_is_tidied_up(parts: GraphContext) -> None:
     interrupt(parts, WRITE, at=Failpoint.PUBLISH_ENTRY_PUT)
     healed = opened(parts.store)
     assert rows_of(healed, PERSON)["a"] == 5

@@ -30,7 +30,7 @@ from omnigraph.testing.kinds import SIDE, next_write, opened
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.testing.parked import OtherProcess, parked
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import open_and_heal, open_root
 from omnigraph.transaction.write import write
@@ -51,7 +51,7 @@ def store_of(root: Path) -> LocalStore:
     [Failpoint.WRITE_INTENT_PUT, Failpoint.WRITE_TABLES_STAGED, Failpoint.WRITE_INTENT_COMPLETED],
 )
 def test_a_writer_at_work_in_this_process_is_left_alone_whatever_handle_it_uses(
-    root: Path, parts: Parts, at: Failpoint
+    root: Path, parts: GraphContext, at: Failpoint
 ) -> None:
     with parked(lambda: write(parts, MAIN, INSERT), at=at) as writing:
         other, healed = open_and_heal(store_of(root), settings=IMPATIENT)
@@ -68,7 +68,7 @@ def test_a_writer_at_work_in_this_process_is_left_alone_whatever_handle_it_uses(
 
 @pytest.mark.parametrize("at", [Failpoint.PUBLISH_ENTRY_PUT, Failpoint.PUBLISH_INTENT_CLEARED])
 def test_a_writer_that_has_published_and_is_still_clearing_its_note_needs_no_healer(
-    root: Path, parts: Parts, at: Failpoint
+    root: Path, parts: GraphContext, at: Failpoint
 ) -> None:
     with parked(lambda: write(parts, MAIN, INSERT), at=at) as writing:
         other, healed = open_and_heal(store_of(root), settings=IMPATIENT)
@@ -82,7 +82,7 @@ def test_a_writer_that_has_published_and_is_still_clearing_its_note_needs_no_hea
 @pytest.mark.parametrize("at", [1, 2], ids=["after_it_was_listed", "after_it_was_read_once"])
 @pytest.mark.parametrize("died_at", [Failpoint.PUBLISH_ENTRY_PUT, Failpoint.WRITE_INTENT_COMPLETED])
 def test_a_note_that_vanishes_under_the_healer_had_a_writer_that_came_to_its_end(
-    root: Path, parts: Parts, at: int, died_at: Failpoint
+    root: Path, parts: GraphContext, at: int, died_at: Failpoint
 ) -> None:
     intent = interrupt(parts, INSERT, at=died_at)
     before = entries(parts)
@@ -117,7 +117,7 @@ def conflict_in(root: str) -> tuple[str, str]:
     return conflict.intent, conflict.by_commit
 
 
-def test_a_writer_at_work_in_another_process_is_left_alone_until_it_is_killed(root: Path, parts: Parts) -> None:
+def test_a_writer_at_work_in_another_process_is_left_alone_until_it_is_killed(root: Path, parts: GraphContext) -> None:
     writer = OtherProcess(insert_in, str(root), at=Failpoint.WRITE_INTENT_COMPLETED)
     writer.wait_until_parked()
     [intent] = noted_intents(parts)
@@ -143,7 +143,7 @@ def test_a_writer_at_work_in_another_process_is_left_alone_until_it_is_killed(ro
     check_graph(parts)
 
 
-def test_a_slow_writer_that_was_declared_dead_is_told_so_and_publishes_nothing(root: Path, parts: Parts) -> None:
+def test_a_slow_writer_that_was_declared_dead_is_told_so_and_publishes_nothing(root: Path, parts: GraphContext) -> None:
     writer = OtherProcess(conflict_in, str(root), at=Failpoint.WRITE_TABLES_STAGED)
     writer.wait_until_parked()
     [intent] = noted_intents(parts)
@@ -158,7 +158,7 @@ def test_a_slow_writer_that_was_declared_dead_is_told_so_and_publishes_nothing(r
     check_graph(parts)
 
 
-def test_a_slow_writer_whose_work_was_finished_by_another_reports_success(root: Path, parts: Parts) -> None:
+def test_a_slow_writer_whose_work_was_finished_by_another_reports_success(root: Path, parts: GraphContext) -> None:
     writer = OtherProcess(insert_in, str(root), at=Failpoint.WRITE_INTENT_COMPLETED)
     writer.wait_until_parked()
     _, healed = open_and_heal(store_of(root), settings=IMPATIENT)
@@ -175,7 +175,7 @@ def test_a_slow_writer_whose_work_was_finished_by_another_reports_success(root: 
 # -- on another host ---------------------------------------------------------------------------------------------------
 
 
-def test_a_writer_on_another_host_counts_as_alive_until_it_has_been_silent_for_long(parts: Parts) -> None:
+def test_a_writer_on_another_host_counts_as_alive_until_it_has_been_silent_for_long(parts: GraphContext) -> None:
     intent = interrupt(parts, INSERT)
     move_to_another_host(parts, intent)
     [warning] = heal(parts).warnings
@@ -199,7 +199,7 @@ def test_a_long_write_elsewhere_costs_the_writes_of_others_the_same_however_long
     assert costs[1:] == [costs[0] - 1] * 11, "its note is read once"
 
 
-def test_any_sign_of_life_of_a_writer_on_another_host_counts(parts: Parts) -> None:
+def test_any_sign_of_life_of_a_writer_on_another_host_counts(parts: GraphContext) -> None:
     intent = interrupt(parts, INSERT)
     move_to_another_host(parts, intent)
     let_it_grow_old(parts, intent)
@@ -219,7 +219,7 @@ def test_a_writer_with_an_intent_shows_life_while_it_works_and_not_afterwards(ro
     assert list(parts.store.list(beat)) == []
 
 
-def test_a_sweep_that_died_while_it_asked_for_the_time_leaves_nothing_for_long(parts: Parts) -> None:
+def test_a_sweep_that_died_while_it_asked_for_the_time_leaves_nothing_for_long(parts: GraphContext) -> None:
     parts.store.put(f"{paths.RECOVERY}{parts.ids.new()}.now", b"")
     for question in parts.store.list(paths.RECOVERY):
         let_it_grow_old(parts, question.path.removeprefix(paths.RECOVERY).partition(".")[0])
@@ -295,7 +295,7 @@ def test_an_interrupted_write_that_cannot_be_looked_at_now_waits_and_nobody_else
     check_graph(parts)
 
 
-def test_trouble_with_one_interrupted_write_keeps_no_other_from_being_healed(parts: Parts) -> None:
+def test_trouble_with_one_interrupted_write_keeps_no_other_from_being_healed(parts: GraphContext) -> None:
     first = interrupt(parts, op.insert(PERSON, {"n": 1}))
     with set_aside(parts, first):
         second = interrupt(parts, op.insert(KNOWS, {"o": 2}))
@@ -306,7 +306,7 @@ def test_trouble_with_one_interrupted_write_keeps_no_other_from_being_healed(par
     assert noted_intents(parts) == [first]
 
 
-def test_a_write_says_what_it_left_for_later(parts: Parts) -> None:
+def test_a_write_says_what_it_left_for_later(parts: GraphContext) -> None:
     intent = interrupt(parts, INSERT)
     move_to_another_host(parts, intent)
     [warning] = write(parts, MAIN, op.insert(COMPANY, {"later": 1})).warnings

@@ -19,8 +19,8 @@ from omnigraph.testing.interrupted import interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph, observed
 from omnigraph.testing.kinds import SIDE, next_write, opened
 from omnigraph.testing.operations import COMPANY, PERSON
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.write import write
 
@@ -34,42 +34,42 @@ def _nothing_fits_into_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "INLINE_FOOTPRINT_TOKENS_MAX", 0)
 
 
-def to_be_finished(parts: Parts) -> None:
+def to_be_finished(parts: GraphContext) -> None:
     interrupt(parts, op.both(SPILLING, op.update(COMPANY, ["x"], 5)), options=WriteOptions(idempotency_key="once"))
 
 
-def to_be_rebased(parts: Parts) -> None:
+def to_be_rebased(parts: GraphContext) -> None:
     intent = interrupt(parts, op.both(op.update(PERSON, ["a"], 5), op.insert(COMPANY, {"n": 1})))
     with set_aside(parts, intent):
         write(parts, "main", op.upsert(PERSON, {"b": 9}))
 
 
-def to_be_undone(parts: Parts) -> None:
+def to_be_undone(parts: GraphContext) -> None:
     intent = interrupt(parts, op.both(SPILLING, op.update(COMPANY, ["x"], 5)))
     with set_aside(parts, intent):
         write(parts, "main", op.upsert(COMPANY, {"x": 9}))
 
 
-def to_be_undone_half_staged(parts: Parts) -> None:
+def to_be_undone_half_staged(parts: GraphContext) -> None:
     interrupt(parts, SPILLING, at=Failpoint.WRITE_INTENT_PUT)
 
 
-def to_be_tidied_up(parts: Parts) -> None:
+def to_be_tidied_up(parts: GraphContext) -> None:
     interrupt(parts, SPILLING, at=Failpoint.PUBLISH_ENTRY_PUT)
 
 
-def to_be_undone_on_main(parts: Parts) -> None:
+def to_be_undone_on_main(parts: GraphContext) -> None:
     interrupt(parts, op.update(PERSON, ["a"], 5), branch=SIDE)
     branches.delete(parts, SIDE)
 
 
-def two_at_once(parts: Parts) -> None:
+def two_at_once(parts: GraphContext) -> None:
     first = interrupt(parts, op.insert(PERSON, {"n": 1}))
     with set_aside(parts, first):
         interrupt(parts, op.insert(PERSON, {"o": 2}))
 
 
-LEFT: tuple[Callable[[Parts], None], ...] = (
+LEFT: tuple[Callable[[GraphContext], None], ...] = (
     to_be_finished,
     to_be_rebased,
     to_be_undone,
@@ -80,24 +80,26 @@ LEFT: tuple[Callable[[Parts], None], ...] = (
 )
 
 
-def left(copies: Copies, leave: Callable[[Parts], None]) -> Copies:
+def left(copies: Copies, leave: Callable[[GraphContext], None]) -> Copies:
     """Copies of a graph with interrupted writes in it."""
     store = copies.fresh()
     leave(opened(store))
     return copies.of(store)
 
 
-def files(parts: Parts) -> set[str]:
+def files(parts: GraphContext) -> set[str]:
     return {listed.path for prefix in (paths.NODES, paths.EDGES, paths.CHANGES) for listed in parts.store.list(prefix)}
 
 
-def audits(parts: Parts) -> list[str]:
+def audits(parts: GraphContext) -> list[str]:
     found = [entry.recovery for branch in ("main", SIDE) for entry in recovered(parts, branch)]
     return sorted(f"{audit.intent} {audit.kind}" for audit in found if audit is not None)
 
 
 @pytest.mark.parametrize("leave", LEFT, ids=lambda leave: leave.__name__)
-def test_healing_that_dies_at_any_step_comes_to_the_same_end(leave: Callable[[Parts], None], copies: Copies) -> None:
+def test_healing_that_dies_at_any_step_comes_to_the_same_end(
+    leave: Callable[[GraphContext], None], copies: Copies
+) -> None:
     spoilt = left(copies, leave)
     healed = opened(spoilt.fresh())
     expected, told, kept = observed(healed), audits(healed), files(healed)
@@ -132,12 +134,12 @@ def test_healing_that_dies_at_any_step_comes_to_the_same_end(leave: Callable[[Pa
     ],
 )
 def test_healing_that_meets_an_error_fails_no_write_and_comes_to_the_same_end(
-    leave: Callable[[Parts], None], fault: Fault, copies: Copies
+    leave: Callable[[GraphContext], None], fault: Fault, copies: Copies
 ) -> None:
     spoilt = left(copies, leave)
     healed = opened(spoilt.fresh())
     expected, told = observed(healed), audits(healed)
-    opened_parts: list[Parts] = []
+    opened_parts: list[GraphContext] = []
 
     def work(store: FaultyStore) -> None:
         opened_parts.append(opened(store))
@@ -158,7 +160,7 @@ def test_healing_that_meets_an_error_fails_no_write_and_comes_to_the_same_end(
     [Failpoint.RECOVERY_JUDGED, pytest.param(Failpoint.RECOVERY_ENTRY_PUT, marks=pytest.mark.torture)],
 )
 def test_two_healers_at_once_come_to_one_end_and_tell_it_once(
-    leave: Callable[[Parts], None], place: Failpoint, copies: Copies
+    leave: Callable[[GraphContext], None], place: Failpoint, copies: Copies
 ) -> None:
     spoilt = left(copies, leave)
     alone = opened(spoilt.fresh())
@@ -170,7 +172,7 @@ def test_two_healers_at_once_come_to_one_end_and_tell_it_once(
         with suppress(threading.BrokenBarrierError):
             meeting.wait(timeout=0.2)
 
-    def healing() -> Parts:
+    def healing() -> GraphContext:
         with armed(place, meet):
             return opened(store)
 

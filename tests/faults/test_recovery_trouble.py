@@ -25,7 +25,7 @@ from omnigraph.testing.interrupted import interrupt, noted_intents, recovered
 from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import SETTINGS, next_write, opened
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
@@ -50,7 +50,7 @@ def store(root: Path) -> FaultyStore:
 
 
 @pytest.fixture
-def parts(store: FaultyStore) -> Parts:
+def parts(store: FaultyStore) -> GraphContext:
     return opened(store)
 
 
@@ -83,7 +83,7 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("spoil", SPOILT)
 @pytest.mark.parametrize("document", [paths.intent, paths.intent_completed], ids=["note", "staged_note"])
 def test_an_unreadable_note_is_put_aside_and_named_and_writes_go_on(
-    parts: Parts, store: FaultyStore, spoil: str, document: Callable[[str], str]
+    parts: GraphContext, store: FaultyStore, spoil: str, document: Callable[[str], str]
 ) -> None:
     path = document(interrupt(parts, INSERT))
     before = observed(parts)
@@ -122,7 +122,7 @@ SENSELESS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("spoil", SENSELESS)
 @pytest.mark.parametrize("document", [paths.intent, paths.intent_completed], ids=["note", "staged_note"])
 def test_a_note_that_can_be_read_and_makes_no_sense_is_put_aside_too(
-    parts: Parts, store: FaultyStore, spoil: str, document: Callable[[str], str]
+    parts: GraphContext, store: FaultyStore, spoil: str, document: Callable[[str], str]
 ) -> None:
     path = document(interrupt(parts, INSERT))
     store.put(path, SENSELESS[spoil](store.get(path)))
@@ -151,7 +151,7 @@ def test_a_root_that_cannot_be_confirmed_now_lets_the_interrupted_write_wait_and
 
 @pytest.mark.parametrize("document", [paths.intent, paths.intent_completed], ids=["note", "staged_note"])
 def test_a_note_of_a_newer_release_is_left_where_it_is_and_keeps_sweeps_away(
-    parts: Parts, store: FaultyStore, document: Callable[[str], str]
+    parts: GraphContext, store: FaultyStore, document: Callable[[str], str]
 ) -> None:
     path = document(interrupt(parts, INSERT))
     store.put(path, changed(store.get(path), schema_version=99))
@@ -166,7 +166,7 @@ def test_a_note_of_a_newer_release_is_left_where_it_is_and_keeps_sweeps_away(
 
 
 @pytest.mark.parametrize("name", ["README", "note.txt", f"{ID}.tmp", f"{ID}.beat", f"{ID}.staged", "folder/file.json2"])
-def test_a_file_in_the_folder_that_is_no_note_stops_nobody(parts: Parts, store: FaultyStore, name: str) -> None:
+def test_a_file_in_the_folder_that_is_no_note_stops_nobody(parts: GraphContext, store: FaultyStore, name: str) -> None:
     store.put(f"{paths.RECOVERY}{name}", b"{not json")
     next_write(parts)
     opened(store)
@@ -178,7 +178,9 @@ def test_a_file_in_the_folder_that_is_no_note_stops_nobody(parts: Parts, store: 
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_SPACE, Fault.FAIL_BEFORE, Fault.LOSE_ANSWER, Fault.LOSE_REQUEST], ids=str)
-def test_a_write_that_cannot_leave_its_note_does_nothing_at_all(parts: Parts, store: FaultyStore, fault: Fault) -> None:
+def test_a_write_that_cannot_leave_its_note_does_nothing_at_all(
+    parts: GraphContext, store: FaultyStore, fault: Fault
+) -> None:
     before, files = observed(parts), {listed.path for listed in store.list("")}
     store.arm(fault, times=FOR_EVER, path_part=paths.RECOVERY)
     store.arm(Fault.FAIL_BEFORE, times=FOR_EVER, kind=RequestKind.GET, path_part=paths.RECOVERY)
@@ -193,7 +195,7 @@ def test_a_write_that_cannot_leave_its_note_does_nothing_at_all(parts: Parts, st
     check_graph(parts)
 
 
-def test_a_write_whose_note_cannot_be_completed_publishes_nothing(parts: Parts, store: FaultyStore) -> None:
+def test_a_write_whose_note_cannot_be_completed_publishes_nothing(parts: GraphContext, store: FaultyStore) -> None:
     before = observed(parts)
     store.arm(Fault.NO_SPACE, path_part=".staged")
     with pytest.raises(UnavailableError):
@@ -216,7 +218,7 @@ def await_a_beat(store: FaultyStore) -> None:
 
 @pytest.mark.parametrize("part", [".beat", ".staged", ".json"])
 def test_a_note_that_cannot_be_deleted_is_a_warning_and_is_tidied_up_by_the_next_write(
-    parts: Parts, store: FaultyStore, part: str
+    parts: GraphContext, store: FaultyStore, part: str
 ) -> None:
     lively = open_root(store, settings=replace(SETTINGS, heartbeat_s=0.001))
     store.arm(Fault.FAIL_BEFORE, kind=RequestKind.DELETE, path_part=part)
@@ -234,7 +236,7 @@ def test_a_note_that_cannot_be_deleted_is_a_warning_and_is_tidied_up_by_the_next
     check_graph(parts)
 
 
-def test_a_note_that_never_can_be_deleted_is_told_about_once(parts: Parts, store: FaultyStore) -> None:
+def test_a_note_that_never_can_be_deleted_is_told_about_once(parts: GraphContext, store: FaultyStore) -> None:
     store.arm(Fault.NO_SPACE, times=FOR_EVER, kind=RequestKind.DELETE, path_part=paths.RECOVERY)
     write(parts, MAIN, INSERT)
     for number in range(3):
@@ -247,7 +249,9 @@ def test_a_note_that_never_can_be_deleted_is_told_about_once(parts: Parts, store
     check_graph(parts)
 
 
-def test_a_write_that_failed_and_cannot_take_its_note_back_says_where_to_look(parts: Parts, store: FaultyStore) -> None:
+def test_a_write_that_failed_and_cannot_take_its_note_back_says_where_to_look(
+    parts: GraphContext, store: FaultyStore
+) -> None:
     store.arm(Fault.NO_SPACE, kind=RequestKind.PUT_IF_ABSENT, path_part=paths.LOGS)
     store.arm(Fault.NO_SPACE, kind=RequestKind.DELETE, path_part=paths.RECOVERY)
     with pytest.raises(GraphError) as refused:
@@ -264,7 +268,9 @@ def test_a_write_that_failed_and_cannot_take_its_note_back_says_where_to_look(pa
 
 
 @pytest.mark.parametrize("left", [True, False], ids=["with_one_left", "with_none"])
-def test_notes_that_cannot_be_listed_stop_writes_and_opens_loudly(parts: Parts, store: FaultyStore, left: bool) -> None:
+def test_notes_that_cannot_be_listed_stop_writes_and_opens_loudly(
+    parts: GraphContext, store: FaultyStore, left: bool
+) -> None:
     if left:
         interrupt(parts, INSERT)
     number = parts.log.live_head(MAIN).number

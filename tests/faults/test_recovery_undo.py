@@ -18,22 +18,22 @@ from omnigraph.testing.interrupted import interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import SIDE, next_write, opened
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.write import write
 
 TWO_TYPES = op.upsert_many({PERSON: {"a": 0, "n": 1}, COMPANY: {"z": 3}})
 
 
-def files_below(parts: Parts, *prefixes: str) -> set[str]:
+def files_below(parts: GraphContext, *prefixes: str) -> set[str]:
     return {listed.path for prefix in prefixes for listed in parts.store.list(prefix)}
 
 
 # -- undoing -----------------------------------------------------------------------------------------------------------
 
 
-def conflicting(parts: Parts) -> str:
+def conflicting(parts: GraphContext) -> str:
     """An interrupted write, staged whole, that a later commit stands against."""
     intent = interrupt(parts, op.both(op.update(PERSON, ["a"], 5), op.insert(COMPANY, {"n": 1})))
     with set_aside(parts, intent):
@@ -41,12 +41,12 @@ def conflicting(parts: Parts) -> str:
     return intent
 
 
-def half_staged(parts: Parts) -> str:
+def half_staged(parts: GraphContext) -> str:
     """An interrupted write of which nobody knows what it has staged."""
     return interrupt(parts, TWO_TYPES, at=Failpoint.WRITE_TABLE_STAGED)
 
 
-def damaged(parts: Parts) -> str:
+def damaged(parts: GraphContext) -> str:
     """An interrupted write, staged whole, of which a file is gone."""
     intent = interrupt(parts, op.insert(PERSON, {"n": 1}))
     staged = json.loads(parts.store.get(paths.intent_completed(intent)))["tables"][PERSON]
@@ -56,7 +56,7 @@ def damaged(parts: Parts) -> str:
     return intent
 
 
-def moved_away(parts: Parts) -> str:
+def moved_away(parts: GraphContext) -> str:
     """An interrupted write, staged whole, whose rows were moved to other files by a compaction."""
     intent = interrupt(parts, op.update(PERSON, ["a"], 5))
     with set_aside(parts, intent):
@@ -64,7 +64,7 @@ def moved_away(parts: Parts) -> str:
     return intent
 
 
-def under_another_schema(parts: Parts) -> str:
+def under_another_schema(parts: GraphContext) -> str:
     """An interrupted write, staged whole, under which the schema changed."""
     intent = interrupt(parts, op.insert(PERSON, {"n": 1}))
     with set_aside(parts, intent):
@@ -77,7 +77,7 @@ HOPELESS = (conflicting, half_staged, damaged, moved_away, under_another_schema)
 
 @pytest.mark.parametrize("leave", HOPELESS, ids=lambda leave: leave.__name__)
 def test_what_cannot_be_finished_is_undone_at_once_by_the_next_write(
-    parts: Parts, leave: Callable[[Parts], str]
+    parts: GraphContext, leave: Callable[[GraphContext], str]
 ) -> None:
     intent = leave(parts)
     before = observed(parts)
@@ -110,7 +110,7 @@ def test_the_log_says_it_is_dead_before_anything_of_it_is_deleted(root: Path) ->
     assert changing[-1][1].endswith(".json")
 
 
-def test_every_file_it_had_staged_is_gone_afterwards(parts: Parts) -> None:
+def test_every_file_it_had_staged_is_gone_afterwards(parts: GraphContext) -> None:
     large = op.insert(PERSON, {f"n{each}": each for each in range(400)})
     before = files_below(parts, paths.NODES, paths.EDGES, paths.CHANGES)
     intent = interrupt(parts, op.both(large, op.update(COMPANY, ["x"], 5)))
@@ -124,7 +124,7 @@ def test_every_file_it_had_staged_is_gone_afterwards(parts: Parts) -> None:
     check_graph(parts)
 
 
-def test_a_write_undone_again_and_again_can_be_done_in_the_end(parts: Parts) -> None:
+def test_a_write_undone_again_and_again_can_be_done_in_the_end(parts: GraphContext) -> None:
     for _ in range(3):
         interrupt(parts, op.add_column(parts, PERSON, "w"), at=Failpoint.WRITE_TABLES_STAGED)
         heal(parts)
@@ -138,7 +138,7 @@ def test_a_write_undone_again_and_again_can_be_done_in_the_end(parts: Parts) -> 
 
 
 @pytest.mark.parametrize("at", [Failpoint.WRITE_INTENT_COMPLETED, Failpoint.WRITE_INTENT_PUT])
-def test_a_write_whose_branch_was_deleted_is_undone_and_main_says_so(parts: Parts, at: Failpoint) -> None:
+def test_a_write_whose_branch_was_deleted_is_undone_and_main_says_so(parts: GraphContext, at: Failpoint) -> None:
     intent = interrupt(parts, TWO_TYPES, branch=SIDE, at=at)
     branches.delete(parts, SIDE)
     next_write(parts)
@@ -149,7 +149,7 @@ def test_a_write_whose_branch_was_deleted_is_undone_and_main_says_so(parts: Part
     check_graph(parts)
 
 
-def test_a_write_whose_branch_was_made_anew_is_undone_there(parts: Parts) -> None:
+def test_a_write_whose_branch_was_made_anew_is_undone_there(parts: GraphContext) -> None:
     intent = interrupt(parts, TWO_TYPES, branch=SIDE)
     branches.delete(parts, SIDE)
     branches.create(parts, SIDE)
@@ -161,7 +161,7 @@ def test_a_write_whose_branch_was_made_anew_is_undone_there(parts: Parts) -> Non
     check_graph(parts)
 
 
-def test_a_write_published_on_a_branch_that_was_deleted_since_does_not_stop_anybody(parts: Parts) -> None:
+def test_a_write_published_on_a_branch_that_was_deleted_since_does_not_stop_anybody(parts: GraphContext) -> None:
     interrupt(parts, TWO_TYPES, branch=SIDE, at=Failpoint.PUBLISH_ENTRY_PUT)
     branches.delete(parts, SIDE)
     next_write(parts)
@@ -171,7 +171,7 @@ def test_a_write_published_on_a_branch_that_was_deleted_since_does_not_stop_anyb
     check_graph(parts)
 
 
-def test_an_interrupted_write_on_a_branch_moves_no_other_branch(parts: Parts) -> None:
+def test_an_interrupted_write_on_a_branch_moves_no_other_branch(parts: GraphContext) -> None:
     head = parts.log.live_head(MAIN)
     interrupt(parts, TWO_TYPES, branch=SIDE)
     heal(parts)
@@ -182,7 +182,7 @@ def test_an_interrupted_write_on_a_branch_moves_no_other_branch(parts: Parts) ->
 # -- conditions and keys -----------------------------------------------------------------------------------------------
 
 
-def test_a_write_that_required_a_head_is_not_finished_on_another(parts: Parts) -> None:
+def test_a_write_that_required_a_head_is_not_finished_on_another(parts: GraphContext) -> None:
     head = parts.log.live_head(MAIN)
     intent = interrupt(parts, op.insert(PERSON, {"n": 1}), options=WriteOptions(if_commit=head.commit))
     with set_aside(parts, intent):
@@ -193,7 +193,7 @@ def test_a_write_that_required_a_head_is_not_finished_on_another(parts: Parts) -
     assert audit.aborted == (intent,)
 
 
-def test_a_write_that_expected_a_version_is_not_finished_on_another(parts: Parts) -> None:
+def test_a_write_that_expected_a_version_is_not_finished_on_another(parts: GraphContext) -> None:
     expected = {PERSON: parts.log.live_head(MAIN).tables[PERSON].version}
     options = WriteOptions(expected_table_versions=expected)
     intent = interrupt(parts, op.insert(PERSON, {"n": 1}), options=options)
@@ -206,7 +206,7 @@ def test_a_write_that_expected_a_version_is_not_finished_on_another(parts: Parts
     assert audit.aborted == (intent,)
 
 
-def test_a_write_that_expected_a_version_is_finished_where_it_still_holds(parts: Parts) -> None:
+def test_a_write_that_expected_a_version_is_finished_where_it_still_holds(parts: GraphContext) -> None:
     expected = {PERSON: parts.log.live_head(MAIN).tables[PERSON].version}
     intent = interrupt(parts, op.insert(PERSON, {"n": 1}), options=WriteOptions(expected_table_versions=expected))
     with set_aside(parts, intent):
@@ -215,7 +215,7 @@ def test_a_write_that_expected_a_version_is_finished_where_it_still_holds(parts:
     assert "n" in rows_of(parts, PERSON)
 
 
-def test_a_request_repeated_under_its_key_while_the_first_lies_interrupted_is_done_once(parts: Parts) -> None:
+def test_a_request_repeated_under_its_key_while_the_first_lies_interrupted_is_done_once(parts: GraphContext) -> None:
     options = WriteOptions(idempotency_key="once")
     intent = interrupt(parts, op.append(PERSON, {"first": 1}), options=options)
     with set_aside(parts, intent):
@@ -225,7 +225,7 @@ def test_a_request_repeated_under_its_key_while_the_first_lies_interrupted_is_do
     check_graph(parts)
 
 
-def test_a_request_finished_by_recovery_is_not_done_again_under_its_key(parts: Parts) -> None:
+def test_a_request_finished_by_recovery_is_not_done_again_under_its_key(parts: GraphContext) -> None:
     options = WriteOptions(idempotency_key="once")
     interrupt(parts, op.append(PERSON, {"n": 1}), options=options)
     receipt = write(parts, MAIN, op.append(PERSON, {"n": 1}), options)

@@ -20,7 +20,7 @@ from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.races import once
 from omnigraph.testing.sweeping import needless_files
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 from omnigraph.verification.findings import FindingKind

@@ -25,7 +25,7 @@ from omnigraph.testing.invariants import check_graph, observed
 from omnigraph.testing.kinds import next_write, opened
 from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.sweeping import AT_ONCE, needless_files, swept
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.write import Receipt, write
 
 OURS = ("/_versions/", "/_deletions/")
@@ -38,7 +38,7 @@ from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.kinds import opened
 from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.write import write
 
 def doomed(root, at, share):
@@ -67,7 +67,7 @@ for line in sys.stdin:
 """
 
 
-def act(parts: Parts) -> Receipt:
+def act(parts: GraphContext) -> Receipt:
     """Rows added, replaced and deleted in two tables."""
     return write(parts, MAIN, op.both(op.upsert(PERSON, {"a": 7, "n": 1}), op.delete(COMPANY, ["x"])))
 
@@ -182,7 +182,7 @@ def test_a_disk_that_is_full_at_any_file_stops_the_write_and_not_the_next(
 
 
 @pytest.fixture
-def lasting(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Callable[[], Parts]]:
+def lasting(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Callable[[], GraphContext]]:
     """A graph whose writes survive losing power, and what opens it; its files are synced one by one."""
     monkeypatch.setattr(limits, "SYNC_ONE_BY_ONE_MAX", 1_000_000)
     root = Path(copies.fresh().uri)
@@ -190,7 +190,7 @@ def lasting(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Call
 
 
 def test_every_file_of_a_version_and_every_folder_on_the_way_is_synced_before_the_entry_names_it(
-    lasting: tuple[Path, Callable[[], Parts]], monkeypatch: pytest.MonkeyPatch
+    lasting: tuple[Path, Callable[[], GraphContext]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, graph = lasting
     parts = graph()
@@ -220,7 +220,7 @@ def test_every_file_of_a_version_and_every_folder_on_the_way_is_synced_before_th
 
 
 def test_a_version_that_cannot_be_synced_is_not_named_and_the_next_write_is(
-    lasting: tuple[Path, Callable[[], Parts]], monkeypatch: pytest.MonkeyPatch
+    lasting: tuple[Path, Callable[[], GraphContext]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, graph = lasting
     before = observed(graph())

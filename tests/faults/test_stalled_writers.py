@@ -26,9 +26,9 @@ from omnigraph.testing.parked import OtherProcess, parked
 from omnigraph.testing.races import RacingStore, once
 from omnigraph.testing.sweeping import needless_files
 from omnigraph.transaction import queues
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.log import Baseless, Done, Log
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.root import open_root
@@ -53,7 +53,7 @@ def _as_in_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def parts(root: Path) -> Parts:
+def parts(root: Path) -> GraphContext:
     """The prepared graph with a few more commits, which nobody holds, and nothing to wait for."""
     made = opened(root)
     for number in range(3):
@@ -61,7 +61,7 @@ def parts(root: Path) -> Parts:
     return made
 
 
-def opened(root: str | Path, settings: Settings = AT_ONCE) -> Parts:
+def opened(root: str | Path, settings: Settings = AT_ONCE) -> GraphContext:
     return open_root(LocalStore(root, durability=Durability.PROCESS), settings=settings, clock=ManualClock())
 
 
@@ -75,7 +75,7 @@ def others_go_on(root: str | Path, *, times: int = 4) -> None:
     sweep(other, older_than_s=0)
 
 
-def entry_on(parts: Parts, head: Record) -> Record:
+def entry_on(parts: GraphContext, head: Record) -> Record:
     """An entry that changes nothing, for the place after `head`."""
     draft = Draft(branch=head.branch, kind=CommitKind.BARRIER, actor="stalled")
     return entry_after(parts, head, nothing_staged(head), draft)
@@ -108,7 +108,7 @@ def test_a_stalled_write_that_may_run_again_does_so_on_what_is_there_now(
 
 
 @pytest.mark.parametrize("at", PLACES)
-def test_a_stalled_write_that_may_not_is_told_what_happened(at: Failpoint, parts: Parts, root: Path) -> None:
+def test_a_stalled_write_that_may_not_is_told_what_happened(at: Failpoint, parts: GraphContext, root: Path) -> None:
     with parked(lambda: write(parts, MAIN, op.update_where(COMPANY, "v = 2", 9)), at=at) as writing:
         others_go_on(root)
 
@@ -118,7 +118,7 @@ def test_a_stalled_write_that_may_not_is_told_what_happened(at: Failpoint, parts
     check(root, company=COMPANIES)
 
 
-def test_what_was_staged_on_the_anchor_is_published_beside_a_pruning_write(parts: Parts, root: Path) -> None:
+def test_what_was_staged_on_the_anchor_is_published_beside_a_pruning_write(parts: GraphContext, root: Path) -> None:
     other = opened(root)
     with parked(lambda: write(parts, MAIN, op.append(PERSON, {"n": 1})), at=Failpoint.WRITE_MADE_DURABLE) as writing:
         write(other, MAIN, op.append(PERSON, {"o": 2}), WriteOptions(prune_previous=True))
@@ -139,7 +139,7 @@ def test_what_was_staged_on_the_anchor_is_published_beside_a_pruning_write(parts
     ids=["append", "with files of its own", "update", "two tables"],
 )
 def test_a_barrier_makes_a_writer_stage_again_what_the_sweep_has_taken(
-    operation: Operation, parts: Parts, root: Path
+    operation: Operation, parts: GraphContext, root: Path
 ) -> None:
     other = opened(root)
     with parked(lambda: write(parts, MAIN, operation), at=Failpoint.WRITE_MADE_DURABLE) as writing:
@@ -150,7 +150,7 @@ def test_a_barrier_makes_a_writer_stage_again_what_the_sweep_has_taken(
     check(root)
 
 
-def test_a_new_table_that_was_swept_is_made_again(parts: Parts, root: Path) -> None:
+def test_a_new_table_that_was_swept_is_made_again(parts: GraphContext, root: Path) -> None:
     other = opened(root)
     adding = op.add_table(parts, "node:City", {"p": 1})
     with parked(lambda: write(parts, MAIN, adding), at=Failpoint.WRITE_MADE_DURABLE) as writing:
@@ -192,7 +192,7 @@ def test_a_writer_in_another_process_parked_across_a_prune_and_a_sweep_ends_well
 # -- entries put where others' were cut away --------------------------------------------------------------------------
 
 
-def test_an_entry_for_a_place_that_was_cut_away_is_refused_and_leaves_nothing(parts: Parts, root: Path) -> None:
+def test_an_entry_for_a_place_that_was_cut_away_is_refused_and_leaves_nothing(parts: GraphContext, root: Path) -> None:
     head = parts.log.live_head(MAIN)
     late = entry_on(parts, head)
     others_go_on(root)
@@ -296,7 +296,7 @@ def test_a_win_that_others_have_built_on_and_pruned_is_still_a_win(root: Path) -
     assert op.rows_of(parts, PERSON)["n"] == 1
 
 
-def test_what_somebody_left_in_a_place_that_was_cut_away_leads_nobody_astray(parts: Parts, root: Path) -> None:
+def test_what_somebody_left_in_a_place_that_was_cut_away_leads_nobody_astray(parts: GraphContext, root: Path) -> None:
     head = parts.log.live_head(MAIN)
     late = replace(entry_on(parts, head), graph=parts.graph, previous=head.link)
     others_go_on(root)
@@ -312,7 +312,7 @@ def test_what_somebody_left_in_a_place_that_was_cut_away_leads_nobody_astray(par
     check(root)
 
 
-def test_a_branch_made_again_does_not_begin_in_a_place_that_was_cut_away(parts: Parts, root: Path) -> None:
+def test_a_branch_made_again_does_not_begin_in_a_place_that_was_cut_away(parts: GraphContext, root: Path) -> None:
     other = opened(root)
     branches.create(other, "again")
     for number in range(3):
@@ -330,7 +330,7 @@ def test_a_branch_made_again_does_not_begin_in_a_place_that_was_cut_away(parts: 
 # -- readers ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_reader_whose_head_was_cut_away_finds_the_new_one(parts: Parts, root: Path) -> None:
+def test_a_reader_whose_head_was_cut_away_finds_the_new_one(parts: GraphContext, root: Path) -> None:
     before = parts.log.live_head(MAIN)
     others_go_on(root)
 

@@ -22,7 +22,7 @@ from omnigraph.testing.invariants import check_graph
 from omnigraph.testing.kinds import SETTINGS, SIDE, opened
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
@@ -50,7 +50,7 @@ def store_of(root: Path) -> LocalStore:
     return LocalStore(root, durability=Durability.PROCESS)
 
 
-def asks(parts: Parts, *types: str, branch: str = MAIN, seconds: float = ASKED_S) -> str:
+def asks(parts: GraphContext, *types: str, branch: str = MAIN, seconds: float = ASKED_S) -> str:
     """What a writer on another host has put a moment ago."""
     head = parts.log.live_head(branch)
     intent = Intent(
@@ -78,7 +78,7 @@ def waited_s(root: Path, operation: Operation, clock: ManualClock) -> float:
 
 
 def overtaken(
-    parts: Parts, root: Path, times: int, *, took_s: float = 0.0, seen: list[Intent] | None = None
+    parts: GraphContext, root: Path, times: int, *, took_s: float = 0.0, seen: list[Intent] | None = None
 ) -> Operation:
     """A write that rests on all companies, while so many times somebody else writes one."""
     beside = opened(store_of(root))
@@ -97,19 +97,19 @@ def overtaken(
     return replace(ROW, run=run)
 
 
-def test_a_write_waits_as_long_as_it_is_asked_to_and_then_goes_on(root: Path, parts: Parts) -> None:
+def test_a_write_waits_as_long_as_it_is_asked_to_and_then_goes_on(root: Path, parts: GraphContext) -> None:
     asks(parts, PERSON)
     waited = waited_s(root, ROW, ManualClock())
     assert ASKED_S <= waited <= ASKED_S + 1
     assert rows_of(parts, PERSON)["n"] == 1
 
 
-def test_nobody_waits_longer_than_the_limit(root: Path, parts: Parts) -> None:
+def test_nobody_waits_longer_than_the_limit(root: Path, parts: GraphContext) -> None:
     asks(parts, PERSON, seconds=3 * limits.STARVED_PAUSE_S_MAX)
     assert waited_s(root, ROW, ManualClock()) <= limits.STARVED_PAUSE_S_MAX + 1
 
 
-def test_who_has_waited_for_a_request_does_not_wait_for_it_again(root: Path, parts: Parts) -> None:
+def test_who_has_waited_for_a_request_does_not_wait_for_it_again(root: Path, parts: GraphContext) -> None:
     asks(parts, PERSON)
     clock = ManualClock()
     other = open_root(store_of(root), settings=SETTINGS, clock=clock)
@@ -119,7 +119,9 @@ def test_who_has_waited_for_a_request_does_not_wait_for_it_again(root: Path, par
     assert clock.monotonic() == before
 
 
-def test_all_writers_of_a_process_wait_for_a_request_that_one_of_them_waits_for(root: Path, parts: Parts) -> None:
+def test_all_writers_of_a_process_wait_for_a_request_that_one_of_them_waits_for(
+    root: Path, parts: GraphContext
+) -> None:
     asks(parts, PERSON)
     done_at: list[float] = []
 
@@ -136,7 +138,7 @@ def test_all_writers_of_a_process_wait_for_a_request_that_one_of_them_waits_for(
     assert clock.monotonic() - begun <= ASKED_S + 1  # and none any longer for that
 
 
-def test_a_write_goes_on_as_soon_as_the_request_is_gone(root: Path, parts: Parts) -> None:
+def test_a_write_goes_on_as_soon_as_the_request_is_gone(root: Path, parts: GraphContext) -> None:
     asked = asks(parts, PERSON)
     clock = Watch(2.0, lambda: parts.intents.clear(asked))
     assert 2.0 <= waited_s(root, ROW, clock) < ASKED_S
@@ -151,13 +153,13 @@ def test_a_write_goes_on_as_soon_as_the_request_is_gone(root: Path, parts: Parts
     ],
 )
 def test_who_is_not_concerned_does_not_wait(
-    root: Path, parts: Parts, types: tuple[str, ...], branch: str, operation: Operation
+    root: Path, parts: GraphContext, types: tuple[str, ...], branch: str, operation: Operation
 ) -> None:
     asks(parts, *types, branch=branch)
     assert waited_s(root, operation, ManualClock()) == 0
 
 
-def test_an_intent_that_asks_for_nothing_is_not_waited_for(root: Path, parts: Parts) -> None:
+def test_an_intent_that_asks_for_nothing_is_not_waited_for(root: Path, parts: GraphContext) -> None:
     asks(parts, PERSON, seconds=0.0)
     assert waited_s(root, ROW, ManualClock()) == 0
 
@@ -184,7 +186,7 @@ def test_what_takes_long_asks_for_long_and_again_once_that_time_is_over(root: Pa
     assert noted_intents(parts) == []
 
 
-def test_a_request_whose_writer_died_is_ended_and_not_waited_for(root: Path, parts: Parts) -> None:
+def test_a_request_whose_writer_died_is_ended_and_not_waited_for(root: Path, parts: GraphContext) -> None:
     asking = overtaken(parts, root, limits.STARVED_AFTER_LOSSES)
     asked = die_in(parts, lambda: write(parts, MAIN, asking), at=Failpoint.STARVATION_PAUSE_REQUESTED)
     assert waited_s(root, op.insert(PERSON, {"m": 1}), ManualClock()) == 0

@@ -27,7 +27,7 @@ from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.parked import parked
 from omnigraph.testing.races import RacingStore
 from omnigraph.transaction import queues
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 
@@ -80,7 +80,7 @@ def local(folder: Path) -> LocalStore:
     return made
 
 
-def opened(store: ObjectStore, settings: Settings | None = None) -> Parts:
+def opened(store: ObjectStore, settings: Settings | None = None) -> GraphContext:
     """A handle whose clock stands still, as that of a suspended host does."""
     return open_root(store, settings=settings or Settings(), clock=ManualClock())
 
@@ -230,7 +230,7 @@ def test_a_sweep_without_staged_files_to_delete_puts_no_barrier(local: LocalStor
     assert (done.deleted, done.barriers) == ((), 0)
 
 
-def interrupted(parts: Parts, operation: Operation) -> None:
+def interrupted(parts: GraphContext, operation: Operation) -> None:
     """Leave the files of a write that ended before it was published."""
 
     def cut() -> None:

@@ -14,8 +14,8 @@ from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.kinds import NOTED, SETTINGS, opened
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_at, rows_of, table_of
 from omnigraph.testing.parked import parked
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
 
@@ -58,7 +58,7 @@ def test_other_readers_see_the_state_before_until_the_entry_is_put(
     assert observed(parts) == observed(opened(store)) != before
 
 
-def test_a_snapshot_shows_its_commit_for_its_whole_life(parts: Parts) -> None:
+def test_a_snapshot_shows_its_commit_for_its_whole_life(parts: GraphContext) -> None:
     head = parts.log.live_head(MAIN)
     snapshot = parts.snapshot(head)
     before = snapshot.scan(PERSON).sort_by("id")
@@ -71,7 +71,7 @@ def test_a_snapshot_shows_its_commit_for_its_whole_life(parts: Parts) -> None:
     assert COMPANY in snapshot.type_keys
 
 
-def test_every_commit_says_who_made_it_when_and_what_came_before(parts: Parts) -> None:
+def test_every_commit_says_who_made_it_when_and_what_came_before(parts: GraphContext) -> None:
     first = len(entries(parts))
     for actor in ("ada", None, "grace"):
         write(parts, MAIN, op.append(PERSON, {f"by {actor}": 1}), WriteOptions(actor=actor, message=f"from {actor}"))
@@ -84,7 +84,7 @@ def test_every_commit_says_who_made_it_when_and_what_came_before(parts: Parts) -
         assert entry.created_at_us >= before.created_at_us
 
 
-def test_writing_leaves_no_branches_and_no_folders_behind(root: Path, parts: Parts) -> None:
+def test_writing_leaves_no_branches_and_no_folders_behind(root: Path, parts: GraphContext) -> None:
     folders = {path.relative_to(root).parts[:2] for path in files(root)}
     for number in range(5):
         write(parts, MAIN, op.upsert_many({PERSON: {f"n{number}": 1}}))
@@ -94,7 +94,9 @@ def test_writing_leaves_no_branches_and_no_folders_behind(root: Path, parts: Par
 
 
 @pytest.mark.parametrize("indexed", [False, True], ids=["without_index", "with_index"])
-def test_rows_written_again_and_again_are_found_once_and_by_their_last_values(parts: Parts, indexed: bool) -> None:
+def test_rows_written_again_and_again_are_found_once_and_by_their_last_values(
+    parts: GraphContext, indexed: bool
+) -> None:
     expected = {f"k{number}": number for number in range(40)}
     write(parts, MAIN, op.overwrite(KNOWS, expected))
     for turn in range(3):

@@ -13,7 +13,7 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import Observed, check_graph, observed
 from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.recovery import Healed, heal
 
 SMALL = [pytest.param(kind, SETTINGS, id=kind.name) for kind in KINDS]

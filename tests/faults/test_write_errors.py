@@ -12,7 +12,7 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph, observed
 from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 
 # Each of the others takes some of the same requests.
 OFTEN = {
@@ -52,18 +52,18 @@ class Doing:
 
     kind: Kind
     settings: Settings
-    handles: dict[str, Parts] = field(default_factory=dict)
+    handles: dict[str, GraphContext] = field(default_factory=dict)
 
     def __call__(self, store: FaultyStore) -> None:
         parts = self.handles[store.uri] = opened(store, settings=self.settings)
         self.kind.act(parts)
 
-    def handle(self, store: FaultyStore) -> Parts:
+    def handle(self, store: FaultyStore) -> GraphContext:
         """The handle that met the error; a new one where not even opening came through."""
         return self.handles.get(store.uri) or opened(store, settings=self.settings)
 
 
-def went_on(parts: Parts) -> object:
+def went_on(parts: GraphContext) -> object:
     next_write(parts)
     check_graph(parts)
     return observed(parts)

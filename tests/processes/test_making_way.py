@@ -13,7 +13,7 @@ from omnigraph import limits
 from omnigraph.clock import SystemClock
 from omnigraph.model.commit import MAIN
 from omnigraph.testing.operations import COMPANY, PERSON, insert, new_graph, rows_of
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
@@ -53,7 +53,7 @@ def restless_writer(root: Path, type_key: str) -> Iterator[Path]:
         process.wait()
 
 
-def overtaken(parts: Parts, type_key: str, *, patience_s: float) -> Operation:
+def overtaken(parts: GraphContext, type_key: str, *, patience_s: float) -> Operation:
     """Rests on a whole type, and takes until somebody else has committed; or so long, where nobody does."""
     row = insert(type_key, {"large": 0})
 

@@ -16,7 +16,7 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
 from omnigraph.testing.s3_server import S3Server
 from omnigraph.testing.workers import ACCOUNTS, COUNTER, OPENING_BALANCE, Order, Work, crew, prepare
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 
 SIDE = "side"
@@ -65,7 +65,7 @@ class Plan:
         ]
 
 
-def carried_out(plan: Plan, parts: Parts, folder: Path, *, s3: S3Options | None = None) -> list[Order]:
+def carried_out(plan: Plan, parts: GraphContext, folder: Path, *, s3: S3Options | None = None) -> list[Order]:
     """Prepare the graph and let the whole crew work on it, killing some of them on the way."""
     prepare(parts)
     branches.create(parts, SIDE)
@@ -81,7 +81,7 @@ def carried_out(plan: Plan, parts: Parts, folder: Path, *, s3: S3Options | None 
     return orders
 
 
-def check(parts: Parts, orders: Sequence[Order]) -> None:
+def check(parts: GraphContext, orders: Sequence[Order]) -> None:
     """Everything that was promised to the workers."""
     left = [listed.path for listed in parts.store.list(paths.RECOVERY)]
     assert [path for path in left if not path.endswith(QUESTION)] == [], "one open ends every interrupted write"
@@ -115,7 +115,7 @@ def landed(log: Sequence[Record], orders: Sequence[Order], work: Work) -> list[s
     return [entry.message for entry in log if entry.message and entry.message.rpartition("/")[0] in names]
 
 
-def check_rows(parts: Parts, log: Sequence[Record], orders: Sequence[Order]) -> None:
+def check_rows(parts: GraphContext, log: Sequence[Record], orders: Sequence[Order]) -> None:
     tokens = landed(log, orders, Work.INSERTS)
     number = {token: int(token.rpartition("/")[2]) for token in tokens}
     assert len(number) == len(tokens)
@@ -125,7 +125,7 @@ def check_rows(parts: Parts, log: Sequence[Record], orders: Sequence[Order]) -> 
         assert companies == {token: each for token, each in people.items() if each and each % 2 == 0}, "half a commit"
 
 
-def check_counter(parts: Parts, log: Sequence[Record], orders: Sequence[Order]) -> None:
+def check_counter(parts: GraphContext, log: Sequence[Record], orders: Sequence[Order]) -> None:
     counted = 0
     tokens = landed(log, orders, Work.COUNTS)
     for entry in log:
@@ -135,7 +135,7 @@ def check_counter(parts: Parts, log: Sequence[Record], orders: Sequence[Order]) 
     assert op.rows_at(parts, KNOWS, log[-1])[COUNTER] == len(tokens)
 
 
-def check_accounts(parts: Parts, log: Sequence[Record]) -> None:
+def check_accounts(parts: GraphContext, log: Sequence[Record]) -> None:
     for entry in log[2 :: max(len(log) // 11, 1)]:
         rows = op.rows_at(parts, KNOWS, entry)
         assert sum(rows[account] or 0 for account in ACCOUNTS) == OPENING_BALANCE * len(ACCOUNTS), "money was made"

@@ -16,8 +16,8 @@ from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.served_here import Answered, InProcess, refused
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Settings
 from omnigraph.transaction.write import write
 
 STATUSES = {

@@ -40,8 +40,8 @@ from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.model import Act, Content, ModelGraph, TakenError
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
 from omnigraph.testing.races import once
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
 
@@ -110,7 +110,7 @@ class GraphMachine(RuleBasedStateMachine):
         for rows in ({"a": 0, "b": 1}, {"c": 2, "d": 3, "e": 0}):
             self.plainly_agreed(MAIN, model.load({PERSON: rows, COMPANY: rows}))
 
-    def opened(self) -> Parts:
+    def opened(self) -> GraphContext:
         return open_root(self.store, settings=SETTINGS, clock=self.clock)
 
     # -- what is done -------------------------------------------------------------------------------------------------

@@ -32,8 +32,8 @@ from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.turns import Ended, TurningStore, Turns
 from omnigraph.transaction import intent, queues
 from omnigraph.transaction import write as write_module
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import IntentPolicy, Receipt, write
 
@@ -186,7 +186,7 @@ class Interleavings(RuleBasedStateMachine):
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def opened_quietly(store: LocalStore, turning: TurningStore) -> Parts:
+def opened_quietly(store: LocalStore, turning: TurningStore) -> GraphContext:
     """A graph opened through one store and used through another."""
     quiet = open_root(store, settings=SETTINGS, clock=ManualClock(), read_only=True)
     log = type(quiet.log)(turning, clock=quiet.clock)

@@ -4,7 +4,7 @@ from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @pytest.fixture
@@ -20,6 +20,6 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def parts(store: MemoryStore, clock: ManualClock) -> Parts:
+def parts(store: MemoryStore, clock: ManualClock) -> GraphContext:
     """An empty graph in memory."""
     return op.new_graph(store, clock=clock)

@@ -13,7 +13,7 @@ from omnigraph.storage.blob_sources import source_at
 from omnigraph.storage.blob_values import HEAD_BYTES, cell_head
 from omnigraph.storage.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.tables.tables import StoredBlob
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _ENTITIES = ("node", "edge")
 
@@ -38,7 +38,7 @@ class BlobInStorage(Blob):
         return self._stored.chunks(self._skipped + offset, length)
 
 
-def find_blob(parts: Parts, snapshot: Snapshot, name: BlobName) -> Blob:
+def find_blob(parts: GraphContext, snapshot: Snapshot, name: BlobName) -> Blob:
     """Look up a blob; see `Graph.blob`."""
     entity, type_name, property = name.entity, name.type_name, name.property
     entity_type = _type_of(snapshot, entity, type_name)

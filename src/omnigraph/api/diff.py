@@ -19,12 +19,12 @@ from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.ids import is_ulid
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage.tables.differing import differing_bytes
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.validation import require_text
 
 
 def diff(
-    parts: Parts, older: State, newer: State, wanted: ChangeFilter, *, engine: str, merge_base: bool = False
+    parts: GraphContext, older: State, newer: State, wanted: ChangeFilter, *, engine: str, merge_base: bool = False
 ) -> Diff:
     """Compare two states, or the newer one with their merge base; see `Graph.diff`."""
     chosen = engine_of(engine)
@@ -35,17 +35,17 @@ def diff(
     return Diff(compare, before, after, wanted, count)
 
 
-def _compared(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges:
+def _compared(parts: GraphContext, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges:
     """Compare the rows of one type, here or on Spark."""
     return compare_on_spark(parts, engine, older, newer) or compared_here(parts.tables, older, newer)
 
 
-def _counted(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> DiffStats | None:
+def _counted(parts: GraphContext, engine: Engine, older: Pin | None, newer: Pin | None) -> DiffStats | None:
     """Count the rows of one type that differ; None if Spark is to compare, or only a comparison can tell."""
     return None if _is_for_spark(parts, engine, older, newer) else counted_here(parts.tables, older, newer)
 
 
-def compare_on_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges | None:
+def compare_on_spark(parts: GraphContext, engine: Engine, older: Pin | None, newer: Pin | None) -> RowChanges | None:
     """Compare the rows of one type on Spark; None if this process is to do it."""
     session = session_for(engine) if _is_for_spark(parts, engine, older, newer) else None
     if session is None:
@@ -54,13 +54,13 @@ def compare_on_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin
     return found
 
 
-def _is_for_spark(parts: Parts, engine: Engine, older: Pin | None, newer: Pin | None) -> bool:
+def _is_for_spark(parts: GraphContext, engine: Engine, older: Pin | None, newer: Pin | None) -> bool:
     if engine is Engine.AUTO:
         return differing_bytes(parts.tables, older, newer) > limits.DIFF_LOCAL_BYTES_MAX
     return engine is Engine.SPARK
 
 
-def _entry(parts: Parts, state: State) -> Record:
+def _entry(parts: GraphContext, state: State) -> Record:
     """Find the log entry of a state; a text is a branch, a tag, the id of a commit, or `BRANCH@WHEN`."""
     if isinstance(state, Snapshot):
         return state.record

@@ -9,11 +9,17 @@ from omnigraph.api.snapshot import Snapshot
 from omnigraph.pipeline.export import run
 from omnigraph.pipeline.export.formats import Destination, Exported, as_format, chosen_entities
 from omnigraph.storage.tables.place import place_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 def export(
-    parts: Parts, at: Snapshot, to: Destination, *, format: str, types: Iterable[str] | None, files: int | None = None
+    parts: GraphContext,
+    at: Snapshot,
+    to: Destination,
+    *,
+    format: str,
+    types: Iterable[str] | None,
+    files: int | None = None,
 ) -> Exported:
     """Write the entities of a commit; see `Graph.export`."""
     entities = chosen_entities(at.schema, types)
@@ -28,6 +34,6 @@ def export(
     return made
 
 
-def lines(parts: Parts, at: Snapshot, *, types: Iterable[str] | None) -> Iterator[pa.Buffer]:
+def lines(parts: GraphContext, at: Snapshot, *, types: Iterable[str] | None) -> Iterator[pa.Buffer]:
     """Return the entities of a commit as JSON lines; see `Graph.export_lines`."""
     return run.stream_lines(parts.snapshot(at.record), chosen_entities(at.schema, types))

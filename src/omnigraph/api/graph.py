@@ -51,10 +51,10 @@ from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.pipeline.export.formats import Destination, Exported
 from omnigraph.storage import paths
 from omnigraph.storage.tables.lend import LanceDataset
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.mode import Mode, mode_named
 from omnigraph.transaction.options import WriteKeywords, WriteOptions, write_options
-from omnigraph.transaction.parts import Parts
 
 
 @checked_methods
@@ -64,7 +64,9 @@ class Graph(StorageInterface):
     Every read sees one commit. Every write becomes visible as one commit, or leaves no trace.
     """
 
-    def __init__(self, parts: Parts, schemas: Schemas, *, cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX) -> None:
+    def __init__(
+        self, parts: GraphContext, schemas: Schemas, *, cache_bytes: int = limits.QUERY_CACHE_BYTES_MAX
+    ) -> None:
         self._tails: TailCompaction | None = None
         if parts.settings.auto_compact and not parts.read_only:
             self._tails = TailCompaction(parts, lambda digest: schemas.of(digest).schema)
@@ -389,7 +391,7 @@ class Graph(StorageInterface):
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _open(self) -> Parts:
+    def _open(self) -> GraphContext:
         if self._closed:
             raise InvalidRequestError("the graph was closed", code="closed")
         return self._parts

@@ -34,14 +34,14 @@ from omnigraph.model.schema import NodeType
 from omnigraph.pipeline.export.formats import chosen_entities
 from omnigraph.pipeline.export.run import stream_lines
 from omnigraph.storage import paths
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @checked_methods
 class Branches(BranchesInterface):
     """Branches: named lines of commits. Creating one costs one small write, whatever the size of the graph."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: GraphContext) -> None:
         self._parts = parts
 
     def create(
@@ -75,7 +75,7 @@ class Branches(BranchesInterface):
 class Tags(TagsInterface):
     """Tags: names of commits. A tag never moves, and the commit it names is kept."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: GraphContext) -> None:
         self._parts = parts
 
     def create(
@@ -105,7 +105,7 @@ class Tags(TagsInterface):
 class Commits(CommitsInterface):
     """The commits of a graph."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: GraphContext) -> None:
         self._parts = parts
 
     def list(
@@ -223,7 +223,7 @@ class ChangeFeed(ChangeFeedInterface):
 class BaselineInStorage(Baseline):
     """A state of an open graph, read while its lines are iterated."""
 
-    _parts: Parts
+    _parts: GraphContext
     _wanted: ChangeFilter
 
     def lines(self) -> Iterator[bytes]:

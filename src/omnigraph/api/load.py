@@ -22,9 +22,9 @@ from omnigraph.pipeline.load.sources import OPTION, sources_of
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
 from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import Operation, Receipt, write
 from omnigraph.transaction.write_set import WriteSet
 
@@ -42,7 +42,9 @@ class _Load(Protocol):
     def run(self, staging: WriteSet) -> None: ...
 
 
-def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions) -> LoadResult:
+def load(
+    parts: GraphContext, schemas: Schemas, data: object, options: LoadOptions, write_options: WriteOptions
+) -> LoadResult:
     """Load files as one commit, or leave no trace; see `Graph.load`."""
     _validate(options)
     branch = paths.branch_name(options.branch)
@@ -113,7 +115,13 @@ def load(parts: Parts, schemas: Schemas, data: object, options: LoadOptions, wri
 
 @contextmanager
 def _opened(
-    parts: Parts, accepted: Accepted, request: LoadRequest, options: LoadOptions, *, start: str, actor: str | None
+    parts: GraphContext,
+    accepted: Accepted,
+    request: LoadRequest,
+    options: LoadOptions,
+    *,
+    start: str,
+    actor: str | None,
 ) -> Iterator[_Load]:
     reading = Reading(
         accepted,
@@ -165,7 +173,7 @@ def _wrong(message: str) -> InvalidRequestError:
     return InvalidRequestError(message, code=OPTION)
 
 
-def _start(parts: Parts, branch: str, from_branch: str | None) -> tuple[str, bool]:
+def _start(parts: GraphContext, branch: str, from_branch: str | None) -> tuple[str, bool]:
     """Return the branch that the load starts from, and whether the target branch must be created."""
     if branches.exists(parts, branch):
         return branch, False
@@ -178,7 +186,7 @@ def _start(parts: Parts, branch: str, from_branch: str | None) -> tuple[str, boo
 
 
 @contextmanager
-def _created_branch(parts: Parts, branch: str, start: str | None, actor: str | None) -> Iterator[bool]:
+def _created_branch(parts: GraphContext, branch: str, start: str | None, actor: str | None) -> Iterator[bool]:
     """Create the branch if it is missing; delete it if the load fails and nothing else was written to it."""
     if start is None or branches.exists(parts, branch):
         yield False
@@ -193,7 +201,7 @@ def _created_branch(parts: Parts, branch: str, start: str | None, actor: str | N
 
 
 def _result(
-    parts: Parts,
+    parts: GraphContext,
     options: LoadOptions,
     loaded: Loaded,
     receipt: Receipt | None,

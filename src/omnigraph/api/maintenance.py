@@ -18,7 +18,7 @@ from omnigraph.branch import branches
 from omnigraph.clock import Clock
 from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.model.commit import Record
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, check
 from omnigraph.transaction.validation import require_flag, require_optional_seconds, require_optional_whole_number
 
@@ -121,7 +121,7 @@ class Maintained(Protocol):
         ...
 
 
-def run_pass(graph: Maintained, parts: Parts, policy: Maintenance) -> MaintenanceReport:
+def run_pass(graph: Maintained, parts: GraphContext, policy: Maintenance) -> MaintenanceReport:
     """Run one pass of maintenance; see `Graph.maintain_once`.
 
     Raises:

@@ -11,11 +11,11 @@ from omnigraph.branch import branches
 from omnigraph.branch.merge import run
 from omnigraph.errors import GraphError
 from omnigraph.storage import paths
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 
 
-def merge(parts: Parts, schemas: Schemas, request: MergeRequest, options: WriteOptions) -> MergeResult:
+def merge(parts: GraphContext, schemas: Schemas, request: MergeRequest, options: WriteOptions) -> MergeResult:
     """Merge one branch into another; see `Graph.merge`."""
     differ = partial(compare_on_spark, parts, engine_of(request.engine))
     if request.preview:
@@ -57,7 +57,7 @@ def merge(parts: Parts, schemas: Schemas, request: MergeRequest, options: WriteO
     )
 
 
-def _delete(parts: Parts, source: str, actor: str | None, *, merged: str) -> str | None:
+def _delete(parts: GraphContext, source: str, actor: str | None, *, merged: str) -> str | None:
     """Delete the source; return why it could not be deleted. The merge stands all the same."""
     try:
         # Commits made there since the merge are on no other branch.

@@ -9,7 +9,7 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.transaction import root
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.validation import require_optional_seconds
 
 _DEFAULTS = OpenOptions()

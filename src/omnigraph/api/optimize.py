@@ -16,9 +16,9 @@ from omnigraph.storage import paths
 from omnigraph.storage.tables.compact import Groups
 from omnigraph.storage.tables.declared import searched_texts
 from omnigraph.storage.tables.upkeep import PendingIndex
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.optimize import Optimized, OptimizedTable, optimize
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.validation import require_texts
 
 LOG = "__manifest"
@@ -153,7 +153,7 @@ def _type_keys(schema: Schema, names: Sequence[str]) -> list[str]:
     return found
 
 
-def _rewrite_on_spark(parts: Parts, engine: Engine, pin: Pin, groups: Groups, size: int) -> list[str] | None:
+def _rewrite_on_spark(parts: GraphContext, engine: Engine, pin: Pin, groups: Groups, size: int) -> list[str] | None:
     """Rewrite fragments of a table version on Spark; None if this process is to do it."""
     is_large = engine is Engine.AUTO and size > limits.COMPACT_LOCAL_BYTES_MAX
     session = session_for(engine) if is_large or engine is Engine.SPARK else None

@@ -18,7 +18,7 @@ from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import paths
 from omnigraph.storage.tables.errors import DAMAGED_TABLE
 from omnigraph.storage.tables.upkeep import has_deleted_rows_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
 from omnigraph.transaction.retention import check_made, is_kept, reclaimed
 from omnigraph.transaction.validation import require_flag, require_optional_seconds, require_texts
@@ -205,7 +205,7 @@ class CleanupReport:
 
 
 def prune_branches(
-    parts: Parts,
+    parts: GraphContext,
     branch: str | None,
     *,
     keep: int | None,
@@ -258,7 +258,7 @@ class SharedFiles:
     types: tuple[str, ...]
 
 
-def find_shared_files(parts: Parts, done: PrunedBranch) -> SharedFiles:
+def find_shared_files(parts: GraphContext, done: PrunedBranch) -> SharedFiles:
     """Find the kept commits whose files still contain deleted rows of pruned commits."""
     name = done.branch
     head = parts.log.live_head(name)
@@ -282,7 +282,9 @@ def find_shared_files(parts: Parts, done: PrunedBranch) -> SharedFiles:
     )
 
 
-def sweep_files(parts: Parts, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO) -> SweepReport:
+def sweep_files(
+    parts: GraphContext, *, older_than: Duration | None, dry_run: bool, engine: str = Engine.AUTO
+) -> SweepReport:
     """Delete the files that no commit needs; see `Graph.sweep`."""
     require_flag(dry_run, "dry_run")
     reading = _reading(parts, engine_of(engine))
@@ -290,7 +292,7 @@ def sweep_files(parts: Parts, *, older_than: Duration | None, dry_run: bool, eng
     return SweepReport(parts.store.uri, found, dry_run)
 
 
-def _reading(parts: Parts, engine: Engine) -> Reading:
+def _reading(parts: GraphContext, engine: Engine) -> Reading:
     """Choose what lists and reads tables for a sweep."""
 
     def on_spark() -> Reading | None:
@@ -311,7 +313,7 @@ def _reading(parts: Parts, engine: Engine) -> Reading:
 
 
 def clean_up(
-    parts: Parts, *, keep: int | None, older_than: Duration | None, confirm: bool, actor: str | None
+    parts: GraphContext, *, keep: int | None, older_than: Duration | None, confirm: bool, actor: str | None
 ) -> CleanupReport:
     """Prune every branch now, then sweep files of any age; see `Graph.cleanup`."""
     require_flag(confirm, "confirm")
@@ -333,7 +335,7 @@ def seconds(duration: Duration | None) -> float | None:
     return require_optional_seconds(duration.total_seconds() if isinstance(duration, timedelta) else duration, "an age")
 
 
-def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
+def as_reclaimed(parts: GraphContext, entry: Record, fault: FormatError) -> GraphError:
     """Say why a file is gone: a `ReclaimedError` if the entry was pruned, else the fault, as damage."""
     if fault.code != "version_reclaimed":
         return fault
@@ -349,7 +351,7 @@ def as_reclaimed(parts: Parts, entry: Record, fault: FormatError) -> GraphError:
     return reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 
 
-def _number(parts: Parts, branch: str, commit: str) -> int:
+def _number(parts: GraphContext, branch: str, commit: str) -> int:
     head = parts.log.live_head(branch)
     try:
         entry = in_log(parts, branch, commit)

@@ -7,7 +7,7 @@ from omnigraph import limits
 from omnigraph.errors import ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.lru import LruCache
 from omnigraph.transaction.accepted import Accepted, SchemaMovedError, accepted_schema
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.schema_files import read_schema, read_text
 
 _Made = TypeVar("_Made")
@@ -16,7 +16,7 @@ _Made = TypeVar("_Made")
 class Schemas:
     """The schemas of one graph, a bounded number in memory. Thread-safe."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: GraphContext) -> None:
         self._parts = parts
         self._known: LruCache[str, Accepted] = LruCache(limits.SCHEMA_RULES_MAX)
         self._last_seen: dict[str, str] = {}

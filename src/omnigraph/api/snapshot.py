@@ -32,7 +32,7 @@ from omnigraph.storage.tables.lend import LanceDataset, lend
 from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
 from omnigraph.transaction.accepted import Accepted
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _Batch = TypeVar("_Batch")
 
@@ -49,14 +49,14 @@ class GraphReader:
         engine: runs queries, and keeps tables in memory.
     """
 
-    def __init__(self, parts: Parts, schemas: Schemas, engine: QueryEngine) -> None:
+    def __init__(self, parts: GraphContext, schemas: Schemas, engine: QueryEngine) -> None:
         self.parts = parts
         self.schemas = schemas
         self.engine = engine
         self._newest: Snapshot | None = None
 
     @classmethod
-    def of(cls, parts: Parts, schemas: Schemas, *, cache_bytes: int) -> Self:
+    def of(cls, parts: GraphContext, schemas: Schemas, *, cache_bytes: int) -> Self:
         """Make the query engine of an open graph."""
         engine = QueryEngine(
             parts.tables,

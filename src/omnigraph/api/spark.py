@@ -23,9 +23,9 @@ from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.load.sources import OPTION
 from omnigraph.storage.tables.place import place_of
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.mode import Mode, mode_named
 from omnigraph.transaction.options import WriteKeywords, WriteOptions, write_options
-from omnigraph.transaction.parts import Parts
 
 # ruff: noqa: ANN401  (Spark's objects, see above)
 
@@ -33,7 +33,7 @@ from omnigraph.transaction.parts import Parts
 class GraphSpark:
     """Spark on a graph: `graph.spark`."""
 
-    def __init__(self, parts: Parts, schemas: Schemas) -> None:
+    def __init__(self, parts: GraphContext, schemas: Schemas) -> None:
         self._parts = parts
         self._schemas = schemas
 

@@ -17,8 +17,8 @@ from omnigraph import limits
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage.tables.upkeep import settled_fragments
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.optimize import SchemaOf, compact_tail
-from omnigraph.transaction.parts import Parts
 
 _Table = tuple[str, str]  # a branch and a type key
 _Due = tuple[str, str | None]  # a branch, and a type key or None for its log
@@ -37,7 +37,7 @@ def _process_is_ending() -> bool:
 class TailCompaction:
     """Background compaction of one open graph. Safe to use from several threads."""
 
-    def __init__(self, parts: Parts, schema_of: SchemaOf) -> None:
+    def __init__(self, parts: GraphContext, schema_of: SchemaOf) -> None:
         self._parts = parts
         self._schema_of = schema_of
         self._threshold = parts.settings.tail_fragments_max

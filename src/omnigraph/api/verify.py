@@ -12,7 +12,7 @@ from omnigraph.execution.search.index_files import TextIndexFiles
 from omnigraph.model.commit import MAIN
 from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.validation import require_flag
 from omnigraph.verification.deletion_vectors import rebuild_deletion_vectors
 from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss, Verified
@@ -143,7 +143,7 @@ def _runs(numbers: Iterable[int]) -> list[list[int]]:
     return runs
 
 
-def verify_part(parts: Parts, *, reads_max: int) -> tuple[VerifyReport, Place | None]:
+def verify_part(parts: GraphContext, *, reads_max: int) -> tuple[VerifyReport, Place | None]:
     """Verify part of a graph, continuing where the last call stopped, in this process or another.
 
     Args:
@@ -161,7 +161,9 @@ def verify_part(parts: Parts, *, reads_max: int) -> tuple[VerifyReport, Place | 
     return _report(parts, _with(found, tags.findings), deep=False, branch=MAIN), stopped
 
 
-def verify_graph(parts: Parts, schemas: Schemas, *, deep: bool, branch: str | None, quarantine: bool) -> VerifyReport:
+def verify_graph(
+    parts: GraphContext, schemas: Schemas, *, deep: bool, branch: str | None, quarantine: bool
+) -> VerifyReport:
     """Verify a graph or one branch, and optionally quarantine what is damaged; see `Graph.verify`.
 
     Returns:
@@ -191,7 +193,7 @@ def verify_graph(parts: Parts, schemas: Schemas, *, deep: bool, branch: str | No
     return _report(parts, replace(found, quarantined=done), deep=deep, branch=branch if branch is not None else MAIN)
 
 
-def _derived_findings(parts: Parts, *, deep: bool) -> Iterator[Finding]:
+def _derived_findings(parts: GraphContext, *, deep: bool) -> Iterator[Finding]:
     """Yield damaged cache files; they are rebuilt on demand, so nothing is lost."""
     found = list(AdjacencyFiles(parts.store, read_only=True).find_damaged(deep=deep))
     found += TextIndexFiles(parts.store, read_only=True).find_damaged() if deep else ()
@@ -204,7 +206,7 @@ def _with(found: Verified, more: Iterable[Finding]) -> Verified:
     return replace(found, findings=tuple(sorted((*found.findings, *more), key=lambda finding: finding.path)))
 
 
-def _report(parts: Parts, found: Verified, *, deep: bool, branch: str) -> VerifyReport:
+def _report(parts: GraphContext, found: Verified, *, deep: bool, branch: str) -> VerifyReport:
     try:
         head = parts.log.head(branch)
     except GraphError:

@@ -18,10 +18,10 @@ from omnigraph.storage import paths
 from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.evolve import evolution
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.incoming import Frame
 from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import store_schema
 from omnigraph.transaction.validation import require_schema_request
 from omnigraph.transaction.write import Receipt, write
@@ -29,7 +29,7 @@ from omnigraph.transaction.write_rows import RowsToWrite, rows_to_write
 
 
 def mutate(
-    parts: Parts,
+    parts: GraphContext,
     schemas: Schemas,
     query: str | PreparedQuery,
     params: Mapping[str, object] | None,
@@ -70,7 +70,7 @@ def mutate(
 
 
 def write_rows(
-    parts: Parts,
+    parts: GraphContext,
     schemas: Schemas,
     nodes: Mapping[str, object],
     edges: Mapping[str, object],
@@ -116,7 +116,7 @@ def plan_schema(schema: Schema, text: str, *, allow_data_loss: bool, validated: 
 
 
 def apply_schema(
-    parts: Parts,
+    parts: GraphContext,
     schemas: Schemas,
     text: str,
     *,
@@ -152,7 +152,7 @@ def apply_schema(
 
 
 def revert(
-    parts: Parts, schemas: Schemas, first: str, last: str | None, *, branch: str, options: WriteOptions
+    parts: GraphContext, schemas: Schemas, first: str, last: str | None, *, branch: str, options: WriteOptions
 ) -> RevertResult:
     """Undo a commit or a range of commits; see `Graph.revert`."""
     parts.refuse_read_only()

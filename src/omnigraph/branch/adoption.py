@@ -11,10 +11,10 @@ from omnigraph.branch.marks import live_branches
 from omnigraph.errors import NotFoundError, OutcomeUnknownError, UnavailableError
 from omnigraph.model.commit import Record
 from omnigraph.transaction import retention
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
-def kept_still(parts: Parts, *entries: Record) -> Callable[[], None]:
+def kept_still(parts: GraphContext, *entries: Record) -> Callable[[], None]:
     """What a write that takes over the versions of these entries does once its intent is on the store.
 
     Args:
@@ -33,7 +33,7 @@ def kept_still(parts: Parts, *entries: Record) -> Callable[[], None]:
     return confirm
 
 
-def check_named(parts: Parts, entry: Record, named: str) -> None:
+def check_named(parts: GraphContext, entry: Record, named: str) -> None:
     """What a fork or tag does once it is on the store: from then on no sweep takes what it names, if none had before.
 
     Args:
@@ -59,7 +59,7 @@ def check_named(parts: Parts, entry: Record, named: str) -> None:
         ) from fault
 
 
-def _is_inherited(parts: Parts, entry: Record) -> bool:
+def _is_inherited(parts: GraphContext, entry: Record) -> bool:
     """Whether a living branch has inherited an entry from a branch that was deleted; then no sweep takes it."""
     heads = [head for name in live_branches(parts) if (head := parts.log.head(name)) is not None and head.is_live]
     return any(

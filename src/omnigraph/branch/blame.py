@@ -16,7 +16,7 @@ from omnigraph.branch.points import of_commit
 from omnigraph.branch.told import Blame, EntityEvent, values_of
 from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.model.commit import CommitKind, Record
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 # Of a version whose files were swept, and of an entry that was cut away with its log.
 _GONE = frozenset({ReclaimedError.code, "entry_missing"})
@@ -26,7 +26,7 @@ _GONE = frozenset({ReclaimedError.code, "entry_missing"})
 class _Search:
     """The search for one entity, as far as it is."""
 
-    parts: Parts
+    parts: GraphContext
     schema_of: SchemaOf
     entity: Entity
     found: dict[str, Record | None] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def _what_is_gone_passed_over() -> Iterator[None]:
             raise
 
 
-def blame(parts: Parts, schema_of: SchemaOf, entity: Entity, head: Record) -> Blame:
+def blame(parts: GraphContext, schema_of: SchemaOf, entity: Entity, head: Record) -> Blame:
     """Who made an entity what it is at a head.
 
     Raises:
@@ -101,7 +101,7 @@ def blame(parts: Parts, schema_of: SchemaOf, entity: Entity, head: Record) -> Bl
     return Blame(entity.id, known, created, last, tuple(sorted(values_of(image).keys() - known.keys())))
 
 
-def _source_of(parts: Parts, merge: Record) -> Record | None:
+def _source_of(parts: GraphContext, merge: Record) -> Record | None:
     """The entry that a merge brought in; None where it is no longer there."""
     note = merge.notes.get(MERGE_NOTE)
     if isinstance(note, dict) and SOURCE_NUMBER in note:

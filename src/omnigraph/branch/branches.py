@@ -15,15 +15,15 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.model.retention import NOTHING_PRUNED
 from omnigraph.storage import paths
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Baseless, Done, Refused
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.preconditions import check_head
 from omnigraph.transaction.retention import check_made
 from omnigraph.transaction.validation import require_optional_text
 
 
 def create(
-    parts: Parts, name: str, *, source: str | None = None, point: Point = HEAD_OF_MAIN, actor: str | None = None
+    parts: GraphContext, name: str, *, source: str | None = None, point: Point = HEAD_OF_MAIN, actor: str | None = None
 ) -> Record:
     """Make a branch from the head of another, or from any other point of the history.
 
@@ -51,7 +51,7 @@ def create(
     return act_at(parts, point, lambda origin: _create(parts, branch, origin, point, actor))
 
 
-def _create(parts: Parts, branch: str, origin: Record, point: Point, actor: str | None) -> Record:
+def _create(parts: GraphContext, branch: str, origin: Record, point: Point, actor: str | None) -> Record:
     check_made(parts, origin)
     before: Record | None = None  # a name never used before, as a rule: then nothing has to be read
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
@@ -74,11 +74,11 @@ def _create(parts: Parts, branch: str, origin: Record, point: Point, actor: str 
     raise _too_busy(branch)
 
 
-def delete(parts: Parts, name: str, *, actor: str | None = None, if_commit: str | None = None) -> Record:
+def delete(parts: GraphContext, name: str, *, actor: str | None = None, if_commit: str | None = None) -> Record:
     """Delete a branch. Its log stays, ended by an entry that says so; branches made from it live on.
 
     Args:
-        parts (Parts): the graph.
+        parts (GraphContext): the graph.
         name (str): the branch.
         actor (str | None): who.
         if_commit (str | None): only if this is its head commit.
@@ -125,7 +125,7 @@ def delete(parts: Parts, name: str, *, actor: str | None = None, if_commit: str 
     raise _too_busy(branch)
 
 
-def exists(parts: Parts, name: str) -> bool:
+def exists(parts: GraphContext, name: str) -> bool:
     """Whether there is such a branch.
 
     Raises:
@@ -135,12 +135,12 @@ def exists(parts: Parts, name: str) -> bool:
     return head is not None and head.is_live
 
 
-def names(parts: Parts) -> list[str]:
+def names(parts: GraphContext) -> list[str]:
     """The branches there are, in order: one listing, with a name for each and one more for a deleted one."""
     return marks.live_branches(parts)
 
 
-def heads(parts: Parts) -> list[Record]:
+def heads(parts: GraphContext) -> list[Record]:
     """The newest entries of the branches there are, in order; each log is looked at.
 
     What was deleted a moment ago is passed over; and so is what is listed though it is not there, because somebody took
@@ -156,7 +156,7 @@ def heads(parts: Parts) -> list[Record]:
     return found
 
 
-def _ended(parts: Parts, branch: str, actor: str | None) -> Record:
+def _ended(parts: GraphContext, branch: str, actor: str | None) -> Record:
     """The entry that ended the last life of a name that is to be used again; one that was never made is ended here.
 
     Raises:
@@ -173,7 +173,7 @@ def _ended(parts: Parts, branch: str, actor: str | None) -> Record:
     raise AlreadyExistsError(f"branch '{branch}' already exists", code="branch_exists", branch=branch)
 
 
-def _keep_or_take_back(parts: Parts, entry: Record, origin: Record, point: Point) -> None:
+def _keep_or_take_back(parts: GraphContext, entry: Record, origin: Record, point: Point) -> None:
     """See to it that what the new branch shows is kept: a prune may have passed its source before the fork was there.
 
     From the fork on no sweep takes it, so one look is enough; and where it is too late, the fork is taken back.
@@ -188,7 +188,7 @@ def _keep_or_take_back(parts: Parts, entry: Record, origin: Record, point: Point
         raise
 
 
-def _fork(parts: Parts, branch: str, origin: Record, before: Record | None, actor: str | None) -> Record:
+def _fork(parts: GraphContext, branch: str, origin: Record, before: Record | None, actor: str | None) -> Record:
     """The entry that makes a branch; ids and times rise both from its source and from an earlier life of its name."""
     earlier = [origin] if before is None else [origin, before]
     return Record(

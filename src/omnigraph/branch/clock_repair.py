@@ -14,8 +14,8 @@ from omnigraph.errors import ConflictError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.times import Times, correct_time, sampled
 from omnigraph.storage import paths
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Done
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.stage_versions import nothing_staged
 from omnigraph.transaction.store_clock import AHEAD_US_MAX
@@ -38,7 +38,7 @@ class CorrectedClock:
     entry: Record
 
 
-def repair_clock(parts: Parts, *, actor: str | None = None) -> list[CorrectedClock]:
+def repair_clock(parts: GraphContext, *, actor: str | None = None) -> list[CorrectedClock]:
     """Correct the times of all living branches, where they are ahead of the store's clock.
 
     Raises:
@@ -50,7 +50,7 @@ def repair_clock(parts: Parts, *, actor: str | None = None) -> list[CorrectedClo
     return [each for each in found if each is not None]
 
 
-def _repaired(parts: Parts, branch: str, actor: str | None) -> CorrectedClock | None:
+def _repaired(parts: GraphContext, branch: str, actor: str | None) -> CorrectedClock | None:
     for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
         head = parts.log.head(branch)
         if head is None or not head.is_live:
@@ -80,7 +80,7 @@ def _repaired(parts: Parts, branch: str, actor: str | None) -> CorrectedClock | 
     raise ConflictError(f"branch '{branch}' is too busy: others keep writing its log; try again", code="too_busy")
 
 
-def _times_of_puts(parts: Parts, branch: str) -> dict[int | None, int]:
+def _times_of_puts(parts: GraphContext, branch: str) -> dict[int | None, int]:
     """When the store was given the entries of a log, by number."""
     return {paths.entry_number(file.path): file.modified_us for file in parts.store.list(paths.log_folder(branch))}
 

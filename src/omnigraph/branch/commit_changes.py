@@ -24,7 +24,7 @@ from omnigraph.model.commit import UNKNOWN, CommitKind, Pin, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.records.change_file import read_change_file
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)
 # Commits that lay tables out anew and change no entity.
@@ -92,7 +92,7 @@ class CommitChanges:
         wanted: which changes.
     """
 
-    parts: Parts
+    parts: GraphContext
     entry: Record
     previous: Record | None
     wanted: ChangeFilter = field(default_factory=ChangeFilter)
@@ -261,7 +261,7 @@ def gap(commit: str, *, cursor: str | None = None) -> ChangeGapError:
     return ChangeGapError(f"change feed gap at commit '{commit}'", first_unreadable_commit_id=commit, cursor=cursor)
 
 
-def stored_changes(parts: Parts, entry: Record) -> dict[str, TypeChange]:
+def stored_changes(parts: GraphContext, entry: Record) -> dict[str, TypeChange]:
     """The changes a commit has stored, with the ids, by type key; from their file where they are many.
 
     Raises:

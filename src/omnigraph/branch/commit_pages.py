@@ -7,18 +7,18 @@ from omnigraph.branch.feed import PageBounds
 from omnigraph.branch.points import entry_before
 from omnigraph.branch.told import CommitChangesPage
 from omnigraph.model.commit import Record
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _WHAT = Carried.COMMIT_PAGE
 
 
-def changes_of(parts: Parts, entry: Record, wanted: ChangeFilter | None = None) -> CommitChanges:
+def changes_of(parts: GraphContext, entry: Record, wanted: ChangeFilter | None = None) -> CommitChanges:
     """The changes of a commit against the state before it."""
     return CommitChanges(parts, entry, entry_before(parts, entry), wanted or ChangeFilter())
 
 
 def commit_page(
-    parts: Parts, entry: Record, wanted: ChangeFilter, *, page_token: str | None, bounds: PageBounds
+    parts: GraphContext, entry: Record, wanted: ChangeFilter, *, page_token: str | None, bounds: PageBounds
 ) -> CommitChangesPage:
     """A page of a commit's changes.
 

@@ -19,7 +19,7 @@ from omnigraph.errors import FormatError, ReclaimedError
 from omnigraph.model.change import TypeChange
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.storage.object_store import ObjectNotFound
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 # Commits that lay tables out anew and change no entity.
 _LAYOUT = frozenset({CommitKind.INDEX, CommitKind.COMPACT})
@@ -41,7 +41,7 @@ class Entity:
 
 
 def events(
-    parts: Parts, schema_of: SchemaOf, entity: Entity, start: Record, *, head: Record | None = None
+    parts: GraphContext, schema_of: SchemaOf, entity: Entity, start: Record, *, head: Record | None = None
 ) -> Iterator[EntityEvent]:
     """What the commits up to an entry did to an entity, newest first.
 
@@ -83,7 +83,7 @@ def shown(found: Iterable[EntityEvent]) -> Iterator[EntityEvent]:
             yield event
 
 
-def image_at(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> Image | None:
+def image_at(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> Image | None:
     """The entity as an entry shows it; None where it is not there."""
     pin = _pin(schema_of, entry, entity)[1]
     return None if pin is None else _image(parts, pin, entity)
@@ -99,7 +99,7 @@ def renamed(schema_of: SchemaOf, entity: Entity, older: Record, newer: Record) -
 
 
 def _event(
-    parts: Parts,
+    parts: GraphContext,
     schema_of: SchemaOf,
     entity: Entity,
     older: Record,
@@ -136,7 +136,7 @@ def _under_other_names(image: Image | None, names: Mapping[str, str]) -> Image |
     return replace(image, properties=kept | values)
 
 
-def _is_readable(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
+def _is_readable(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
     try:
         image_at(parts, schema_of, entity, entry)
     except FormatError as fault:
@@ -146,7 +146,7 @@ def _is_readable(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Recor
     return True
 
 
-def _may_have_changed(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
+def _may_have_changed(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
     """Whether the stored changes of a commit leave it possible."""
     if not entry.is_commit or entry.kind in _LAYOUT:
         return False
@@ -163,7 +163,7 @@ def _may_have_changed(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: 
     return _op_on(entity, stored) is not None
 
 
-def _own_op(parts: Parts, schema_of: SchemaOf, entity: Entity, entry: Record) -> Op | None:
+def _own_op(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> Op | None:
     """What the stored changes of a commit say that it did to an entity; None where they say nothing of it."""
     with suppress(ObjectNotFound):
         stored = stored_changes(parts, entry).get(_pin(schema_of, entry, entity)[0])
@@ -187,6 +187,6 @@ def _pin(schema_of: SchemaOf, entry: Record, entity: Entity) -> tuple[str, Pin |
     return "", None
 
 
-def _image(parts: Parts, pin: Pin, entity: Entity) -> Image | None:
+def _image(parts: GraphContext, pin: Pin, entity: Entity) -> Image | None:
     found = images_of(parts.tables.open(pin).rows_with_ids([entity.id]))
     return found[0] if found else None

@@ -18,7 +18,7 @@ from omnigraph.branch.points import of_commit
 from omnigraph.branch.told import Block, FeedPage
 from omnigraph.errors import ChangeGapError, FormatError, InvalidRequestError, LimitError
 from omnigraph.model.commit import Record
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.validation import require_optional_whole_number
 
 _AFTER = "after:"
@@ -80,7 +80,7 @@ class Feed:
         wanted: which changes.
     """
 
-    parts: Parts
+    parts: GraphContext
     branch: str
     wanted: ChangeFilter
 

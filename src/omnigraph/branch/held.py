@@ -3,14 +3,14 @@
 from omnigraph.branch import tags
 from omnigraph.errors import NotFoundError
 from omnigraph.model.commit import Record
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
-def tagged_entries(parts: Parts) -> list[Record]:
+def tagged_entries(parts: GraphContext) -> list[Record]:
     """The entries that tags name, in order of branch and number; one request for every tag, and one for its entry.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
 
     Returns:
         list[Record]: those that are there.
@@ -30,11 +30,11 @@ def tagged_entries(parts: Parts) -> list[Record]:
     return [found[key] for key in sorted(found)]
 
 
-def held_at(parts: Parts, branch: str, instant_us: int) -> Record | None:
+def held_at(parts: GraphContext, branch: str, instant_us: int) -> Record | None:
     """What a branch showed at an instant, if a tag holds it.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         branch (str): in whose log to look.
         instant_us (int): when, microseconds since 1970.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from omnigraph.branch.lines import Line, backwards, entries_to_commit, lines, newest_at
 from omnigraph.model.commit import CommitKind, Record
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ EVERY_COMMIT = CommitFilter()
 
 
 def commits(
-    parts: Parts, entry: Record, wanted: CommitFilter = EVERY_COMMIT, *, head: Record | None = None
+    parts: GraphContext, entry: Record, wanted: CommitFilter = EVERY_COMMIT, *, head: Record | None = None
 ) -> Iterator[Record]:
     """The commits of the chain that ends at an entry, newest first, read as they are asked for.
 
@@ -72,14 +72,14 @@ def commits(
         yield from _newest(parts, entry, wanted)
 
 
-def _newest(parts: Parts, entry: Record, wanted: CommitFilter) -> Iterator[Record]:
+def _newest(parts: GraphContext, entry: Record, wanted: CommitFilter) -> Iterator[Record]:
     """The commit that an entry shows, from whichever log it is in, if it is wanted."""
     newest = entries_to_commit(parts, entry)[-1]
     if newest.is_commit and wanted.is_in_time(newest) and wanted.takes(newest):
         yield newest
 
 
-def _last_in_time(parts: Parts, line: Line, wanted: CommitFilter) -> int | None:
+def _last_in_time(parts: GraphContext, line: Line, wanted: CommitFilter) -> int | None:
     if wanted.until_us is None:
         return line.last
     found = newest_at(parts, line, wanted.until_us)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from omnigraph import limits
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.retention import NOTHING_PRUNED, Pruned
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Line:
         return max(self.first, self.pruned.floor)
 
 
-def birth(parts: Parts, entry: Record) -> int:
+def birth(parts: GraphContext, entry: Record) -> int:
     """Number of the entry with which this life of the branch began; the log is read where the record does not tell."""
     if entry.life is not None:
         return entry.life
@@ -43,7 +43,9 @@ def birth(parts: Parts, entry: Record) -> int:
     return entry.pruned.floor
 
 
-def lines(parts: Parts, entry: Record, *, head: Record | None = None, marked_too: bool = False) -> Iterator[Line]:
+def lines(
+    parts: GraphContext, entry: Record, *, head: Record | None = None, marked_too: bool = False
+) -> Iterator[Line]:
     """The chain that ends at an entry, newest line first; a few reads for each fork in it.
 
     Args:
@@ -70,7 +72,7 @@ def lines(parts: Parts, entry: Record, *, head: Record | None = None, marked_too
         entry, head = origin, None
 
 
-def entries_to_commit(parts: Parts, entry: Record) -> list[Record]:
+def entries_to_commit(parts: GraphContext, entry: Record) -> list[Record]:
     """An entry, and the marks and forks before it that show the same commit, down to the entry of the commit itself.
 
     Where that, or one on the way, was cut away, the last is a mark.
@@ -88,7 +90,7 @@ def entries_to_commit(parts: Parts, entry: Record) -> list[Record]:
     return found
 
 
-def _line(parts: Parts, first: int, entry: Record, newest: Record | None) -> Line:
+def _line(parts: GraphContext, first: int, entry: Record, newest: Record | None) -> Line:
     """The line that ends at an entry. What a later branch of the same name has pruned is no concern of it."""
     while newest is not None and (newest.life or 1) > first:
         newest = parts.log.read(entry.branch, (newest.life or 1) - 1)  # the entry that ended the life before
@@ -104,7 +106,7 @@ def _line(parts: Parts, first: int, entry: Record, newest: Record | None) -> Lin
     return Line(entry.branch, first, entry.number, pruned, newest.number)
 
 
-def inherited(parts: Parts, heads: Iterable[Record]) -> dict[tuple[str, int], Line]:
+def inherited(parts: GraphContext, heads: Iterable[Record]) -> dict[tuple[str, int], Line]:
     """The lines of ended branches that living ones have inherited, marked or not, by branch and first entry.
 
     Of those with the same beginning, the longest.
@@ -118,13 +120,13 @@ def inherited(parts: Parts, heads: Iterable[Record]) -> dict[tuple[str, int], Li
     return found
 
 
-def backwards(parts: Parts, line: Line, last: int) -> Iterator[Record]:
+def backwards(parts: GraphContext, line: Line, last: int) -> Iterator[Record]:
     """The entries of a line that readers are shown, from `last` down, newest first, read as they are asked for."""
     entries = parts.log.backwards(line.branch, start=last, first=line.lowest, step=limits.HISTORY_READ_AHEAD_ENTRIES)
     return (entry for entry in entries if line.pruned.is_listed(entry.number))
 
 
-def newest_at(parts: Parts, line: Line, instant_us: int) -> Record | None:
+def newest_at(parts: GraphContext, line: Line, instant_us: int) -> Record | None:
     """The newest entry of a line that is not younger than an instant, by halving: times rise along a log."""
     below, above = line.lowest - 1, line.last + 1
     found: Record | None = None

@@ -28,7 +28,7 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import OutcomeUnknown, StoreError
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _LOOK_THREADS = 8
 _BEGINNING_OR_END = frozenset({CommitKind.FORK, CommitKind.DELETE})
@@ -77,7 +77,7 @@ class _Known:
             yield from ((number, Mark.CHANGING) for number in self.changing if number <= self.settled[0])
 
 
-def live_branches(parts: Parts) -> list[str]:
+def live_branches(parts: GraphContext) -> list[str]:
     """The branches there are, in order: one listing, and a look into the logs of those in doubt."""
     parts.log.confirm_root()
     never_ended = (0, Mark.LIVE) if parts.ends_announced else None
@@ -105,7 +105,7 @@ def live_branches(parts: Parts) -> list[str]:
     return sorted(name for name, each in branches.items() if each.settled is not None and each.settled[1] is Mark.LIVE)
 
 
-def announce(parts: Parts, branch: str, number: int) -> None:
+def announce(parts: GraphContext, branch: str, number: int) -> None:
     """Note, before the entry is put, that it may begin or end the branch."""
     mark = paths.branch_mark(branch, number, Mark.CHANGING)
     try:
@@ -115,7 +115,7 @@ def announce(parts: Parts, branch: str, number: int) -> None:
     reached(Failpoint.BRANCH_CHANGE_NOTED)
 
 
-def settle(parts: Parts, branch: str, number: int, mark: Mark, *, announced: bool = False) -> bool:
+def settle(parts: GraphContext, branch: str, number: int, mark: Mark, *, announced: bool = False) -> bool:
     """Note what holds since an entry, and take back the announcement of it. Best effort: a listing does it as well.
 
     Returns:
@@ -130,7 +130,7 @@ def settle(parts: Parts, branch: str, number: int, mark: Mark, *, announced: boo
     return True
 
 
-def give_way(parts: Parts, branch: str, number: int, winner: Record) -> None:
+def give_way(parts: GraphContext, branch: str, number: int, winner: Record) -> None:
     """Take back the announcement of an entry whose place somebody else's has. Best effort.
 
     Whoever put that one may have announced it by the same name, and die before noting what came of it: then we do.
@@ -140,13 +140,13 @@ def give_way(parts: Parts, branch: str, number: int, winner: Record) -> None:
         withdraw(parts, branch, number)
 
 
-def withdraw(parts: Parts, branch: str, number: int) -> None:
+def withdraw(parts: GraphContext, branch: str, number: int) -> None:
     """Take an announcement back: what came of the entry is noted, or it is an ordinary one. Best effort."""
     with contextlib.suppress(StoreError):
         parts.store.delete(paths.branch_mark(branch, number, Mark.CHANGING))
 
 
-def _looked_up(parts: Parts, branch: str) -> tuple[int, Mark, bool] | None:
+def _looked_up(parts: GraphContext, branch: str) -> tuple[int, Mark, bool] | None:
     """What the log says, and whether that is noted now; None where the folder is no log after all."""
     head = parts.log.head(branch)
     if head is None:
@@ -156,7 +156,7 @@ def _looked_up(parts: Parts, branch: str) -> tuple[int, Mark, bool] | None:
     return head.number, mark, noted
 
 
-def _tidy(parts: Parts, branches: dict[str, _Known]) -> None:
+def _tidy(parts: GraphContext, branches: dict[str, _Known]) -> None:
     """Delete marks that mean nothing any more; some of them, where there are many."""
     left = limits.BRANCH_MARKS_TIDIED_MAX
     for name, each in branches.items():

@@ -15,7 +15,7 @@ from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.ids import is_ulid
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import paths
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.retention import check_listed, reclaimed
 from omnigraph.transaction.validation import require_text
 
@@ -24,7 +24,7 @@ Acted = TypeVar("Acted")
 _SEARCH_THREADS = 16
 
 
-def act_at(parts: Parts, point: Point, act: Callable[[Record], Acted]) -> Acted:
+def act_at(parts: GraphContext, point: Point, act: Callable[[Record], Acted]) -> Acted:
     """Call a function with the entry that a point names; again where that was the head and is pruned meanwhile.
 
     Raises:
@@ -37,7 +37,7 @@ def act_at(parts: Parts, point: Point, act: Callable[[Record], Acted]) -> Acted:
     return act(entry_at(parts, point))
 
 
-def entry_at(parts: Parts, point: Point) -> Record:
+def entry_at(parts: GraphContext, point: Point) -> Record:
     """The entry that shows the state a point names.
 
     Raises:
@@ -66,7 +66,7 @@ def entry_at(parts: Parts, point: Point) -> Record:
     return found
 
 
-def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
+def of_commit(parts: GraphContext, commit: str, *, near: str = MAIN) -> Record:
     """The entry of a commit, in whichever log it is; the log of `near` is searched first.
 
     Raises:
@@ -76,7 +76,7 @@ def of_commit(parts: Parts, commit: str, *, near: str = MAIN) -> Record:
     return entries_to_commit(parts, _showing(parts, commit, near))[-1]
 
 
-def _showing(parts: Parts, commit: str, near: str = MAIN) -> Record:
+def _showing(parts: GraphContext, commit: str, near: str = MAIN) -> Record:
     """The entry that shows a commit: its own, or where that was pruned the head of a branch that is still there.
 
     Raises:
@@ -97,7 +97,7 @@ def _showing(parts: Parts, commit: str, near: str = MAIN) -> Record:
     return found
 
 
-def _in_any_log(parts: Parts, commit: str, near: str) -> Record | None:
+def _in_any_log(parts: GraphContext, commit: str, near: str) -> Record | None:
     """A commit in whichever log it is.
 
     Raises:
@@ -117,7 +117,7 @@ def _in_any_log(parts: Parts, commit: str, near: str) -> Record | None:
     return None
 
 
-def own_entry(parts: Parts, commit: str) -> Record:
+def own_entry(parts: GraphContext, commit: str) -> Record:
     """The entry that a commit itself was written as, for those who tell of it rather than read its state.
 
     Raises:
@@ -136,7 +136,7 @@ def own_entry(parts: Parts, commit: str) -> Record:
     return entry
 
 
-def _inherited(parts: Parts, commit: str, *, heads_only: bool = False) -> Record | None:
+def _inherited(parts: GraphContext, commit: str, *, heads_only: bool = False) -> Record | None:
     """A commit that a living branch shows or has inherited, though the log that it was written to has gone on or ended.
 
     With `heads_only`, one that a branch shows: that is never pruned.
@@ -158,7 +158,7 @@ def _inherited(parts: Parts, commit: str, *, heads_only: bool = False) -> Record
     return None
 
 
-def _in_line(parts: Parts, line: Line, commit: str) -> Record | None:
+def _in_line(parts: GraphContext, line: Line, commit: str) -> Record | None:
     """A commit in a run of entries without gaps, by halving: ids rise along it."""
     below, above = line.lowest - 1, line.last + 1
     while above - below > 1:
@@ -173,7 +173,7 @@ def _in_line(parts: Parts, line: Line, commit: str) -> Record | None:
     return None
 
 
-def _still_there(parts: Parts, entry: Record) -> Record:
+def _still_there(parts: GraphContext, entry: Record) -> Record:
     """An entry whose data may be gone with its branch; the log alone does not tell for a while.
 
     Raises:
@@ -196,7 +196,7 @@ def _still_there(parts: Parts, entry: Record) -> Record:
     return entry
 
 
-def in_log(parts: Parts, branch: str, commit: str) -> Record | None:
+def in_log(parts: GraphContext, branch: str, commit: str) -> Record | None:
     """A commit in one log, by halving: ids rise along a log.
 
     Raises:
@@ -222,7 +222,7 @@ def in_log(parts: Parts, branch: str, commit: str) -> Record | None:
     return found
 
 
-def entry_before(parts: Parts, entry: Record) -> Record | None:
+def entry_before(parts: GraphContext, entry: Record) -> Record | None:
     """Return an entry that shows the state of a commit's first parent; None if none can be read any more.
 
     The entry before it in its log does, unless it was pruned or belongs to an earlier branch of the same name, whose
@@ -239,7 +239,7 @@ def entry_before(parts: Parts, entry: Record) -> Record | None:
     return None
 
 
-def _of_tag(parts: Parts, name: str) -> Record:
+def _of_tag(parts: GraphContext, name: str) -> Record:
     tag = tags.read(parts, name)
     found = parts.log.read(tag.branch, tag.number)
     if found is None or found.head_commit != tag.commit:
@@ -247,7 +247,7 @@ def _of_tag(parts: Parts, name: str) -> Record:
     return found
 
 
-def _at_time(parts: Parts, head: Record, at: Instant) -> Record:
+def _at_time(parts: GraphContext, head: Record, at: Instant) -> Record:
     instant = instant_us(at)
     if head.created_at_us <= instant:
         return head

@@ -23,7 +23,7 @@ from omnigraph.model.schema import ID, Schema
 from omnigraph.model.types import PropertyType
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.retention import reclaimed
 from omnigraph.transaction.write import Operation
 from omnigraph.transaction.write_set import WriteSet
@@ -50,7 +50,7 @@ class Reverted:
     last: Record
 
 
-def to_revert(parts: Parts, first: str, last: str | None = None, *, branch: str) -> Reverted:
+def to_revert(parts: GraphContext, first: str, last: str | None = None, *, branch: str) -> Reverted:
     """Find the commits to be undone.
 
     Args:
@@ -76,7 +76,9 @@ def to_revert(parts: Parts, first: str, last: str | None = None, *, branch: str)
     return Reverted(before, begin, end)
 
 
-def revert_operation(parts: Parts, accepted: Accepted, then: Accepted, reverted: Reverted, head: Record) -> Operation:
+def revert_operation(
+    parts: GraphContext, accepted: Accepted, then: Accepted, reverted: Reverted, head: Record
+) -> Operation:
     """The write that undoes commits.
 
     Args:
@@ -110,7 +112,7 @@ def revert_operation(parts: Parts, accepted: Accepted, then: Accepted, reverted:
 
 
 def _undo(
-    parts: Parts, staging: WriteSet, schemas: tuple[Schema, Schema], reverted: Reverted
+    parts: GraphContext, staging: WriteSet, schemas: tuple[Schema, Schema], reverted: Reverted
 ) -> Iterator[RevertConflict]:
     """Stage the way back; yields what is in the way."""
     tables = [{pin.table for pin in entry.tables.values()} for entry in (reverted.before, reverted.last)]

@@ -8,7 +8,7 @@ from omnigraph.branch.told import Tag
 from omnigraph.errors import FormatError, NotFoundError, UnavailableError
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss
 
 
@@ -25,11 +25,11 @@ class CheckedTags:
     findings: list[Finding] = field(default_factory=list)
 
 
-def check_tags(parts: Parts, *, branch: str | None = None) -> CheckedTags:
+def check_tags(parts: GraphContext, *, branch: str | None = None) -> CheckedTags:
     """Read every tag, and the entry it names.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         branch (str | None): only tags of commits in this branch's log.
 
     Returns:
@@ -57,11 +57,11 @@ def check_tags(parts: Parts, *, branch: str | None = None) -> CheckedTags:
     return checked
 
 
-def put_damaged_tags_aside(parts: Parts, findings: list[Finding]) -> list[str]:
+def put_damaged_tags_aside(parts: GraphContext, findings: list[Finding]) -> list[str]:
     """Free the names of tags that cannot be read; what is there is copied aside.
 
     Args:
-        parts (Parts): of the graph; nobody may be writing it.
+        parts (GraphContext): of the graph; nobody may be writing it.
         findings (list[Finding]): of `check_tags`.
 
     Returns:
@@ -83,7 +83,7 @@ def put_damaged_tags_aside(parts: Parts, findings: list[Finding]) -> list[str]:
     return done
 
 
-def _missing(parts: Parts, tag: Tag) -> Iterator[Finding]:
+def _missing(parts: GraphContext, tag: Tag) -> Iterator[Finding]:
     """Complaints about what a tag names, where the log itself has none: an entry that should be held and is gone."""
     try:
         entry = parts.log.read(tag.branch, tag.number)
@@ -101,7 +101,7 @@ def _missing(parts: Parts, tag: Tag) -> Iterator[Finding]:
         )
 
 
-def _path(parts: Parts, name: str) -> str:
+def _path(parts: GraphContext, name: str) -> str:
     """The newest entry of a tag."""
     return next(
         (each.path for each in parts.store.list(paths.tag_folder(name)) if paths.entry_number(each.path) is not None),

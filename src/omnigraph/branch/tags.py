@@ -20,13 +20,13 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.transaction.conditional_put import put_or_read
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.validation import require_optional_text
 
 _TAG_FORMAT = 1
 
 
-def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) -> Tag:
+def create(parts: GraphContext, name: str, entry: Record, *, actor: str | None = None) -> Tag:
     """Name the state an entry shows.
 
     Raises:
@@ -53,7 +53,7 @@ def create(parts: Parts, name: str, entry: Record, *, actor: str | None = None) 
     return tag
 
 
-def delete(parts: Parts, name: str) -> None:
+def delete(parts: GraphContext, name: str) -> None:
     """Take a name back; the commit stays.
 
     Raises:
@@ -70,12 +70,12 @@ def delete(parts: Parts, name: str) -> None:
     raise ConflictError(f"tag '{tag}' is too busy: others keep writing it; try again", code="too_busy")
 
 
-def end(parts: Parts, name: str, *, after: int) -> None:
+def end(parts: GraphContext, name: str, *, after: int) -> None:
     """Take a name back without reading what it names, for repair; `after` is the number of its newest entry."""
     _put(parts, name, after + 1, {"format": _TAG_FORMAT, "deleted": True})
 
 
-def read(parts: Parts, name: str) -> Tag:
+def read(parts: GraphContext, name: str) -> Tag:
     """What a tag names.
 
     Raises:
@@ -88,13 +88,13 @@ def read(parts: Parts, name: str) -> Tag:
     return current
 
 
-def names_commit(parts: Parts, name: str, commit: str) -> bool:
+def names_commit(parts: GraphContext, name: str, commit: str) -> bool:
     """Whether there is such a tag, and it names this commit."""
     _, current = _newest(parts, tag_name(name))
     return current is not None and current.commit == commit
 
 
-def names(parts: Parts) -> list[str]:
+def names(parts: GraphContext) -> list[str]:
     """The tags there are, in order; one request for every thousand."""
     newest: dict[str, int] = {}
     for listed in parts.store.list(paths.TAGS):
@@ -114,7 +114,7 @@ def tag_name(name: str) -> str:
         raise InvalidRequestError(refused.message.replace("branch", "tag", 1)) from None
 
 
-def _newest(parts: Parts, tag: str) -> tuple[int, Tag | None]:
+def _newest(parts: GraphContext, tag: str) -> tuple[int, Tag | None]:
     for listed in parts.store.list(paths.tag_folder(tag)):
         number = paths.entry_number(listed.path)
         if number is not None:
@@ -122,7 +122,7 @@ def _newest(parts: Parts, tag: str) -> tuple[int, Tag | None]:
     return 0, None
 
 
-def _read(parts: Parts, tag: str, path: str) -> Tag | None:
+def _read(parts: GraphContext, tag: str, path: str) -> Tag | None:
     where = paths.absolute(parts.store, path)
     try:
         found = json.loads(parts.store.get(path))
@@ -150,7 +150,7 @@ def _document(tag: Tag) -> dict[str, object]:
     }
 
 
-def _put(parts: Parts, tag: str, number: int, document: dict[str, object]) -> bool:
+def _put(parts: GraphContext, tag: str, number: int, document: dict[str, object]) -> bool:
     """Put an entry of a tag; False when another has that place."""
     body = json.dumps(document | {"id": parts.ids.new()}).encode()
     return put_or_read(parts.store, paths.tag_entry(tag, number), body, clock=parts.clock) == body

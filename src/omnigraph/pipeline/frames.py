@@ -29,7 +29,7 @@ from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_co
 from omnigraph.pipeline.spill import Spill, SpilledFile, spill_beside, write_part
 from omnigraph.storage.layout import table_schema
 from omnigraph.storage.tables.place import TablesPlace, place_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 def read_frame(
@@ -200,11 +200,11 @@ def chosen_types(schema: Schema, names: Sequence[str]) -> dict[str, str]:
 
 
 @contextmanager
-def spilled_frames(parts: Parts, schema: Schema, frames: Mapping[str, DataFrame]) -> Iterator[Spilled]:
+def spilled_frames(parts: GraphContext, schema: Schema, frames: Mapping[str, DataFrame]) -> Iterator[Spilled]:
     """Frames written down, for as long as the block lasts.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         schema (Schema): its types.
         frames (Mapping[str, DataFrame]): by the names of types.
 
@@ -244,11 +244,11 @@ def spilled_frames(parts: Parts, schema: Schema, frames: Mapping[str, DataFrame]
 
 
 @contextmanager
-def spilled_lines(parts: Parts, lines: DataFrame) -> Iterator[Spilled]:
+def spilled_lines(parts: GraphContext, lines: DataFrame) -> Iterator[Spilled]:
     """Lines of text written down, for as long as the block lasts.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         lines (DataFrame): one column of texts, each a record in JSON.
 
     Yields:
@@ -266,7 +266,7 @@ def spilled_lines(parts: Parts, lines: DataFrame) -> Iterator[Spilled]:
 
 
 def _written(
-    parts: Parts, frame: DataFrame, spill: Spill, stem: str, columns: pa.Schema | None
+    parts: GraphContext, frame: DataFrame, spill: Spill, stem: str, columns: pa.Schema | None
 ) -> list[tuple[int, SpilledFile]]:
     """The files of a frame, each with the number of its partition, in order."""
 
@@ -288,7 +288,7 @@ def _written(
 
 
 @contextmanager
-def _spill(parts: Parts, spark: SparkSession) -> Iterator[Spill]:
+def _spill(parts: GraphContext, spark: SparkSession) -> Iterator[Spill]:
     """A folder that every worker reaches: on this machine where Spark is this process's own, else beside the graph."""
     if is_one_process(spark.sparkContext.master or ""):
         with tempfile.TemporaryDirectory(prefix="omnigraph-frames-") as temporary:

@@ -15,7 +15,7 @@ from omnigraph.model.schema_document import digest
 from omnigraph.storage.layout import table_schema, table_schemas
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import init
 from omnigraph.transaction.snapshot import Snapshot
 from omnigraph.transaction.write import Operation, write
@@ -83,7 +83,7 @@ class StoredGraph:
         schema: its types.
     """
 
-    parts: Parts
+    parts: GraphContext
     schema: Schema
 
     def snapshot(self, branch: str = MAIN) -> Snapshot:

@@ -7,11 +7,11 @@ from omnigraph.errors import InternalError
 from omnigraph.model.change import NO_CHANGES
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.model.footprint import Footprint
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Done
-from omnigraph.transaction.parts import Parts
 
 
-def grow_history(parts: Parts, depth: int, *, branch: str = MAIN) -> None:
+def grow_history(parts: GraphContext, depth: int, *, branch: str = MAIN) -> None:
     """Put entries that change nothing until the branch's log is `depth` long: what empty loads would leave.
 
     Args:

@@ -11,15 +11,15 @@ from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage import paths
 from omnigraph.testing.invariants import entries
 from omnigraph.testing.operations import noted
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import Operation, write
 
 LONG_AGO_S = 1_000_000_000
 
 
 def interrupt(
-    parts: Parts,
+    parts: GraphContext,
     operation: Operation,
     *,
     at: Failpoint = Failpoint.WRITE_INTENT_COMPLETED,
@@ -29,7 +29,7 @@ def interrupt(
     """Begin a write under an intent, and die at a place on the way.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         operation (Operation): what to begin.
         at (Failpoint): where to die; by default when everything is staged and nothing published.
         branch (str): where to write.
@@ -41,11 +41,11 @@ def interrupt(
     return die_in(parts, lambda: write(parts, branch, noted(operation), options or WriteOptions(actor="ada")), at=at)
 
 
-def die_in(parts: Parts, work: Callable[[], object], *, at: Failpoint = Failpoint.WRITE_INTENT_COMPLETED) -> str:
+def die_in(parts: GraphContext, work: Callable[[], object], *, at: Failpoint = Failpoint.WRITE_INTENT_COMPLETED) -> str:
     """Begin work that leaves an intent, and die at a place on the way.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         work (Callable[[], object]): what to begin.
         at (Failpoint): where to die.
 
@@ -67,11 +67,11 @@ def die_in(parts: Parts, work: Callable[[], object], *, at: Failpoint = Failpoin
     return left
 
 
-def noted_intents(parts: Parts) -> list[str]:
+def noted_intents(parts: GraphContext) -> list[str]:
     """The intents on the store, in order, whoever made them.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
 
     Returns:
         list[str]: their ids.
@@ -80,11 +80,11 @@ def noted_intents(parts: Parts) -> list[str]:
     return [name.removesuffix(".json") for name in names if name.endswith(".json")]
 
 
-def recovered(parts: Parts, branch: str = MAIN) -> list[Record]:
+def recovered(parts: GraphContext, branch: str = MAIN) -> list[Record]:
     """The entries that say how an interrupted write ended, oldest first.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         branch (str): whose log to look in.
 
     Returns:
@@ -93,11 +93,11 @@ def recovered(parts: Parts, branch: str = MAIN) -> list[Record]:
     return [entry for entry in entries(parts, branch) if entry.recovery is not None]
 
 
-def move_to_another_host(parts: Parts, intent: str) -> None:
+def move_to_another_host(parts: GraphContext, intent: str) -> None:
     """Let an intent look as if a process of another host had put it a moment ago.
 
     Args:
-        parts (Parts): of a graph on local disk.
+        parts (GraphContext): of a graph on local disk.
         intent (str): which.
     """
     path = paths.intent(intent)
@@ -106,11 +106,11 @@ def move_to_another_host(parts: Parts, intent: str) -> None:
     parts.store.put(path, json.dumps(found).encode())
 
 
-def let_it_grow_old(parts: Parts, intent: str) -> None:
+def let_it_grow_old(parts: GraphContext, intent: str) -> None:
     """Let an intent look as if its writer had not shown life for a long time.
 
     Args:
-        parts (Parts): of a graph on local disk.
+        parts (GraphContext): of a graph on local disk.
         intent (str): which.
     """
     folder = Path(parts.store.uri) / paths.RECOVERY
@@ -119,13 +119,13 @@ def let_it_grow_old(parts: Parts, intent: str) -> None:
 
 
 @contextmanager
-def set_aside(parts: Parts, intent: str) -> Iterator[None]:
+def set_aside(parts: GraphContext, intent: str) -> Iterator[None]:
     """Take an intent off the store while the block runs, as if its writer had put it only afterwards.
 
     What is written inside is then on the store as another process would have written it beside the living writer.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         intent (str): which.
     """
     names = [listed.path for listed in parts.store.list(paths.RECOVERY) if intent in listed.path]

@@ -15,8 +15,8 @@ from omnigraph.branch import branches, tags
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import MAIN, UNKNOWN, CommitKind, Pin, Record
 from omnigraph.storage import paths
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Log
-from omnigraph.transaction.parts import Parts
 
 # The manifests that lie on a table's own lineage; detached ones begin with a `d`.
 _ON_THE_LINEAGE = re.compile(r"/_versions/(?!d)[^/]*\.manifest\Z")
@@ -44,11 +44,11 @@ class Observed:
     tags: Mapping[str, tuple[str, int]]
 
 
-def observed(parts: Parts) -> Observed:
+def observed(parts: GraphContext) -> Observed:
     """Everything a user could tell about the graph now.
 
     Args:
-        parts (Parts): of the graph, opened in any way.
+        parts (GraphContext): of the graph, opened in any way.
 
     Returns:
         Observed: equal for two graphs that a user could not tell apart.
@@ -63,11 +63,11 @@ def observed(parts: Parts) -> Observed:
     )
 
 
-def entries(parts: Parts, branch: str = MAIN) -> list[Record]:
+def entries(parts: GraphContext, branch: str = MAIN) -> list[Record]:
     """The whole log of a branch, oldest first.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         branch (str): which.
 
     Returns:
@@ -76,11 +76,11 @@ def entries(parts: Parts, branch: str = MAIN) -> list[Record]:
     return parts.log.since(branch, 0)
 
 
-def check_graph(parts: Parts) -> None:
+def check_graph(parts: GraphContext) -> None:
     """Look at every log, every commit and every table.
 
     Args:
-        parts (Parts): of the graph, opened in any way; nobody may be writing it.
+        parts (GraphContext): of the graph, opened in any way; nobody may be writing it.
 
     Raises:
         AssertionError: it says everything that is wrong.
@@ -101,7 +101,7 @@ def check_graph(parts: Parts) -> None:
     assert not complaints, f"the graph at {parts.store.uri} is not well:\n" + "\n".join(complaints)
 
 
-def _log_complaints(parts: Parts, branch: str, log: Sequence[Record]) -> Iterator[str]:
+def _log_complaints(parts: GraphContext, branch: str, log: Sequence[Record]) -> Iterator[str]:
     listed = sorted(
         number
         for file in parts.store.list(paths.log_folder(branch))
@@ -166,7 +166,7 @@ def _ancestry_complaints(logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
         yield f"commit {commit} does not reach the first: its parent is {parents[commit]}"
 
 
-def _recovery_complaints(parts: Parts, logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+def _recovery_complaints(parts: GraphContext, logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     for listed in parts.store.list(paths.RECOVERY):
         yield f"{listed.path} is left over"
     everything = [entry for log in logs.values() for entry in log]
@@ -181,7 +181,7 @@ def _recovery_complaints(parts: Parts, logs: Mapping[str, Sequence[Record]]) -> 
         yield f"intent {intent} was both carried out and declared dead"
 
 
-def _table_complaints(parts: Parts, logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+def _table_complaints(parts: GraphContext, logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     for folder in (paths.NODES, paths.EDGES):
         for listed in parts.table_files.list(folder):
             if _ON_THE_LINEAGE.search(listed.path):
@@ -197,7 +197,7 @@ def _table_complaints(parts: Parts, logs: Mapping[str, Sequence[Record]]) -> Ite
                     yield from _pin_complaints(parts, f"{branch!r} entry {entry.number}: {key}", pin)
 
 
-def _pin_complaints(parts: Parts, where: str, pin: Pin) -> Iterator[str]:
+def _pin_complaints(parts: GraphContext, where: str, pin: Pin) -> Iterator[str]:
     try:
         found = parts.tables.open(pin).scan(columns=["id"])["id"]
     except GraphError as fault:
@@ -209,7 +209,7 @@ def _pin_complaints(parts: Parts, where: str, pin: Pin) -> Iterator[str]:
         yield f"{where} holds an id twice: {sorted(map(str, found.to_pylist()))[:20]}"
 
 
-def _content(parts: Parts, head: Record, key: str) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+def _content(parts: GraphContext, head: Record, key: str) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     rows = parts.snapshot(head).scan(key).sort_by("id")
     return tuple(rows.column_names), tuple(tuple(sorted(row.items())) for row in rows.to_pylist())
 

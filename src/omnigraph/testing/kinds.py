@@ -10,8 +10,8 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 
@@ -34,7 +34,7 @@ class Kind:
     """
 
     name: str
-    act: Callable[[Parts], object]
+    act: Callable[[GraphContext], object]
     leaves_intents: bool = True
 
 
@@ -55,7 +55,7 @@ def prepare(store: ObjectStore) -> None:
     tags.create(parts, "named", parts.log.live_head(MAIN))
 
 
-def opened(store: ObjectStore, *, settings: Settings = SETTINGS, clock: Clock | None = None) -> Parts:
+def opened(store: ObjectStore, *, settings: Settings = SETTINGS, clock: Clock | None = None) -> GraphContext:
     """A graph opened for writing, on a clock that loses no time by waiting.
 
     Args:
@@ -64,16 +64,16 @@ def opened(store: ObjectStore, *, settings: Settings = SETTINGS, clock: Clock | 
         clock (Clock | None): another clock.
 
     Returns:
-        Parts: of the graph, healed.
+        GraphContext: of the graph, healed.
     """
     return open_root(store, settings=settings, clock=clock or ManualClock())
 
 
-def next_write(parts: Parts) -> None:
+def next_write(parts: GraphContext) -> None:
     """An ordinary write that touches nothing any kind here is about; it must work at once.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
     """
     receipt = write(parts, MAIN, op.insert(KNOWS, {"next": 1}))
     assert receipt.entry is not None
@@ -82,12 +82,12 @@ def next_write(parts: Parts) -> None:
 
 def _written(
     name: str,
-    make: Callable[[Parts], Operation] | Operation,
+    make: Callable[[GraphContext], Operation] | Operation,
     *,
     branch: str = MAIN,
     options: WriteOptions | None = None,
 ) -> Kind:
-    def act(parts: Parts) -> object:
+    def act(parts: GraphContext) -> object:
         return write(parts, branch, make if isinstance(make, Operation) else make(parts), options)
 
     return Kind(name, act)

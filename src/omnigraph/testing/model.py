@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from omnigraph.model.commit import MAIN
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import TYPES, Rows
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.write import Operation
 
 Content = dict[str, dict[str, int | None]]
@@ -32,7 +32,7 @@ class Act:
     """
 
     text: str
-    operation: Callable[[Parts], Operation]
+    operation: Callable[[GraphContext], Operation]
     apply: Callable[[Content], None]
 
     def __repr__(self) -> str:

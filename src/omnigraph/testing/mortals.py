@@ -17,7 +17,7 @@ from omnigraph.storage.object_stores.retrying import RetryingStore
 from omnigraph.storage.object_stores.s3 import S3Options, S3Store
 from omnigraph.testing.kinds import KINDS, opened
 from omnigraph.testing.s3_server import options_for
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec
-from omnigraph.transaction.parts import Parts, Settings
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.pending import TableChange
 from omnigraph.transaction.root import create_table, init
 from omnigraph.transaction.write import IntentPolicy, Operation
@@ -28,7 +28,7 @@ Rows = Mapping[str, int | None]
 
 def new_graph(
     where: str | ObjectStore, *, types: Sequence[str] = TYPES, settings: Settings | None = None, **more: object
-) -> Parts:
+) -> GraphContext:
     """A graph with an empty two-column table per type."""
     return init(where, dict.fromkeys(types, COLUMNS), settings=settings, **more)  # type: ignore[arg-type]  # options as they are
 
@@ -38,12 +38,12 @@ def table_of(rows: Rows) -> pa.Table:
     return pa.table({"id": list(rows), "v": list(rows.values())}, schema=COLUMNS)
 
 
-def rows_of(parts: Parts, type_key: str, branch: str = MAIN) -> dict[str, int | None]:
+def rows_of(parts: GraphContext, type_key: str, branch: str = MAIN) -> dict[str, int | None]:
     """Everything a type holds at the head of a branch."""
     return rows_at(parts, type_key, parts.log.live_head(branch))
 
 
-def rows_at(parts: Parts, type_key: str, entry: Record) -> dict[str, int | None]:
+def rows_at(parts: GraphContext, type_key: str, entry: Record) -> dict[str, int | None]:
     """Everything a type holds at one entry; an id that occurs twice is an error."""
     found = parts.snapshot(entry).scan(type_key).to_pylist()
     rows = {row["id"]: row["v"] for row in found}
@@ -51,7 +51,7 @@ def rows_at(parts: Parts, type_key: str, entry: Record) -> dict[str, int | None]
     return rows
 
 
-def contents(parts: Parts, branch: str = MAIN) -> dict[str, dict[str, int | None]]:
+def contents(parts: GraphContext, branch: str = MAIN) -> dict[str, dict[str, int | None]]:
     """Everything on a branch."""
     head = parts.log.live_head(branch)
     return {key: rows_at(parts, key, head) for key in sorted(head.tables)}
@@ -155,7 +155,7 @@ def noted(operation: Operation) -> Operation:
 # -- tables, columns and layout; these need the graph's tables at hand ------------------------------------------------
 
 
-def add_table(parts: Parts, type_key: str, rows: Rows | None = None, *, schema: str | None = None) -> Operation:
+def add_table(parts: GraphContext, type_key: str, rows: Rows | None = None, *, schema: str | None = None) -> Operation:
     """A new type, with its first rows in the same commit."""
 
     def run(staging: WriteSet) -> None:
@@ -177,29 +177,29 @@ def remove_table(type_key: str) -> Operation:
     return _operation(run, type_key, redoable=False, kind=CommitKind.SCHEMA)
 
 
-def add_column(parts: Parts, type_key: str, name: str) -> Operation:
+def add_column(parts: GraphContext, type_key: str, name: str) -> Operation:
     """A column more, empty."""
     column = pa.field(name, pa.int64())
     return _schema_change(type_key, f"with {name}", lambda pin: parts.tables.stage_add_column(pin, column))
 
 
-def rename_column(parts: Parts, type_key: str, old: str, new: str) -> Operation:
+def rename_column(parts: GraphContext, type_key: str, old: str, new: str) -> Operation:
     """A column under another name."""
     return _schema_change(type_key, f"with {new}", lambda pin: parts.tables.stage_rename_column(pin, old, new))
 
 
-def drop_column(parts: Parts, type_key: str, name: str) -> Operation:
+def drop_column(parts: GraphContext, type_key: str, name: str) -> Operation:
     """A column less."""
     return _schema_change(type_key, f"without {name}", lambda pin: parts.tables.stage_drop_column(pin, name))
 
 
-def build_index(parts: Parts, type_key: str, column: str = "v") -> Operation:
+def build_index(parts: GraphContext, type_key: str, column: str = "v") -> Operation:
     """An index, which changes no answer."""
     spec = IndexSpec(f"{column}_index", column, IndexKind.BTREE)
     return _layout_change(type_key, CommitKind.INDEX, lambda pin: parts.tables.stage_index(pin, spec))
 
 
-def compact(parts: Parts, type_key: str) -> Operation:
+def compact(parts: GraphContext, type_key: str) -> Operation:
     """Small fragments made one, which changes no answer."""
     return _layout_change(type_key, CommitKind.COMPACT, parts.tables.stage_compaction)
 

@@ -18,9 +18,9 @@ from omnigraph.storage import derived, paths
 from omnigraph.storage.records.read import CUT_MARK
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -34,11 +34,11 @@ _NEVER_SWEPT = re.compile(
 )
 
 
-def kept_entries(parts: Parts) -> list[Record]:
+def kept_entries(parts: GraphContext) -> list[Record]:
     """Every entry that must be readable: of living branches from their floor on, tagged ones, fork points, merge bases.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
 
     Returns:
         list[Record]: in no particular order.
@@ -80,7 +80,7 @@ def kept_entries(parts: Parts) -> list[Record]:
     return list(found.values())
 
 
-def _merge_bases(parts: Parts, tips: list[Record]) -> list[Record]:
+def _merge_bases(parts: GraphContext, tips: list[Record]) -> list[Record]:
     """The best common ancestors of any two entries, and where two have several of any two of these and the others."""
     ancestry = Ancestry(parts)
     commits = {ancestry.enter(entry) for entry in tips}
@@ -98,11 +98,11 @@ def _merge_bases(parts: Parts, tips: list[Record]) -> list[Record]:
     return list(found.values())
 
 
-def needless_files(parts: Parts) -> list[str]:
+def needless_files(parts: GraphContext) -> list[str]:
     """The files that a sweep with nothing to wait for must have deleted.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
 
     Returns:
         list[str]: their paths, in order; empty where files are exactly those that are needed.
@@ -145,11 +145,11 @@ def needless_files(parts: Parts) -> list[str]:
     return sorted(listed.path for store in stores for listed in store.list("") if not is_needed(listed.path))
 
 
-def readable(parts: Parts) -> dict[tuple[str, int], object]:
+def readable(parts: GraphContext) -> dict[tuple[str, int], object]:
     """Everything that every kept entry shows.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
 
     Returns:
         dict[tuple[str, int], object]: the rows of each type, by branch and number of the entry.
@@ -160,11 +160,11 @@ def readable(parts: Parts) -> dict[tuple[str, int], object]:
     }
 
 
-def grow(parts: Parts, *, branch: str = MAIN, times: int = 5, options: WriteOptions | None = None) -> Record:
+def grow(parts: GraphContext, *, branch: str = MAIN, times: int = 5, options: WriteOptions | None = None) -> Record:
     """Write a few commits in which deletion vectors and data files come and go.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         branch (str): where.
         times (int): how many.
         options (WriteOptions | None): of each.
@@ -180,11 +180,11 @@ def grow(parts: Parts, *, branch: str = MAIN, times: int = 5, options: WriteOpti
     return receipt.entry
 
 
-def swept(parts: Parts) -> Swept:
+def swept(parts: GraphContext) -> Swept:
     """Sweep, and see that the right files are left, that all of it is readable, and that nothing is left to do.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
 
     Returns:
         Swept: what the first sweep did.

@@ -20,7 +20,7 @@ from omnigraph.api.schemas import Schemas
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.clock import SystemClock
 from omnigraph.errors import ConflictError, GraphError, OutcomeUnknownError, ReclaimedError
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 
 SCHEMA = """

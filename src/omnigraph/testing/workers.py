@@ -24,8 +24,8 @@ from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage.object_stores.s3 import S3Options
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
 from omnigraph.transaction.write_set import WriteSet
@@ -111,11 +111,11 @@ class Order:
         return f"{self.name}/{number}"
 
 
-def prepare(parts: Parts) -> None:
+def prepare(parts: GraphContext) -> None:
     """What the workers start from.
 
     Args:
-        parts (Parts): of a fresh graph.
+        parts (GraphContext): of a fresh graph.
     """
     write(parts, "main", op.upsert_many({KNOWS: {COUNTER: 0} | dict.fromkeys(ACCOUNTS, OPENING_BALANCE)}))
 
@@ -180,7 +180,7 @@ def work(order: Order) -> None:
             ledger.write(order.line(number, _committed(parts, order, number)))
 
 
-def _told(parts: Parts, order: Order, number: int) -> int:
+def _told(parts: GraphContext, order: Order, number: int) -> int:
     """The newest entry that was acknowledged to any worker; now and then one that another has made since we looked."""
     known = told = order.acknowledged_to_anybody()
     until = parts.clock.monotonic() + (_NEWS_S if number % _NEWS_EVERY == 0 else 0.0)
@@ -190,7 +190,7 @@ def _told(parts: Parts, order: Order, number: int) -> int:
     return told
 
 
-def _committed(parts: Parts, order: Order, number: int) -> Record:
+def _committed(parts: GraphContext, order: Order, number: int) -> Record:
     """Make one commit, as often as it takes."""
     token = order.token(number)
     options = WriteOptions(actor=order.name, message=token, idempotency_key=token if order.keyed else None)
@@ -210,7 +210,7 @@ def _entry_of(receipt: Receipt) -> Record:
     return receipt.entry
 
 
-def _landed_before(parts: Parts, order: Order, token: str) -> Record:
+def _landed_before(parts: GraphContext, order: Order, token: str) -> Record:
     """The commit by which the worker before us, killed before it could say so, made the row that is there."""
     for entry in parts.log.since(order.branch, 0):
         if entry.message == token:

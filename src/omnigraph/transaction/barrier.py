@@ -4,15 +4,15 @@ from omnigraph import limits
 from omnigraph.clock import backoff_s
 from omnigraph.errors import ConflictError
 from omnigraph.model.commit import CommitKind, Record
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Done
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.stage_versions import nothing_staged
 
 SWEEP_ACTOR = "omnigraph:sweep"
 
 
-def put_barrier(parts: Parts, branch: str) -> Record | None:
+def put_barrier(parts: GraphContext, branch: str) -> Record | None:
     """Put a barrier at the end of a branch's log.
 
     A writer without an intent that staged before finds its place taken, reads the barrier and writes its files anew;

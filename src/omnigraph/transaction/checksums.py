@@ -19,7 +19,7 @@ from omnigraph.errors import GraphError
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError, StoreRefused
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _BYTES = 16
 # Before the digits of a checksum by SHA-256, which most processors compute twice as fast as the older BLAKE2b.
@@ -37,7 +37,7 @@ def is_digest_of(body: bytes, noted: str) -> bool:
     return noted == (digest_of(body) if noted.startswith(_SHA) else _blake(body))
 
 
-def added_digests(parts: Parts, files: Iterable[str]) -> dict[str, str]:
+def added_digests(parts: GraphContext, files: Iterable[str]) -> dict[str, str]:
     """The checksums of files just written, by path; none where the tables are not on local disk, or of very many.
 
     Args:
@@ -98,7 +98,7 @@ def recorded_digests(entries: Iterable[Record]) -> dict[str, dict[str, str]]:
 class NewestDigests:
     """The checksums that the newest entries of a branch name, read on demand."""
 
-    def __init__(self, parts: Parts, head: Record) -> None:
+    def __init__(self, parts: GraphContext, head: Record) -> None:
         first = max(head.pruned.floor, head.life or 1, head.number - limits.SEALED_FROM_ENTRIES_MAX)
         self._entries = parts.log.backwards(head.branch, start=head.number, first=first, step=_READ_AHEAD)
         self._found: dict[str, str] = {}
@@ -113,7 +113,7 @@ class NewestDigests:
         return {path: self._found[path] for path in files & self._found.keys()}
 
 
-def read_digests(parts: Parts, table: str) -> dict[str, str]:
+def read_digests(parts: GraphContext, table: str) -> dict[str, str]:
     """The checksums that are known of a table's files, by path; none where they are missing or cannot be read."""
     try:
         found = json.loads(parts.store.get(paths.digests(table)))
@@ -125,7 +125,7 @@ def read_digests(parts: Parts, table: str) -> dict[str, str]:
     return {path: digest for path, digest in files.items() if isinstance(digest, str)}
 
 
-def has_digests(parts: Parts, table: str) -> bool:
+def has_digests(parts: GraphContext, table: str) -> bool:
     """Whether checksums of a table's files were noted, readable or not."""
     try:
         parts.store.get(paths.digests(table))
@@ -134,7 +134,7 @@ def has_digests(parts: Parts, table: str) -> bool:
     return True
 
 
-def record(parts: Parts, table: str, files: Iterable[str], recorded: NewestDigests) -> int:
+def record(parts: GraphContext, table: str, files: Iterable[str], recorded: NewestDigests) -> int:
     """Note the checksums of files that have none yet, and forget those of files that are gone.
 
     Args:

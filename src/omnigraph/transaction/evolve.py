@@ -22,7 +22,7 @@ from omnigraph.storage.tables.tables import ComputedColumn, Tables
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.defaults import default_value, repeated
 from omnigraph.transaction.evolve_checks import refuse_what_breaks
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.pending import TableChange
 from omnigraph.transaction.root import create_table
 from omnigraph.transaction.write import Operation
@@ -75,7 +75,7 @@ class ColumnChange:
         )
 
 
-def evolution(parts: Parts, before: Accepted, plan: SchemaPlan, digest: str) -> Operation:
+def evolution(parts: GraphContext, before: Accepted, plan: SchemaPlan, digest: str) -> Operation:
     """The write that carries out a plan.
 
     Args:

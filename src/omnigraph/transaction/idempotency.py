@@ -17,7 +17,7 @@ from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, OutcomeUnknown, StoreError
 from omnigraph.transaction.conditional_put import put_or_read
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class _Note:
         return self.commit is not None and self.number >= born
 
 
-def earlier_use(parts: Parts, branch: str, key: str, base: Record) -> Record | None:
+def earlier_use(parts: GraphContext, branch: str, key: str, base: Record) -> Record | None:
     """The commit that carries this key, if one does; otherwise notes that a write under it may follow `base`.
 
     Raises:
@@ -73,7 +73,7 @@ def _carrying(key: str, entries: Iterable[Record]) -> Record | None:
     return found
 
 
-def _not_yet_cut(parts: Parts, branch: str, first: int, last: int) -> list[Record]:
+def _not_yet_cut(parts: GraphContext, branch: str, first: int, last: int) -> list[Record]:
     """Entries that were pruned, as far as no sweep has cut them away."""
     first = max(first, parts.log.floors.highest(branch))
     while first <= last:
@@ -103,13 +103,13 @@ def _pruned_use(branch: str, key: str, base: Record, note: _Note) -> Record:
     )
 
 
-def note_use(parts: Parts, branch: str, key: str, entry: Record) -> None:
+def note_use(parts: GraphContext, branch: str, key: str, entry: Record) -> None:
     """Remember where the commit with this key is."""
     with contextlib.suppress(StoreError):  # the older note still leads to it
         parts.store.put(_path(branch, key), _note(entry.number, entry.commit))
 
 
-def note_before_cut(parts: Parts, branch: str, entries: Iterable[Record], sizes: Mapping[str, int]) -> None:
+def note_before_cut(parts: GraphContext, branch: str, entries: Iterable[Record], sizes: Mapping[str, int]) -> None:
     """Make sure that the note of every key that entries carry names their commit: soon they will be gone.
 
     Args:

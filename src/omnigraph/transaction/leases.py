@@ -16,8 +16,8 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.liveness import Heartbeat
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.retention import check_kept
 from omnigraph.transaction.validation import require_seconds as seconds_of
 
@@ -62,7 +62,7 @@ class FoundLease:
 
 
 @contextlib.contextmanager
-def leased(parts: Parts, entry: Record, seconds: float) -> Iterator[Lease]:
+def leased(parts: GraphContext, entry: Record, seconds: float) -> Iterator[Lease]:
     """Hold a commit while the block runs, and for `seconds` longer if the process dies in it.
 
     Args:
@@ -99,7 +99,7 @@ def leased(parts: Parts, entry: Record, seconds: float) -> Iterator[Lease]:
             parts.store.delete(path)
 
 
-def leases(parts: Parts) -> list[FoundLease]:
+def leases(parts: GraphContext) -> list[FoundLease]:
     """Every lease on the store, run out or not.
 
     Raises:
@@ -109,7 +109,7 @@ def leases(parts: Parts) -> list[FoundLease]:
     return [lease for lease in found if lease is not None]
 
 
-def read_lease(parts: Parts, listed: Listed) -> FoundLease | None:
+def read_lease(parts: GraphContext, listed: Listed) -> FoundLease | None:
     """One lease; None where it was given back meanwhile.
 
     Raises:

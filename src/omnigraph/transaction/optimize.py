@@ -27,8 +27,8 @@ from omnigraph.storage.tables.upkeep import (
     upkeep_is_due,
 )
 from omnigraph.transaction import checksums
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import IntentPolicy, Operation, write
 from omnigraph.transaction.write_set import WriteSet
 
@@ -81,7 +81,7 @@ class Optimized:
 
 
 def optimize(
-    parts: Parts,
+    parts: GraphContext,
     branch: str,
     schema_of: SchemaOf,
     *,
@@ -126,7 +126,7 @@ def optimize(
     )
 
 
-def compact_tail(parts: Parts, branch: str, type_keys: frozenset[str], schema_of: SchemaOf) -> Record | None:
+def compact_tail(parts: GraphContext, branch: str, type_keys: frozenset[str], schema_of: SchemaOf) -> Record | None:
     """Compact the newest fragments of some tables, with the indexes they have and those that every table has.
 
     `type_keys`: which tables; those that are gone are passed over.
@@ -145,7 +145,7 @@ class _Work:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: GraphContext,
         schema_of: SchemaOf,
         type_keys: frozenset[str] | None,
         rewriter: Rewriter,

@@ -7,13 +7,13 @@ from omnigraph import limits
 from omnigraph.errors import ConflictError, PreconditionError
 from omnigraph.model.commit import Record
 from omnigraph.transaction.conflicts import message_for, mismatches
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 # Entries read at once on the way back from the head.
 _READ_AHEAD = 4
 
 
-def check_head(parts: Parts, head: Record, if_commit: str | None) -> None:
+def check_head(parts: GraphContext, head: Record, if_commit: str | None) -> None:
     """Refuse when a caller names a commit and another one is the head of the branch.
 
     Raises:
@@ -33,14 +33,14 @@ def check_head(parts: Parts, head: Record, if_commit: str | None) -> None:
         )
 
 
-def _earlier(parts: Parts, head: Record) -> Iterator[tuple[Record, Record]]:
+def _earlier(parts: GraphContext, head: Record) -> Iterator[tuple[Record, Record]]:
     """The entries before `head`, newest first, each with the one after it; few, and none of an earlier life."""
     first = max(head.pruned.floor, head.life or 1, head.number - limits.LAYOUTS_LOOKED_THROUGH_MAX)
     entries = parts.log.backwards(head.branch, start=head.number_before, first=first, step=_READ_AHEAD)
     return ((before, after) for after, before in pairwise(chain([head], entries)))
 
 
-def _only_layout_changed_since(parts: Parts, head: Record, commit: str) -> bool:
+def _only_layout_changed_since(parts: GraphContext, head: Record, commit: str) -> bool:
     """True if only index and compaction commits, and marks, lie between a commit and the head."""
     for before, after in _earlier(parts, head):
         if after.is_commit and not after.is_layout:
@@ -50,7 +50,7 @@ def _only_layout_changed_since(parts: Parts, head: Record, commit: str) -> bool:
     return False
 
 
-def _only_layout_changed_of(parts: Parts, head: Record, type_key: str, version: int) -> bool:
+def _only_layout_changed_of(parts: GraphContext, head: Record, type_key: str, version: int) -> bool:
     """True if only index and compaction commits have changed a table since it was at a version."""
     for before, after in _earlier(parts, head):
         pin = before.tables.get(type_key)
@@ -62,7 +62,7 @@ def _only_layout_changed_of(parts: Parts, head: Record, type_key: str, version: 
 
 
 def check_preconditions(
-    parts: Parts, head: Record, if_commit: str | None, expected_table_versions: Mapping[str, int] | None
+    parts: GraphContext, head: Record, if_commit: str | None, expected_table_versions: Mapping[str, int] | None
 ) -> None:
     """Refuse when what the caller expected of the head does not hold.
 

@@ -24,8 +24,8 @@ from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.retention import Pruned
 from omnigraph.model.times import sampled
 from omnigraph.storage import paths
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Done
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune_floor import bases_of_writes, first_not_older, floor_below
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.stage_versions import nothing_staged
@@ -109,7 +109,7 @@ def check(policy: Policy) -> None:
 
 
 def prune(
-    parts: Parts, branch: str, policy: Policy, *, actor: str | None = None, dry_run: bool = False
+    parts: GraphContext, branch: str, policy: Policy, *, actor: str | None = None, dry_run: bool = False
 ) -> PrunedBranch:
     """Mark what a policy does not keep, in one entry.
 
@@ -145,7 +145,7 @@ def prune(
     raise ConflictError(f"branch '{name}' is too busy: others keep writing its log; try again", code="too_busy")
 
 
-def marked(parts: Parts, head: Record, policy: Policy) -> Pruned:
+def marked(parts: GraphContext, head: Record, policy: Policy) -> Pruned:
     """What is pruned once a policy was applied to a branch with this head; the same again where that is nothing new."""
     before = head.pruned
     if policy.numbers:
@@ -181,7 +181,7 @@ def _may_rise(before: Pruned, policy: Policy) -> bool:
     return before.floor <= before.through or policy.now
 
 
-def _newest_commits(parts: Parts, head: Record, policy: Policy) -> tuple[int, int, int | None]:
+def _newest_commits(parts: GraphContext, head: Record, policy: Policy) -> tuple[int, int, int | None]:
     """Entries of the newest commit, of the one before it, and of the oldest that `keep` keeps; reads what is kept."""
     start = max(head.pruned.floor, head.life or 1)
     wanted = max(policy.keep, 1) if policy.keep is not None else 1 if policy.older_than_s is None else None
@@ -202,7 +202,7 @@ def _newest_commits(parts: Parts, head: Record, policy: Policy) -> tuple[int, in
     return found[0], found[1] if len(found) > 1 else found[0], oldest
 
 
-def _singly_marked(parts: Parts, head: Record, policy: Policy) -> Pruned:
+def _singly_marked(parts: GraphContext, head: Record, policy: Policy) -> Pruned:
     before = head.pruned
     single = sorted({*before.single, *(number for number in policy.numbers if number > before.through)})
     if len(single) > limits.PRUNED_SINGLE_MAX:
@@ -214,7 +214,7 @@ def _singly_marked(parts: Parts, head: Record, policy: Policy) -> Pruned:
     return replace(before, single=tuple(single), gone=tuple(sorted({*before.gone, *_with_marks(parts, head, gone)})))
 
 
-def _with_marks(parts: Parts, head: Record, numbers: set[int]) -> set[int]:
+def _with_marks(parts: GraphContext, head: Record, numbers: set[int]) -> set[int]:
     """Entries of commits, and the marks right behind them, which name the same versions."""
     found = set(numbers)
     for number in numbers:
@@ -226,7 +226,7 @@ def _with_marks(parts: Parts, head: Record, numbers: set[int]) -> set[int]:
     return found
 
 
-def _without_grace(parts: Parts, head: Record, marked: set[int], policy: Policy) -> set[int]:
+def _without_grace(parts: GraphContext, head: Record, marked: set[int], policy: Policy) -> set[int]:
     """Of marked entries, those whose data need not wait: with `now` those that were named, else those of age."""
     kept = set(bases_of_writes(parts, head.branch))
     if policy.now:

@@ -4,12 +4,12 @@ from omnigraph import limits
 from omnigraph.model.commit import Record
 from omnigraph.model.retention import Pruned
 from omnigraph.model.times import sampled
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _SECOND_US = 1_000_000
 
 
-def superseding(parts: Parts, head: Record, *, erases: bool = False, intent: str | None = None) -> Pruned:
+def superseding(parts: GraphContext, head: Record, *, erases: bool = False, intent: str | None = None) -> Pruned:
     """What is pruned by a write that follows `head` and marks everything before itself, in the same entry.
 
     The head it supersedes is the anchor: whatever its age, its data stays. It is taken from the log, not from what the
@@ -40,7 +40,9 @@ def superseding(parts: Parts, head: Record, *, erases: bool = False, intent: str
     )
 
 
-def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float, except_intent: str | None = None) -> int:
+def floor_below(
+    parts: GraphContext, head: Record, *, at_most: int, window_s: float, except_intent: str | None = None
+) -> int:
     """The highest floor that leaves everybody what they may be using; never lower than it was.
 
     Args:
@@ -63,13 +65,13 @@ def floor_below(parts: Parts, head: Record, *, at_most: int, window_s: float, ex
     return max(floor, head.pruned.floor)
 
 
-def bases_of_writes(parts: Parts, branch: str, *, except_intent: str | None = None) -> list[int]:
+def bases_of_writes(parts: GraphContext, branch: str, *, except_intent: str | None = None) -> list[int]:
     """The entries of a branch that writes with an intent are built on."""
     under_way = [found.intent for found in parts.intents.everything()]
     return [intent.base_number for intent in under_way if intent.branch == branch and intent.id != except_intent]
 
 
-def first_not_older(parts: Parts, head: Record, start: int, instant_us: int) -> int:
+def first_not_older(parts: GraphContext, head: Record, start: int, instant_us: int) -> int:
     """The first entry from `start` on that was made at an instant or later; one after the head where none was.
 
     Times rise along a log. The head is at hand, some marked entries' times are in it; the oldest entry is asked first,

@@ -22,8 +22,8 @@ from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction import queues
 from omnigraph.transaction.checksums import added_digests
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, message_for
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Baseless, Done, Refused
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.preconditions import check_preconditions
 from omnigraph.transaction.prune_floor import superseding
 from omnigraph.transaction.stage_versions import StagedCommit, at_hand, restaged
@@ -114,7 +114,7 @@ class CarriedOutError(Exception):
 
 
 def publish(
-    parts: Parts,
+    parts: GraphContext,
     staged: StagedCommit,
     draft: Draft,
     base: Record,
@@ -183,7 +183,7 @@ def publish(
     )
 
 
-def entry_after(parts: Parts, head: Record, staged: StagedCommit, draft: Draft) -> Record:
+def entry_after(parts: GraphContext, head: Record, staged: StagedCommit, draft: Draft) -> Record:
     """The entry that follows `head` and names what was staged."""
     tables = staged.pins_on(head)
     return Record(
@@ -232,7 +232,7 @@ def _outcome(audit: Recovery, staged: StagedCommit, tables: Mapping[str, Pin]) -
     return replace(audit, tables=ended)
 
 
-def rebased(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit:
+def rebased(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit:
     """What was staged, on top of `head`: tables only we touched as they are, the others moved row by row.
 
     Raises:
@@ -259,7 +259,7 @@ def rebased(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit:
     return replace(staged, tables={**staged.tables, **moved})
 
 
-def _on_top_of(parts: Parts, staged: StagedCommit, draft: Draft, newer: Sequence[Record]) -> StagedCommit:
+def _on_top_of(parts: GraphContext, staged: StagedCommit, draft: Draft, newer: Sequence[Record]) -> StagedCommit:
     """Move what was staged on top of newer entries; behind a barrier stage it again, before anything reads its files.
 
     An intent that still stands has stood since before the first file, so every sweep has seen it and spared them. Not
@@ -270,7 +270,7 @@ def _on_top_of(parts: Parts, staged: StagedCommit, draft: Draft, newer: Sequence
     return rebased(parts, staged, newer[-1])
 
 
-def base_gone(parts: Parts, base: Record) -> LostRaceError:
+def base_gone(parts: GraphContext, base: Record) -> LostRaceError:
     """The error of a write whose base is not in the log any more."""
     return LostRaceError((BasePruned(base.branch, base.number, parts.log.floors.highest(base.branch)),))
 
@@ -285,7 +285,7 @@ def check_above_the_floor(base: Record, head: Record) -> None:
         raise LostRaceError((BasePruned(head.branch, base.number, head.pruned.floor),))
 
 
-def _restage(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit:
+def _restage(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit:
     fresh = None if staged.added else restaged(parts, staged, head)
     if fresh is None:
         raise StageAgainError
@@ -305,7 +305,7 @@ def without_aborted(draft: Draft, newer: Sequence[Record]) -> Draft:
     return replace(draft, withdrawn=tuple(attempt for attempt in draft.withdrawn if attempt.intent not in aborted))
 
 
-def withdraw(parts: Parts, intent: str, base: Record) -> Withdrawn:
+def withdraw(parts: GraphContext, intent: str, base: Record) -> Withdrawn:
     """Return an attempt to give up, before its intent is cleared.
 
     While an intent stands, no sweep cuts the log behind its base: what is cut already was before it was put.
@@ -314,7 +314,7 @@ def withdraw(parts: Parts, intent: str, base: Record) -> Withdrawn:
     return Withdrawn(intent, max(first, floor) if parts.intents.stands(intent) else first)
 
 
-def check_withdrawn(parts: Parts, draft: Draft, base: Record) -> Draft:
+def check_withdrawn(parts: GraphContext, draft: Draft, base: Record) -> Draft:
     """Look up what became of withdrawn attempts before the write is run once more on `base`.
 
     Returns:
@@ -338,7 +338,7 @@ def check_withdrawn(parts: Parts, draft: Draft, base: Record) -> Draft:
     return draft
 
 
-def _find_finished(parts: Parts, draft: Draft, head: Record) -> Record:
+def _find_finished(parts: GraphContext, draft: Draft, head: Record) -> Record:
     """Find the entry by which recovery has finished a write whose base was pruned or is gone.
 
     While an intent stands, no sweep cuts the log behind its base. So where it stands, what is not found was not put.
@@ -378,14 +378,14 @@ def _same_request(newer: Sequence[Record], draft: Draft) -> Record | None:
     return next((entry for entry in newer if key is not None and entry.idempotency_key == key), None)
 
 
-def _with_footprints(parts: Parts, newer: Sequence[Record], ours: Footprint) -> list[Record]:
+def _with_footprints(parts: GraphContext, newer: Sequence[Record], ours: Footprint) -> list[Record]:
     """The entries with their footprints at hand, fetching those that lie in files of their own."""
     if not ours.types:
         return list(newer)
     return [replace(entry, footprint=_footprint(parts, entry)) if entry.footprint.file else entry for entry in newer]
 
 
-def _footprint(parts: Parts, entry: Record) -> Footprint:
+def _footprint(parts: GraphContext, entry: Record) -> Footprint:
     try:
         return at_hand(parts, entry.footprint)
     except ObjectNotFound:  # swept with a commit that was pruned by name: it may have touched anything

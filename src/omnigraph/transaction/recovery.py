@@ -18,9 +18,9 @@ from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.tables.place import reopened
 from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.log import Done
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import CarriedOutError, Draft, LostRaceError, entry_after, publish, rebased
 from omnigraph.transaction.stage_versions import StagedCommit, at_hand, nothing_staged
 from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, verdict
@@ -44,7 +44,7 @@ class Healed:
     starved: tuple[Intent, ...] = ()
 
 
-def heal(parts: Parts) -> Healed:
+def heal(parts: GraphContext) -> Healed:
     """End every interrupted write that can be ended now. One that cannot be is left, and fails nothing else.
 
     Raises:
@@ -79,7 +79,7 @@ def heal(parts: Parts) -> Healed:
     return Healed(tuple(ended), tuple(warnings), tuple(starved))
 
 
-def _try_to_end(parts: Parts, intent_id: str) -> str | None:
+def _try_to_end(parts: GraphContext, intent_id: str) -> str | None:
     """End one whose writer is dead; returns a warning where it must wait. None of its faults reaches other writes."""
     try:
         left = _end(parts, intent_id)
@@ -96,7 +96,7 @@ def _left(intent_id: str, reason: str) -> str:
     return f"the interrupted write {intent_id} is left for later: {reason}"
 
 
-def _put_aside(parts: Parts, intent_id: str, fault: GraphError) -> str:
+def _put_aside(parts: GraphContext, intent_id: str, fault: GraphError) -> str:
     """Put an intent that is damaged aside, so that it stops nothing; returns what to report."""
     if not isinstance(fault, FormatError) or fault.code == "format_newer" or parts.read_only:
         return _left(intent_id, str(fault))
@@ -107,7 +107,7 @@ def _put_aside(parts: Parts, intent_id: str, fault: GraphError) -> str:
     return f"the note of the interrupted write {intent_id} is damaged and was put aside as {kept}: {fault}"
 
 
-def _end(parts: Parts, intent_id: str) -> str | None:
+def _end(parts: GraphContext, intent_id: str) -> str | None:
     """End one whose writer is dead; returns why not when it must wait.
 
     Raises:
@@ -130,7 +130,7 @@ def _end(parts: Parts, intent_id: str) -> str | None:
     return "other writers keep moving the branch"
 
 
-def _ended(parts: Parts, facts: Facts) -> bool | str:
+def _ended(parts: GraphContext, facts: Facts) -> bool | str:
     """Whether it has come to its end; False when the branch moved and it must be judged again, or why it must wait."""
     decided = verdict(facts)
     reached(Failpoint.RECOVERY_JUDGED)
@@ -153,7 +153,7 @@ def _ended(parts: Parts, facts: Facts) -> bool | str:
     return True
 
 
-def _facts(parts: Parts, found: LeftBehind) -> Facts:
+def _facts(parts: GraphContext, found: LeftBehind) -> Facts:
     intent, completed = found.intent, found.completed
     readable = None if completed is None else _readable(parts, intent, completed)
     if completed is not None and readable:
@@ -168,7 +168,7 @@ def _facts(parts: Parts, found: LeftBehind) -> Facts:
     )
 
 
-def _since_its_base(parts: Parts, intent: Intent) -> tuple[Record | None, list[Record]]:
+def _since_its_base(parts: GraphContext, intent: Intent) -> tuple[Record | None, list[Record]]:
     """The entry it started from and those that came after and were not cut away, also where a prune has passed them.
 
     No sweep that sees the intent cuts them. If some are gone, they were before it was put, and none of them carries it.
@@ -181,7 +181,7 @@ def _since_its_base(parts: Parts, intent: Intent) -> tuple[Record | None, list[R
     return base, [*parts.log.between(intent.branch, first, head.number_before), head]
 
 
-def _readable(parts: Parts, intent: Intent, completed: Completed) -> bool | None:
+def _readable(parts: GraphContext, intent: Intent, completed: Completed) -> bool | None:
     """Whether every staged version and every file it has brought is there; None when the store does not say."""
     try:
         for key, pin in completed.tables.items():
@@ -203,7 +203,7 @@ def _beside(completed: Completed) -> tuple[str, ...]:
     return tuple(file for file in (completed.changes.file, completed.footprint.file) if file is not None)
 
 
-def _finished(parts: Parts, completed: Completed, facts: Facts) -> bool:
+def _finished(parts: GraphContext, completed: Completed, facts: Facts) -> bool:
     """Publish what was staged, rebased if need be; False when the branch moved in a way that must be judged again."""
     assert facts.base is not None
     intent = facts.intent
@@ -253,7 +253,7 @@ def _finished(parts: Parts, completed: Completed, facts: Facts) -> bool:
     return True
 
 
-def _undone(parts: Parts, facts: Facts) -> bool:
+def _undone(parts: GraphContext, facts: Facts) -> bool:
     """Declare the intent dead in the log, then delete what it staged; False when the branch moved: judge again."""
     if not _audited(parts, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables):
         return False
@@ -261,7 +261,7 @@ def _undone(parts: Parts, facts: Facts) -> bool:
     return True
 
 
-def _delete_staged(parts: Parts, facts: Facts) -> None:
+def _delete_staged(parts: GraphContext, facts: Facts) -> None:
     """Delete what a write declared dead has staged, as far as its second document names it."""
     if facts.completed is None:
         return
@@ -278,7 +278,7 @@ def _delete_staged(parts: Parts, facts: Facts) -> None:
 
 
 def _audited(
-    parts: Parts, facts: Facts, kind: RecoveryKind, *, ended_at: Mapping[str, Pin], declared: bool = False
+    parts: GraphContext, facts: Facts, kind: RecoveryKind, *, ended_at: Mapping[str, Pin], declared: bool = False
 ) -> bool:
     """Put an entry that changes nothing and says how the interrupted write ended; False when others were faster.
 
@@ -305,14 +305,14 @@ def _audited(
     return True
 
 
-def _only_staged(parts: Parts, base: Pin, staged: Pin) -> tuple[str, ...]:
+def _only_staged(parts: GraphContext, base: Pin, staged: Pin) -> tuple[str, ...]:
     try:
         return parts.tables.discard(base, staged)
     except FormatError:
         return ()  # half of it is gone already; a sweep finds the rest
 
 
-def _says_already(parts: Parts, intent: Intent, head: Record) -> bool:
+def _says_already(parts: GraphContext, intent: Intent, head: Record) -> bool:
     """Whether an entry since the intent was made tells how it ended; for intents whose own branch is gone."""
     first = parts.log.floors.highest(head.branch)
     for entry in parts.log.backwards(head.branch, start=head.number, first=first):

@@ -11,7 +11,7 @@ from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.retention import Pruned
 from omnigraph.storage.tables.place import reopened
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 def check_listed(head: Record, number: int, pruned: Pruned | None = None) -> None:
@@ -30,7 +30,7 @@ def check_listed(head: Record, number: int, pruned: Pruned | None = None) -> Non
         raise reclaimed(head.branch, number, next_number=marks.next_listed(number))
 
 
-def still_kept(parts: Parts, branch: str, number: int) -> bool:
+def still_kept(parts: GraphContext, branch: str, number: int) -> bool:
     """Return whether the data of an entry is kept, by the branch's head as it is now.
 
     For whoever takes over the versions of another line: put what names them first (an intent, a fork, a tag, a lease),
@@ -61,7 +61,7 @@ def is_kept(head: Record, number: int) -> bool:
     return number >= (head.life or 1) and head.pruned.is_kept(number)
 
 
-def check_kept(parts: Parts, entry: Record) -> None:
+def check_kept(parts: GraphContext, entry: Record) -> None:
     """Raise unless `still_kept`.
 
     Args:
@@ -80,7 +80,7 @@ def check_kept(parts: Parts, entry: Record) -> None:
         raise reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 
 
-def check_made(parts: Parts, head: Record) -> None:
+def check_made(parts: GraphContext, head: Record) -> None:
     """Use no branch whose maker died before they saw that what it starts from had gone.
 
     Only a branch without a commit of its own is doubted, and only where its source is not kept any more: then its

@@ -27,9 +27,9 @@ from omnigraph.storage.object_stores.open import open_store, table_options
 from omnigraph.storage.records.read import FORMAT, Stamp, read_stamp, stamp_bytes
 from omnigraph.storage.tables.tables import Tables
 from omnigraph.transaction.conditional_put import put_or_read
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.intent import Intents
 from omnigraph.transaction.log import Done, Log
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.recovery import Healed, heal
 
 _memory_folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
@@ -45,7 +45,7 @@ def init(
     actor: str | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
-) -> Parts:
+) -> GraphContext:
     """Make a graph with an empty table per type key.
 
     Args:
@@ -99,7 +99,7 @@ def open_root(
     settings: Settings | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
-) -> Parts:
+) -> GraphContext:
     """Open a graph; read-write opens also migrate an older format and heal interrupted writes.
 
     Raises:
@@ -117,7 +117,7 @@ def open_and_heal(
     settings: Settings | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
-) -> tuple[Parts, Healed]:
+) -> tuple[GraphContext, Healed]:
     """Like `open_root`, and says what was healed."""
     parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
     seen = parts.store.identity(paths.STAMP)
@@ -139,7 +139,7 @@ def open_and_heal(
 
 def damaged_root(
     uri: str | ObjectStore, *, read_only: bool = False, settings: Settings | None = None, clock: Clock | None = None
-) -> Parts:
+) -> GraphContext:
     """A graph whose logs may be past reading: nothing of them is read, healed or brought up to date. For verification.
 
     Raises:
@@ -173,7 +173,7 @@ def _unfinished(store: ObjectStore) -> FormatError:
     )
 
 
-def _as_stamped(parts: Parts, stamp: Stamp) -> Parts:
+def _as_stamped(parts: GraphContext, stamp: Stamp) -> GraphContext:
     """The parts of the graph that a stamp names, with the settings in which all its processes agree.
 
     A process may promise more than the stamp, never less: "power" holds where either says so.
@@ -187,7 +187,7 @@ def _as_stamped(parts: Parts, stamp: Stamp) -> Parts:
     return replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced, settings=settings)
 
 
-def _check_fence(parts: Parts, stamp: Stamp) -> None:
+def _check_fence(parts: GraphContext, stamp: Stamp) -> None:
     """Writers that decide their races in different places would each win them all."""
     external = parts.store.is_fenced_outside
     if stamp.fenced_externally and not external:
@@ -209,14 +209,14 @@ def _check_fence(parts: Parts, stamp: Stamp) -> None:
         )
 
 
-def create_table(parts: Parts, type_key: str, columns: pa.Schema) -> Pin:
+def create_table(parts: GraphContext, type_key: str, columns: pa.Schema) -> Pin:
     """A fresh, empty table for one type lifetime; part of nothing until a commit names it."""
     kind, _, _ = type_key.partition(":")
     folder = paths.EDGES if kind == "edge" else paths.NODES
     return parts.tables.create(f"{folder}{parts.ids.new()}", columns)
 
 
-def _claimed(parts: Parts) -> Stamp:
+def _claimed(parts: GraphContext) -> Stamp:
     """The stamp of the root, ours or another's."""
     stamp = Stamp(
         FORMAT,
@@ -233,7 +233,7 @@ def _claimed(parts: Parts) -> Stamp:
 
 def _parts(
     uri: str | ObjectStore, *, settings: Settings | None, read_only: bool, clock: Clock | None, ids: IdSource | None
-) -> Parts:
+) -> GraphContext:
     settings = settings or Settings()
     clock = clock or SystemClock()
     ids = ids or UlidSource(clock)
@@ -241,7 +241,7 @@ def _parts(
     if isinstance(store, str):
         store = open_store(store, read_only=read_only, durability=settings.durability, external=settings.external)
     tables_uri = _tables_uri(store.uri)
-    return Parts(
+    return GraphContext(
         store=store,
         table_files=store if tables_uri == store.uri else LocalStore(tables_uri, durability=Durability.PROCESS),
         tables=Tables(tables_uri, storage_options=table_options(store)),
@@ -272,7 +272,7 @@ def _tables_uri(store_uri: str) -> str:
 _Step = Callable[[ObjectStore, Stamp, IdSource, Clock], Stamp]
 
 
-def migrate(parts: Parts, stamp: Stamp) -> Stamp:
+def migrate(parts: GraphContext, stamp: Stamp) -> Stamp:
     """Carry out every step from the graph's format to today's; returns the stamp it then has.
 
     Of several processes that open the graph at once, one put-if-absent decides each step. Carrying it out twice changes

@@ -18,7 +18,7 @@ from omnigraph.storage.id_column import is_known
 from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
 from omnigraph.storage.tables.tables import StagedTable
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.pending import Adopted, chained
 from omnigraph.transaction.tokens import tokens
 from omnigraph.transaction.write_set import WriteSet
@@ -68,7 +68,7 @@ def nothing_staged(head: Record) -> StagedCommit:
     return StagedCommit({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {})
 
 
-def stage(parts: Parts, write_set: WriteSet) -> StagedCommit:
+def stage(parts: GraphContext, write_set: WriteSet) -> StagedCommit:
     """Stage every touched table. Nothing is visible afterwards; what fails leaves unreferenced files at most."""
     restage: dict[str, Callable[[Pin], StagedTable]] = {
         key: partial(parts.tables.stage_rows, rows=write_set.effect(key)) for key in write_set.pending
@@ -115,7 +115,7 @@ def stage(parts: Parts, write_set: WriteSet) -> StagedCommit:
     )
 
 
-def restaged(parts: Parts, staged: StagedCommit, head: Record) -> StagedCommit | None:
+def restaged(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit | None:
     """The same effect, with every file written again, on top of `head`; None where only running again would do."""
     if not staged.tables.keys() <= staged.restage.keys():
         return None
@@ -178,7 +178,7 @@ def _is_huge(table: StagedTable) -> bool:
     return twice + len(table.updated_ids) > limits.FOOTPRINT_TOKENS_MAX
 
 
-def _outside_if_large(parts: Parts, footprint: Footprint) -> Footprint:
+def _outside_if_large(parts: GraphContext, footprint: Footprint) -> Footprint:
     """The footprint with a file of its own written, when it is too large for the record; still at hand in memory."""
     if footprint.token_count <= limits.INLINE_FOOTPRINT_TOKENS_MAX:
         return footprint
@@ -187,7 +187,7 @@ def _outside_if_large(parts: Parts, footprint: Footprint) -> Footprint:
     return replace(footprint, file=path)
 
 
-def at_hand(parts: Parts, footprint: Footprint) -> Footprint:
+def at_hand(parts: GraphContext, footprint: Footprint) -> Footprint:
     """The footprint with its parts, fetched when they lie in a file of their own."""
     if footprint.file is None or footprint.types:
         return footprint
@@ -195,7 +195,7 @@ def at_hand(parts: Parts, footprint: Footprint) -> Footprint:
     return replace(found, file=footprint.file)
 
 
-def _changes(parts: Parts, tables: Mapping[str, StagedTable]) -> Changes:
+def _changes(parts: GraphContext, tables: Mapping[str, StagedTable]) -> Changes:
     ids = {
         key: ChangedIds(table.inserted_ids, table.updated_ids, table.deleted_ids)
         for key, table in tables.items()

@@ -19,9 +19,9 @@ from omnigraph.errors import GraphError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.intent import Intent
 from omnigraph.storage.object_store import StoreError
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import has_ended, this_writer
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.publish import Draft
 
 # How often a paused writer looks whether it may go on: the shorter the pause, the more often.
@@ -31,7 +31,7 @@ _POLL_MS_MIN, _POLL_MS_MAX, _POLLS = 5, 250, 100
 class StarvationGuard:
     """Counts the lost races of one write, and asks other processes to pause once there are many."""
 
-    def __init__(self, parts: Parts, draft: Draft) -> None:
+    def __init__(self, parts: GraphContext, draft: Draft) -> None:
         self._parts = parts
         self._draft = draft
         self._losses = 0
@@ -91,7 +91,7 @@ class StarvationGuard:
         self._request.close()
 
 
-def pause_for(parts: Parts, branch: str, types: frozenset[str], starved: Iterable[Intent]) -> None:
+def pause_for(parts: GraphContext, branch: str, types: frozenset[str], starved: Iterable[Intent]) -> None:
     """Wait for starved writers of other processes, each no longer than it asks from when it was first seen here.
 
     Without `types`, a write that is about to begin may change any type.
@@ -101,7 +101,7 @@ def pause_for(parts: Parts, branch: str, types: frozenset[str], starved: Iterabl
             _wait_for(parts, intent)
 
 
-def _wait_for(parts: Parts, intent: Intent) -> None:
+def _wait_for(parts: GraphContext, intent: Intent) -> None:
     until = parts.clock.monotonic() + min(intent.pause_s, limits.STARVED_PAUSE_S_MAX)
     until = parts.intents.waited_for_until(intent.id, until)
     polls, most_ms = 0, min(_POLL_MS_MAX, max(_POLL_MS_MIN, int(intent.pause_s * 1_000 / _POLLS)))

@@ -27,10 +27,10 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, StoreError
 from omnigraph.transaction import idempotency, queues
 from omnigraph.transaction.conflicts import has_barrier, message_for
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.preconditions import check_preconditions
 from omnigraph.transaction.publish import (
     CarriedOutError,
@@ -114,7 +114,7 @@ class Receipt:
     warnings: tuple[str, ...] = ()
 
 
-def write(parts: Parts, branch: str, operation: Operation, options: WriteOptions | None = None) -> Receipt:
+def write(parts: GraphContext, branch: str, operation: Operation, options: WriteOptions | None = None) -> Receipt:
     """Carry out one operation as one commit, or leave no visible trace.
 
     Raises:
@@ -159,7 +159,7 @@ class _Turn:
     starvation: StarvationGuard
 
 
-def _retry(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
+def _retry(parts: GraphContext, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
     """Attempt after attempt, until one is published or none can be."""
     for attempt in range(1, limits.REDO_ATTEMPTS_MAX + 1):
         begun = parts.clock.monotonic()
@@ -191,7 +191,7 @@ def refused(conflicts: tuple[Conflict, ...]) -> ConflictError:
     return ConflictError(message_for(conflicts[0]), conflicts=conflicts, code="read_set_conflict")
 
 
-def _attempt(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
+def _attempt(parts: GraphContext, operation: Operation, draft: Draft, turn: _Turn) -> Receipt:
     base = parts.log.live_head(draft.branch, tentative=True)
     check_made(parts, base)
     try:
@@ -206,7 +206,7 @@ def _attempt(parts: Parts, operation: Operation, draft: Draft, turn: _Turn) -> R
 
 
 @contextmanager
-def _swept_meanwhile(parts: Parts, base: Record) -> Iterator[None]:
+def _swept_meanwhile(parts: GraphContext, base: Record) -> Iterator[None]:
     """Judge no write by files that were swept while it ran, or by a base that was out of date before.
 
     Raises:
@@ -226,7 +226,7 @@ def _swept_meanwhile(parts: Parts, base: Record) -> Iterator[None]:
         raise
 
 
-def _attempt_from(parts: Parts, operation: Operation, draft: Draft, turn: _Turn, base: Record) -> Receipt:
+def _attempt_from(parts: GraphContext, operation: Operation, draft: Draft, turn: _Turn, base: Record) -> Receipt:
     key = draft.idempotency_key
     if key is not None:
         earlier = idempotency.earlier_use(parts, draft.branch, key, base)
@@ -242,7 +242,7 @@ def _attempt_from(parts: Parts, operation: Operation, draft: Draft, turn: _Turn,
 
 
 def _run_and_publish(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, write_set: WriteSet, *, turn: _Turn
+    parts: GraphContext, operation: Operation, draft: Draft, base: Record, write_set: WriteSet, *, turn: _Turn
 ) -> Receipt:
     operation.run(write_set)
     if operation.queued:
@@ -253,7 +253,7 @@ def _run_and_publish(
     return _published(parts, operation, draft, base, _staged(parts, write_set), turn=turn)
 
 
-def _needs_intent(parts: Parts, operation: Operation, write_set: WriteSet) -> bool:
+def _needs_intent(parts: GraphContext, operation: Operation, write_set: WriteSet) -> bool:
     if operation.intent is not IntentPolicy.BY_SIZE:
         return operation.intent is IntentPolicy.ALWAYS
     rows, size = write_set.size
@@ -262,7 +262,7 @@ def _needs_intent(parts: Parts, operation: Operation, write_set: WriteSet) -> bo
 
 
 def _staged_under_an_intent(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, write_set: WriteSet, *, turn: _Turn
+    parts: GraphContext, operation: Operation, draft: Draft, base: Record, write_set: WriteSet, *, turn: _Turn
 ) -> Receipt:
     intent = Intent(
         id=parts.ids.new(),
@@ -337,7 +337,7 @@ def _withdrawn_on_failure(noted: NotedWrite, intent: Intent) -> Iterator[None]:
         raise
 
 
-def _staged(parts: Parts, write_set: WriteSet) -> StagedCommit:
+def _staged(parts: GraphContext, write_set: WriteSet) -> StagedCommit:
     staged = stage(parts, write_set)
     reached(Failpoint.WRITE_TABLES_STAGED)
     parts.store.make_durable(staged.files)
@@ -351,7 +351,7 @@ def _has_to_be_published(operation: Operation, base: Record, staged: StagedCommi
 
 
 def _published(
-    parts: Parts, operation: Operation, draft: Draft, base: Record, staged: StagedCommit, *, turn: _Turn
+    parts: GraphContext, operation: Operation, draft: Draft, base: Record, staged: StagedCommit, *, turn: _Turn
 ) -> Receipt:
     if not _has_to_be_published(operation, base, staged):
         return Receipt(None, base)

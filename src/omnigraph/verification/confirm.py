@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import Record
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.verification.findings import Affected, Finding, FindingKind
 
 
-def confirmed(parts: Parts, found: Iterable[Finding], held: Mapping[str, Container[int]]) -> tuple[Finding, ...]:
+def confirmed(parts: GraphContext, found: Iterable[Finding], held: Mapping[str, Container[int]]) -> tuple[Finding, ...]:
     """Drop findings about commits that are no longer kept, and about entries that exist by now.
 
     Args:
@@ -50,7 +50,7 @@ def confirmed(parts: Parts, found: Iterable[Finding], held: Mapping[str, Contain
     return tuple(sorted(left.values(), key=lambda each: each.path))
 
 
-def _is_cut(parts: Parts, at: Affected) -> bool:
+def _is_cut(parts: GraphContext, at: Affected) -> bool:
     """Return whether a sweep has cut an entry away."""
     try:
         return parts.log.floors.highest(at.branch) > at.number and parts.log.read(at.branch, at.number) is None

@@ -15,11 +15,11 @@ from omnigraph.storage.object_store import StoreError
 from omnigraph.storage.records.change_file import read_change_file
 from omnigraph.storage.tables.addresses import vector_bytes
 from omnigraph.storage.tables.examine import Examiner
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.verification.findings import Finding, FindingKind
 
 
-def rebuild_deletion_vectors(parts: Parts, findings: Iterable[Finding]) -> frozenset[str]:
+def rebuild_deletion_vectors(parts: GraphContext, findings: Iterable[Finding]) -> frozenset[str]:
     """Write damaged deletion vectors again where the log tells what was in them; the damaged ones are put aside.
 
     Args:
@@ -47,7 +47,7 @@ def rebuild_deletion_vectors(parts: Parts, findings: Iterable[Finding]) -> froze
     return frozenset(done)
 
 
-def _rebuilt(parts: Parts, finding: Finding, damaged: set[str]) -> bytes | None:
+def _rebuilt(parts: GraphContext, finding: Finding, damaged: set[str]) -> bytes | None:
     at = finding.affected[0]
     entry = parts.log.read(at.branch, at.number)
     if entry is None or at.type_key not in entry.tables:
@@ -60,7 +60,7 @@ def _rebuilt(parts: Parts, finding: Finding, damaged: set[str]) -> bytes | None:
 
 
 def _live_ids(
-    entries: Iterator[Record], parts: Parts, pin: Pin, files: tuple[str, ...], damaged: set[str]
+    entries: Iterator[Record], parts: GraphContext, pin: Pin, files: tuple[str, ...], damaged: set[str]
 ) -> set[str] | None:
     """The ids of the rows that a fragment shows under a damaged vector, by what is known of it before."""
     examiner = Examiner(parts.tables)
@@ -81,7 +81,7 @@ def _live_ids(
     return None
 
 
-def _backwards(parts: Parts, entry: Record) -> Iterator[Record]:
+def _backwards(parts: GraphContext, entry: Record) -> Iterator[Record]:
     """The entries of a branch from one on, newest first, and of the branches it was made from."""
     while True:
         fork = entry
@@ -98,7 +98,7 @@ def _backwards(parts: Parts, entry: Record) -> Iterator[Record]:
         entry = origin
 
 
-def _changes(parts: Parts, entry: Record) -> dict[str, TypeChange]:
+def _changes(parts: GraphContext, entry: Record) -> dict[str, TypeChange]:
     path = entry.changes.file
     if path is None:
         return dict(entry.changes.types)

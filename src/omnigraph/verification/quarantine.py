@@ -28,8 +28,8 @@ from omnigraph.storage.object_store import StoreError
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.examine import Examiner, Part
 from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import restore_schema, restore_text
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
@@ -51,7 +51,7 @@ _LOST = frozenset({*_PARTS, FindingKind.VERSION, FindingKind.ENTRY, FindingKind.
 _NOTHING = ChangedIds((), (), ())
 
 
-def quarantine(parts: Parts, found: Verified) -> tuple[str, ...]:
+def quarantine(parts: GraphContext, found: Verified) -> tuple[str, ...]:
     """Do something about everything certain that was found.
 
     Args:
@@ -114,7 +114,7 @@ def _described(finding: Finding) -> str:
     return f"{finding.kind} {finding.path}{rows}: {finding.problem}" + (f"; of {commits}" if commits else "")
 
 
-def _moved(parts: Parts, path: str, aside: str) -> str:
+def _moved(parts: GraphContext, path: str, aside: str) -> str:
     try:
         parts.store.copy(path, f"{aside}{path}")
     except StoreError as fault:
@@ -122,7 +122,7 @@ def _moved(parts: Parts, path: str, aside: str) -> str:
     return f"{path} was put aside as {aside}{path}"
 
 
-def _mend_log(parts: Parts, branch: str, aside: str) -> Iterable[str]:
+def _mend_log(parts: GraphContext, branch: str, aside: str) -> Iterable[str]:
     log = read_log(parts, branch)
     for number in log.unreadable:
         folded = parts.log.folded_entry(branch, number)
@@ -136,7 +136,7 @@ def _mend_log(parts: Parts, branch: str, aside: str) -> Iterable[str]:
         yield f"entry {number} of branch '{branch}' {how}" + (f"; what was there is {kept}" if kept else "")
 
 
-def _in_its_place(parts: Parts, log: CheckedLog, number: int) -> Record | None:
+def _in_its_place(parts: GraphContext, log: CheckedLog, number: int) -> Record | None:
     """An entry for the place of one that is lost: it shows the state before, and says that there was another."""
     before = log.entries.get(number - 1)
     after = next((log.entries[later] for later in sorted(log.entries) if later > number), None)
@@ -177,7 +177,7 @@ def _in_its_place(parts: Parts, log: CheckedLog, number: int) -> Record | None:
     )
 
 
-def _id_between(parts: Parts, before: Record | None, lost: str | None, after: Record | None) -> str:
+def _id_between(parts: GraphContext, before: Record | None, lost: str | None, after: Record | None) -> str:
     """An id of its own for an entry in the place of a lost one; ids rise along a log."""
     if before is not None and (lost is None or after is None):
         return ids.after(before.commit, parts.ids.new())
@@ -188,7 +188,7 @@ def _id_between(parts: Parts, before: Record | None, lost: str | None, after: Re
 
 
 def _mend_head(
-    parts: Parts, branch: str, damaged: Mapping[str, Part], versions: set[str], findings: Iterable[Finding]
+    parts: GraphContext, branch: str, damaged: Mapping[str, Part], versions: set[str], findings: Iterable[Finding]
 ) -> Iterable[str]:
     head = parts.log.live_head(branch)
     examiner = Examiner(parts.tables)
@@ -218,13 +218,13 @@ def _mend_head(
         yield f"branch '{branch}': {key} could not be mended: {reported[key]}"
 
 
-def _without(examiner: Examiner, parts: Parts, pin: Pin, damaged: Mapping[str, Part]) -> StagedTable:
+def _without(examiner: Examiner, parts: GraphContext, pin: Pin, damaged: Mapping[str, Part]) -> StagedTable:
     staged = examiner.without(pin, damaged)
     parts.store.make_durable(staged.files)
     return staged
 
 
-def _last_readable(parts: Parts, head: Record, key: str, examiner: Examiner, versions: set[str]) -> Pin | None:
+def _last_readable(parts: GraphContext, head: Record, key: str, examiner: Examiner, versions: set[str]) -> Pin | None:
     for entry in parts.log.backwards(head.branch, start=head.number):
         if not head.pruned.is_kept(entry.number):
             return None

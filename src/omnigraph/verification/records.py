@@ -11,8 +11,8 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound, StoreError
 from omnigraph.storage.records.change_file import read_change_file
 from omnigraph.storage.records.read import read_footprint, read_stamp
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.leases import read_lease
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.schema_files import (
     check_copy,
     is_readable,
@@ -73,7 +73,7 @@ class CheckedLog:
         return next((life for life in lives if life is not None), 1)
 
 
-def stamp_findings(parts: Parts) -> Iterator[Finding]:
+def stamp_findings(parts: GraphContext) -> Iterator[Finding]:
     """What is wrong with the file that says which format the graph has.
 
     Raises:
@@ -98,7 +98,7 @@ def _refuse_newer(fault: GraphError) -> None:
         raise fault
 
 
-def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
+def read_log(parts: GraphContext, branch: str, held: Iterable[int] = ()) -> CheckedLog:
     """Read every entry of a log by itself; checkpoints are not believed.
 
     Args:
@@ -122,7 +122,7 @@ def read_log(parts: Parts, branch: str, held: Iterable[int] = ()) -> CheckedLog:
     return log
 
 
-def read_entries(parts: Parts, log: CheckedLog, numbers: Iterable[int], *, floor: int) -> None:
+def read_entries(parts: GraphContext, log: CheckedLog, numbers: Iterable[int], *, floor: int) -> None:
     """Read some entries of a log; from the floor on none may be missing."""
     for number in numbers:
         try:
@@ -148,7 +148,7 @@ def read_entries(parts: Parts, log: CheckedLog, numbers: Iterable[int], *, floor
                 del log.entries[place]
 
 
-def _is_stray(parts: Parts, branch: str, number: int) -> bool:
+def _is_stray(parts: GraphContext, branch: str, number: int) -> bool:
     """Return True for a readable object outside its log; False if only the one entry before it may be lost."""
     try:
         if not parts.log.is_stray(branch, number):
@@ -162,7 +162,7 @@ def _is_stray(parts: Parts, branch: str, number: int) -> bool:
     return below is not None and entry.previous.commit < below.commit
 
 
-def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
+def log_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Finding]:
     """What is wrong with a log itself."""
     yield from unreadable_findings(parts, log)
     yield from order_findings(parts, log)
@@ -173,7 +173,7 @@ def log_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
             yield from checkpoint_findings(parts, log.branch, last)
 
 
-def unreadable_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
+def unreadable_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Finding]:
     """Entries that should be there and cannot be read, and what is there and is no entry."""
     for number in sorted(log.strays):
         yield Finding(
@@ -200,7 +200,7 @@ def unreadable_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
         )
 
 
-def order_findings(parts: Parts, log: CheckedLog, above: Record | None = None) -> Iterator[Finding]:
+def order_findings(parts: GraphContext, log: CheckedLog, above: Record | None = None) -> Iterator[Finding]:
     """Report entries that do not follow the one before them: one was written where an entry was missing.
 
     Args:
@@ -228,7 +228,7 @@ def order_findings(parts: Parts, log: CheckedLog, above: Record | None = None) -
         )
 
 
-def hint_findings(parts: Parts, branch: str, head: int) -> Iterator[Finding]:
+def hint_findings(parts: GraphContext, branch: str, head: int) -> Iterator[Finding]:
     """Entries that the hint has seen after the newest there is."""
     noted = parts.log.hinted(branch)
     if noted is not None and noted > head:
@@ -241,7 +241,7 @@ def hint_findings(parts: Parts, branch: str, head: int) -> Iterator[Finding]:
         )
 
 
-def checkpoint_findings(parts: Parts, branch: str, last: int) -> Iterator[Finding]:
+def checkpoint_findings(parts: GraphContext, branch: str, last: int) -> Iterator[Finding]:
     """What is wrong with the checkpoint that ends with an entry; nothing where there is none."""
     path = paths.checkpoint(branch, last)
     if parts.log.folded(branch, last) is None and _is_there(parts, path):
@@ -253,7 +253,7 @@ def checkpoint_findings(parts: Parts, branch: str, last: int) -> Iterator[Findin
         )
 
 
-def _is_there(parts: Parts, path: str) -> bool:
+def _is_there(parts: GraphContext, path: str) -> bool:
     try:
         parts.store.get(path)
     except ObjectNotFound:
@@ -263,7 +263,7 @@ def _is_there(parts: Parts, path: str) -> bool:
     return True
 
 
-def entry_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
+def entry_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Finding]:
     """What is wrong with objects that the entries of a log name, other than tables."""
     schemas: dict[str, list[Affected]] = {}
     for entry in log.kept():
@@ -303,7 +303,7 @@ def entry_findings(parts: Parts, log: CheckedLog) -> Iterator[Finding]:
             )
 
 
-def _text_findings(parts: Parts, digest: str, entries: Sequence[Affected]) -> Iterator[Finding]:
+def _text_findings(parts: GraphContext, digest: str, entries: Sequence[Affected]) -> Iterator[Finding]:
     try:
         read_text(parts.store, digest)
         check_copy(parts.store, digest)
@@ -318,7 +318,7 @@ def _text_findings(parts: Parts, digest: str, entries: Sequence[Affected]) -> It
         )
 
 
-def intent_findings(parts: Parts) -> Iterator[Finding]:
+def intent_findings(parts: GraphContext) -> Iterator[Finding]:
     """Intents that cannot be read; the next write puts them aside."""
     for intent_id in parts.intents.listed():
         try:
@@ -333,7 +333,7 @@ def intent_findings(parts: Parts) -> Iterator[Finding]:
             )
 
 
-def intent_notes(parts: Parts) -> Iterator[str]:
+def intent_notes(parts: GraphContext) -> Iterator[str]:
     """Describe the writes that have not ended, which hold files, and those whose notes were put aside as damaged."""
     for intent_id in parts.intents.listed():
         with suppress(GraphError):  # a finding tells of it
@@ -345,12 +345,12 @@ def intent_notes(parts: Parts) -> Iterator[str]:
             yield f"the damaged note of an interrupted write was put aside: {listed.path}"
 
 
-def loss_notes(parts: Parts) -> Iterator[str]:
+def loss_notes(parts: GraphContext) -> Iterator[str]:
     """Describe what earlier quarantines did without, for as long as their folders are there."""
     return (f"lost, see {folder}/: {note}" for folder, _, note in noted_losses(parts))
 
 
-def clock_notes(parts: Parts, logs: Iterable[CheckedLog]) -> Iterator[str]:
+def clock_notes(parts: GraphContext, logs: Iterable[CheckedLog]) -> Iterator[str]:
     """Describe branches whose newest time is ahead of the clock, which no write goes on from."""
     latest_us = parts.clock.now_us() + AHEAD_US_MAX
     for log in logs:
@@ -358,7 +358,7 @@ def clock_notes(parts: Parts, logs: Iterable[CheckedLog]) -> Iterator[str]:
             yield f"the newest commit of branch '{log.branch}' is ahead of the clock; run `omnigraph repair --clock`"
 
 
-def noted_losses(parts: Parts) -> Iterator[tuple[str, str, str]]:
+def noted_losses(parts: GraphContext) -> Iterator[tuple[str, str, str]]:
     """Where earlier quarantines noted a loss, the path of what was damaged, and the description of it."""
     for listed in parts.store.list(paths.QUARANTINE):
         folder, _, name = listed.path.rpartition("/")
@@ -371,7 +371,7 @@ def noted_losses(parts: Parts) -> Iterator[tuple[str, str, str]]:
             yield folder, listed.path, f"what was lost cannot be read any more: {fault}"
 
 
-def lease_findings(parts: Parts) -> Iterator[Finding]:
+def lease_findings(parts: GraphContext) -> Iterator[Finding]:
     """Report unreadable leases: what they hold is unknown, so no sweep deletes anything."""
     for listed in parts.store.list(paths.LEASES):
         try:

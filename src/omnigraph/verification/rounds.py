@@ -15,7 +15,7 @@ from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import StoreError
 from omnigraph.storage.tables.examine import Examiner
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.verification.confirm import confirmed
 from omnigraph.verification.findings import Affected, Finding, Verified
 from omnigraph.verification.records import (
@@ -50,7 +50,7 @@ class Place:
 
 
 def verify_round(
-    parts: Parts,
+    parts: GraphContext,
     *,
     held: Mapping[str, AbstractSet[int]],
     reads_max: int,
@@ -78,7 +78,7 @@ def verify_round(
     return summed_up(parts, confirmed(parts, findings, held), looking.logs, looking.checks.values()), stopped
 
 
-def read_place(parts: Parts) -> Place | None:
+def read_place(parts: GraphContext) -> Place | None:
     """Where the last round stopped, as it was noted; None where nothing is, or nothing that can be read."""
     try:
         found = json.loads(parts.store.get(derived.VERIFIED))
@@ -90,7 +90,7 @@ def read_place(parts: Parts) -> Place | None:
     return Place(branch, number)
 
 
-def note_place(parts: Parts, stopped: Place | None) -> None:
+def note_place(parts: GraphContext, stopped: Place | None) -> None:
     """Store where a round stopped, for the next one; a failure to store it is ignored."""
     try:
         if stopped is None:
@@ -104,7 +104,7 @@ def note_place(parts: Parts, stopped: Place | None) -> None:
 class _Looking:
     """One round."""
 
-    def __init__(self, parts: Parts, held: Mapping[str, AbstractSet[int]], reads_max: int) -> None:
+    def __init__(self, parts: GraphContext, held: Mapping[str, AbstractSet[int]], reads_max: int) -> None:
         self._parts = parts
         self._held = held
         self._reads_max = reads_max

@@ -10,7 +10,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, StoreError
 from omnigraph.storage.tables.examine import Examined, Examiner, ExpectedFile, Part
 from omnigraph.transaction.checksums import has_digests, is_digest_of, read_digests
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss
 from omnigraph.verification.records import CheckedLog
 
@@ -33,7 +33,7 @@ class TableCheck:
         vectors: how many deletion vectors were read: nothing else tells whether one is whole.
     """
 
-    parts: Parts
+    parts: GraphContext
     examiner: Examiner
     table: str
     deep: bool

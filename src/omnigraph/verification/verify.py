@@ -15,8 +15,8 @@ from omnigraph.storage.tables.examine import Examiner
 from omnigraph.transaction.checksums import recorded_digests
 from omnigraph.transaction.constraint_rules.rules import rules_of
 from omnigraph.transaction.constraints import breaches
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.optimize import SchemaOf
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write_set import WriteSet
 from omnigraph.verification.confirm import confirmed
 from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss, Verified
@@ -36,7 +36,7 @@ from omnigraph.verification.tables import TableCheck, named_by
 
 
 def verify(
-    parts: Parts,
+    parts: GraphContext,
     schema_of: SchemaOf,
     *,
     deep: bool = False,
@@ -88,7 +88,7 @@ def verify(
 
 
 def summed_up(
-    parts: Parts, findings: tuple[Finding, ...], logs: Iterable[CheckedLog], checks: Iterable[TableCheck]
+    parts: GraphContext, findings: tuple[Finding, ...], logs: Iterable[CheckedLog], checks: Iterable[TableCheck]
 ) -> Verified:
     """What was looked at, and what was found."""
     logs, checks = list(logs), list(checks)
@@ -109,7 +109,7 @@ def summed_up(
 
 
 def _row_findings(
-    parts: Parts, log: CheckedLog, schema_of: SchemaOf, damaged: set[tuple[str, int, str]]
+    parts: GraphContext, log: CheckedLog, schema_of: SchemaOf, damaged: set[tuple[str, int, str]]
 ) -> Iterator[Finding]:
     """Rows at the head of a branch that break a rule of its schema; rules are about several types, so all are read."""
     head = log.head

@@ -18,12 +18,12 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage.tables.place import reopened
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import PERSON
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.leases import leased
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import Operation, write
 
-Act = Callable[[Host, Parts], str]
+Act = Callable[[Host, GraphContext], str]
 
 _ACTS_MAX = 4
 _LEASE_S = 600.0
@@ -37,7 +37,7 @@ def work(host: Host) -> None:
     universe = host.universe
     chance = universe.chance
     acts = [act for act in ACTS if act in WRITES or chance.random() < 0.6]
-    parts: Parts | None = None
+    parts: GraphContext | None = None
     for _ in range(chance.randint(1, _ACTS_MAX)):
         if chance.random() < 0.3:
             universe.scheduler.switch(host.name, chance.choice(_IDLE_S))
@@ -75,22 +75,24 @@ def work(host: Host) -> None:
         host.cut_off_until_s = 0.0
 
 
-def insert(host: Host, parts: Parts) -> str:
+def insert(host: Host, parts: GraphContext) -> str:
     """Insert one row without an intent."""
     return _write(host, parts, _branch(host, parts), lambda rows: op.append(PERSON, rows))
 
 
-def load(host: Host, parts: Parts) -> str:
+def load(host: Host, parts: GraphContext) -> str:
     """Insert one row under an intent, as a load does."""
     return _write(host, parts, _branch(host, parts), lambda rows: op.noted(op.upsert_many({PERSON: rows})))
 
 
-def update(host: Host, parts: Parts) -> str:
+def update(host: Host, parts: GraphContext) -> str:
     """Set a row of main that others set, too."""
     return _write(host, parts, MAIN, lambda rows: op.upsert(PERSON, rows), row="shared")
 
 
-def _write(host: Host, parts: Parts, branch: str, operation: Callable[[op.Rows], Operation], row: str = "") -> str:
+def _write(
+    host: Host, parts: GraphContext, branch: str, operation: Callable[[op.Rows], Operation], row: str = ""
+) -> str:
     model = host.universe.model
     number = len(model.requests)
     request = Request({row or f"row{number}": number}, branch)
@@ -109,7 +111,7 @@ def _write(host: Host, parts: Parts, branch: str, operation: Callable[[op.Rows],
     return f"{request.rows} is entry {entry.number} of {branch}"
 
 
-def _branch(host: Host, parts: Parts) -> str:
+def _branch(host: Host, parts: GraphContext) -> str:
     """Pick a live branch, main more often than not."""
     is_main = host.universe.chance.random() < 0.7
     return MAIN if is_main else host.universe.chance.choice(branches.names(parts))
@@ -124,7 +126,7 @@ def _sweeping(host: Host) -> Iterator[None]:
         host.universe.sweeping -= 1
 
 
-def sweep_files(host: Host, parts: Parts) -> str:
+def sweep_files(host: Host, parts: GraphContext) -> str:
     """Sweep, kindly or eagerly."""
     older_than_s = host.universe.chance.choice([None, 0, 0, 60])
     with _sweeping(host):
@@ -132,14 +134,14 @@ def sweep_files(host: Host, parts: Parts) -> str:
     return f"older than {older_than_s}: {len(swept.deleted)} files, {swept.barriers} barriers"
 
 
-def prune_branch(host: Host, parts: Parts) -> str:
+def prune_branch(host: Host, parts: GraphContext) -> str:
     """Drop old commits."""
     chance = host.universe.chance
     pruned = prune(parts, _branch(host, parts), Policy(keep=chance.choice([1, 2]), now=chance.random() < 0.6))
     return f"{pruned.branch} from {pruned.after.floor} on"
 
 
-def clean_up(host: Host, parts: Parts) -> str:
+def clean_up(host: Host, parts: GraphContext) -> str:
     """Prune main and sweep everything at once."""
     prune(parts, MAIN, Policy(keep=1, now=True))
     with _sweeping(host):
@@ -147,22 +149,22 @@ def clean_up(host: Host, parts: Parts) -> str:
     return f"{len(swept.deleted)} files"
 
 
-def compact(host: Host, parts: Parts) -> str:
+def compact(host: Host, parts: GraphContext) -> str:
     """Compact main's table."""
     return str(write(parts, MAIN, op.compact(parts, PERSON)).entry is not None)
 
 
-def create_branch(host: Host, parts: Parts) -> str:
+def create_branch(host: Host, parts: GraphContext) -> str:
     """Create a branch, perhaps under a name that was deleted before."""
     return str(branches.create(parts, host.universe.chance.choice("bc")).number)
 
 
-def delete_branch(host: Host, parts: Parts) -> str:
+def delete_branch(host: Host, parts: GraphContext) -> str:
     """Delete a branch."""
     return str(branches.delete(parts, host.universe.chance.choice("bc")).number)
 
 
-def merge(host: Host, parts: Parts) -> str:
+def merge(host: Host, parts: GraphContext) -> str:
     """Merge a branch into main."""
     source = host.universe.chance.choice("bc")
     with Graph(parts, Schemas(parts)) as graph:
@@ -170,7 +172,7 @@ def merge(host: Host, parts: Parts) -> str:
     return f"{source}: {merged.outcome} {merged.number}"
 
 
-def create_tag(host: Host, parts: Parts) -> str:
+def create_tag(host: Host, parts: GraphContext) -> str:
     """Tag the head of a branch."""
     model = host.universe.model
     head = parts.log.live_head(_branch(host, parts))
@@ -180,7 +182,7 @@ def create_tag(host: Host, parts: Parts) -> str:
     return f"{name} is entry {head.number} of {head.branch}"
 
 
-def delete_tag(host: Host, parts: Parts) -> str:
+def delete_tag(host: Host, parts: GraphContext) -> str:
     """Take a tag back."""
     name = host.universe.chance.choice(tags.names(parts) or ["none"])
     host.universe.model.tags.pop(name, None)
@@ -188,7 +190,7 @@ def delete_tag(host: Host, parts: Parts) -> str:
     return name
 
 
-def hold_lease(host: Host, parts: Parts) -> str:
+def hold_lease(host: Host, parts: GraphContext) -> str:
     """Hold a commit for a while and read it then."""
     universe = host.universe
     entry = parts.log.live_head(_branch(host, parts))

@@ -22,8 +22,8 @@ from omnigraph.storage.object_stores import ExternallyFencedStore
 from omnigraph.storage.object_stores.forwarding import DURABLE_REQUESTS, RequestKind, T
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.paging import PagingStore
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.liveness import Heartbeat
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.root import open_root
 
 SETTINGS = Settings(durability="process", auto_compact=False)
@@ -168,7 +168,7 @@ class Host:
         self.healing = threading.Lock()
         self.writing = None
 
-    def open(self) -> Parts:
+    def open(self) -> GraphContext:
         """Open the graph by this host's spelling of the root."""
         store: ObjectStore = SimulatedStore(LocalStore(self.link, durability=Durability.PROCESS), self)
         if self.fence is not None:

@@ -8,7 +8,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, NotFoundError, OpenOptions
 from omnigraph.api.schemas import Schemas
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 
 SCHEMA = "node Person { name: String @key  age: I32? }"

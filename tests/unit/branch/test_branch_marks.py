@@ -22,7 +22,7 @@ from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.operations import PERSON
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -46,7 +46,7 @@ def forget_marks(store: MemoryStore) -> None:
             store.delete_prefix(f"{paths.LOGS}{folder}/")
 
 
-def test_many_branches_are_listed_in_one_request(store: MemoryStore, parts: Parts) -> None:
+def test_many_branches_are_listed_in_one_request(store: MemoryStore, parts: GraphContext) -> None:
     names = [f"b{number:03d}" for number in range(400)]
     for name in names:
         branches.create(parts, name)
@@ -59,7 +59,9 @@ def test_many_branches_are_listed_in_one_request(store: MemoryStore, parts: Part
     assert counting.counts() == {RequestKind.LIST: 1}
 
 
-def test_a_graph_made_before_ends_were_announced_is_looked_through_once(store: MemoryStore, parts: Parts) -> None:
+def test_a_graph_made_before_ends_were_announced_is_looked_through_once(
+    store: MemoryStore, parts: GraphContext
+) -> None:
     for name in ("a", "b", "c"):
         branches.create(parts, name)
     branches.delete(parts, "b")
@@ -82,7 +84,7 @@ def test_a_graph_made_before_ends_were_announced_is_looked_through_once(store: M
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_death_while_deleting_leaves_no_branch_listed_that_is_not_there(
-    store: MemoryStore, parts: Parts, place: Failpoint
+    store: MemoryStore, parts: GraphContext, place: Failpoint
 ) -> None:
     branches.create(parts, "side")
     with armed(place, die), pytest.raises(Crash):
@@ -94,7 +96,7 @@ def test_a_death_while_deleting_leaves_no_branch_listed_that_is_not_there(
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_death_while_a_name_is_used_again_leaves_no_live_branch_out(
-    store: MemoryStore, parts: Parts, place: Failpoint
+    store: MemoryStore, parts: GraphContext, place: Failpoint
 ) -> None:
     branches.create(parts, "side")
     branches.delete(parts, "side")
@@ -107,7 +109,7 @@ def test_a_death_while_a_name_is_used_again_leaves_no_live_branch_out(
 
 
 def test_a_death_after_the_first_entry_of_a_fresh_name_leaves_no_live_branch_out(
-    store: MemoryStore, parts: Parts
+    store: MemoryStore, parts: GraphContext
 ) -> None:
     with armed(Failpoint.BRANCH_ENTRY_PUT, die), pytest.raises(Crash):
         branches.create(parts, "side")
@@ -115,7 +117,9 @@ def test_a_death_after_the_first_entry_of_a_fresh_name_leaves_no_live_branch_out
     assert branches.names(open_root(store, read_only=True)) == [MAIN, "side"]
 
 
-def test_a_deleter_that_slept_long_cannot_make_others_believe_what_is_not_so(store: MemoryStore, parts: Parts) -> None:
+def test_a_deleter_that_slept_long_cannot_make_others_believe_what_is_not_so(
+    store: MemoryStore, parts: GraphContext
+) -> None:
     branches.create(parts, "side")
     head = parts.log.live_head("side")
     # The doubt is there and the entry is not; others list, which settles nothing above it.
@@ -126,7 +130,9 @@ def test_a_deleter_that_slept_long_cannot_make_others_believe_what_is_not_so(sto
     assert branches.names(parts) == [MAIN]
 
 
-def test_a_repairer_that_is_late_is_outranked_by_what_happened_meanwhile(store: MemoryStore, parts: Parts) -> None:
+def test_a_repairer_that_is_late_is_outranked_by_what_happened_meanwhile(
+    store: MemoryStore, parts: GraphContext
+) -> None:
     branches.create(parts, "side")
     branches.delete(parts, "side")
     branches.create(parts, "side")
@@ -138,7 +144,7 @@ def test_a_repairer_that_is_late_is_outranked_by_what_happened_meanwhile(store: 
 
 
 def test_a_deleter_that_lost_its_place_to_a_write_takes_its_doubt_back_and_tries_the_next(
-    store: MemoryStore, parts: Parts
+    store: MemoryStore, parts: GraphContext
 ) -> None:
     branches.create(parts, "side")
     other = open_root(store)
@@ -156,7 +162,7 @@ def test_a_deleter_that_lost_its_place_to_a_write_takes_its_doubt_back_and_tries
 
 @pytest.mark.parametrize("ending", [True, False])
 def test_one_who_lost_a_race_to_end_or_begin_a_branch_leaves_no_lie_when_the_winner_dies(
-    store: MemoryStore, parts: Parts, *, ending: bool
+    store: MemoryStore, parts: GraphContext, *, ending: bool
 ) -> None:
     branches.create(parts, "side")
     if not ending:
@@ -177,7 +183,7 @@ def test_one_who_lost_a_race_to_end_or_begin_a_branch_leaves_no_lie_when_the_win
     assert ("side" in branches.names(open_root(store, read_only=True))) is not ending
 
 
-def test_marks_that_mean_nothing_any_more_are_taken_away_by_listings(store: MemoryStore, parts: Parts) -> None:
+def test_marks_that_mean_nothing_any_more_are_taken_away_by_listings(store: MemoryStore, parts: GraphContext) -> None:
     for _ in range(3):
         branches.create(parts, "side")
         branches.delete(parts, "side")
@@ -193,7 +199,7 @@ def test_marks_that_cannot_be_put_or_taken_away_make_nobody_believe_what_is_not_
     op.new_graph(store)
     faulty = FaultyStore(store)
     parts = open_root(faulty)
-    steps: list[Callable[[Parts, str], object]] = [branches.create, branches.delete] * 2
+    steps: list[Callable[[GraphContext, str], object]] = [branches.create, branches.delete] * 2
     for kind in (RequestKind.PUT, RequestKind.DELETE):
         for step in steps:
             # Announcing must come through, or nothing is done.
@@ -206,7 +212,9 @@ def test_marks_that_cannot_be_put_or_taken_away_make_nobody_believe_what_is_not_
             assert ("side" in branches.names(open_root(store))) == branches.exists(parts, "side")
 
 
-def test_a_mark_of_a_deletion_that_somebody_took_away_is_put_again_by_upkeep(store: MemoryStore, parts: Parts) -> None:
+def test_a_mark_of_a_deletion_that_somebody_took_away_is_put_again_by_upkeep(
+    store: MemoryStore, parts: GraphContext
+) -> None:
     branches.create(parts, "side")
     branches.create(parts, "gone")
     branches.delete(parts, "gone")
@@ -222,7 +230,7 @@ def test_a_mark_of_a_deletion_that_somebody_took_away_is_put_again_by_upkeep(sto
 
 
 def test_what_somebody_else_left_under_a_name_is_listed_and_stands_in_nobodys_way(
-    store: MemoryStore, parts: Parts
+    store: MemoryStore, parts: GraphContext
 ) -> None:
     store.put(f"{paths.LOGS}nothing/README", b"")
     assert branches.names(parts) == [MAIN, "nothing"]
@@ -234,7 +242,7 @@ def test_what_somebody_else_left_under_a_name_is_listed_and_stands_in_nobodys_wa
     assert branches.exists(parts, "nothing")
 
 
-def test_folders_that_are_no_branches_are_passed_over(store: MemoryStore, parts: Parts) -> None:
+def test_folders_that_are_no_branches_are_passed_over(store: MemoryStore, parts: GraphContext) -> None:
     branches.create(parts, "side")
     store.put(f"{paths.LOGS}raw name/x", b"")
     store.put(f"{paths.LOGS}side.{1:020d}.strange/mark", b"")

@@ -16,8 +16,8 @@ from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -64,7 +64,7 @@ BAD_NAMES = [
 ]
 
 
-def test_every_name_that_can_be_one_names_a_branch_of_its_own(parts: Parts) -> None:
+def test_every_name_that_can_be_one_names_a_branch_of_its_own(parts: GraphContext) -> None:
     for number, name in enumerate(GOOD_NAMES):
         branches.create(parts, name)
         write(parts, name, op.insert(PERSON, {"who": number}))
@@ -78,7 +78,9 @@ def test_every_name_that_can_be_one_names_a_branch_of_its_own(parts: Parts) -> N
 
 
 @pytest.mark.parametrize("name", BAD_NAMES, ids=range(len(BAD_NAMES)))
-def test_a_name_that_cannot_be_one_is_refused_wherever_it_is_said_and_nothing_changes(parts: Parts, name: str) -> None:
+def test_a_name_that_cannot_be_one_is_refused_wherever_it_is_said_and_nothing_changes(
+    parts: GraphContext, name: str
+) -> None:
     before = {listed.path for listed in parts.store.list("")}
     for attempt in (
         lambda: branches.create(parts, name),
@@ -91,7 +93,7 @@ def test_a_name_that_cannot_be_one_is_refused_wherever_it_is_said_and_nothing_ch
     assert {listed.path for listed in parts.store.list("")} == before
 
 
-def test_a_name_is_trimmed(parts: Parts) -> None:
+def test_a_name_is_trimmed(parts: GraphContext) -> None:
     branches.create(parts, "  side\n")
     write(parts, "side ", op.insert(PERSON, {"a": 1}))
     assert branches.names(parts) == [MAIN, "side"]
@@ -99,7 +101,7 @@ def test_a_name_is_trimmed(parts: Parts) -> None:
         branches.create(parts, "side")
 
 
-def test_a_branch_shows_the_state_of_its_source_and_goes_its_own_way(parts: Parts) -> None:
+def test_a_branch_shows_the_state_of_its_source_and_goes_its_own_way(parts: GraphContext) -> None:
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     head = parts.log.live_head(MAIN)
     first = branches.create(parts, "side", actor="ada")
@@ -113,7 +115,7 @@ def test_a_branch_shows_the_state_of_its_source_and_goes_its_own_way(parts: Part
     check_graph(parts)
 
 
-def test_a_branch_can_be_made_from_a_branch_and_outlives_it(parts: Parts) -> None:
+def test_a_branch_can_be_made_from_a_branch_and_outlives_it(parts: GraphContext) -> None:
     branches.create(parts, "side")
     write(parts, "side", op.insert(PERSON, {"a": 1}))
     branches.create(parts, "side/side", source="side")
@@ -124,14 +126,14 @@ def test_a_branch_can_be_made_from_a_branch_and_outlives_it(parts: Parts) -> Non
     check_graph(parts)
 
 
-def test_the_head_commit_of_a_fresh_branch_can_be_named_as_a_condition(parts: Parts) -> None:
+def test_the_head_commit_of_a_fresh_branch_can_be_named_as_a_condition(parts: GraphContext) -> None:
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     head = branches.create(parts, "side").head_commit
     write(parts, "side", op.insert(PERSON, {"b": 2}), WriteOptions(if_commit=head))
     assert rows_of(parts, PERSON, "side") == {"a": 1, "b": 2}
 
 
-def test_a_name_used_again_goes_on_counting_and_has_nothing_of_its_earlier_life(parts: Parts) -> None:
+def test_a_name_used_again_goes_on_counting_and_has_nothing_of_its_earlier_life(parts: GraphContext) -> None:
     branches.create(parts, "side")
     write(parts, "side", op.insert(PERSON, {"a": 1}))
     branches.delete(parts, "side")
@@ -150,7 +152,7 @@ def test_a_name_used_again_goes_on_counting_and_has_nothing_of_its_earlier_life(
 
 
 def test_ids_and_times_rise_along_a_log_whatever_the_clocks_of_its_writers_say(
-    store: MemoryStore, parts: Parts, clock: ManualClock
+    store: MemoryStore, parts: GraphContext, clock: ManualClock
 ) -> None:
     branches.create(parts, "side")
     clock.advance(3_600)
@@ -164,7 +166,7 @@ def test_ids_and_times_rise_along_a_log_whatever_the_clocks_of_its_writers_say(
     check_graph(behind)
 
 
-def test_what_is_not_there_or_there_already_is_said_by_name(parts: Parts) -> None:
+def test_what_is_not_there_or_there_already_is_said_by_name(parts: GraphContext) -> None:
     branches.create(parts, "side")
     with pytest.raises(AlreadyExistsError, match="'side'") as taken:
         branches.create(parts, "side")
@@ -180,7 +182,7 @@ def test_what_is_not_there_or_there_already_is_said_by_name(parts: Parts) -> Non
     assert branches.names(parts) == [MAIN, "side"]
 
 
-def test_a_deleted_branch_is_not_there(parts: Parts) -> None:
+def test_a_deleted_branch_is_not_there(parts: GraphContext) -> None:
     branches.create(parts, "side")
     branches.delete(parts, "side")
     attempts: list[Callable[[], object]] = [
@@ -193,7 +195,7 @@ def test_a_deleted_branch_is_not_there(parts: Parts) -> None:
             attempt()
 
 
-def test_main_can_neither_be_made_nor_deleted(parts: Parts) -> None:
+def test_main_can_neither_be_made_nor_deleted(parts: GraphContext) -> None:
     attempts: list[Callable[[], object]] = [
         lambda: branches.create(parts, MAIN),
         lambda: branches.delete(parts, f" {MAIN}"),
@@ -203,7 +205,7 @@ def test_main_can_neither_be_made_nor_deleted(parts: Parts) -> None:
             attempt()
 
 
-def test_a_graph_opened_for_reading_has_its_branches_left_alone(store: MemoryStore, parts: Parts) -> None:
+def test_a_graph_opened_for_reading_has_its_branches_left_alone(store: MemoryStore, parts: GraphContext) -> None:
     branches.create(parts, "side")
     looking = open_root(store, read_only=True)
     attempts: list[Callable[[], object]] = [
@@ -216,7 +218,7 @@ def test_a_graph_opened_for_reading_has_its_branches_left_alone(store: MemorySto
     assert branches.names(looking) == [MAIN, "side"]
 
 
-def test_making_and_deleting_a_branch_is_one_entry_each_and_marks(store: MemoryStore, parts: Parts) -> None:
+def test_making_and_deleting_a_branch_is_one_entry_each_and_marks(store: MemoryStore, parts: GraphContext) -> None:
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     counting = CountingStore(store)
     counted = open_root(counting)

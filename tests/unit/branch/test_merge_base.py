@@ -13,7 +13,7 @@ from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import PERSON
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
 
@@ -60,11 +60,11 @@ def test_a_short_way_to_an_older_ancestor_does_not_make_it_the_best() -> None:
 # -- over logs --------------------------------------------------------------------------------------------------------
 
 
-def people(parts: Parts, branch: str, **rows: int) -> None:
+def people(parts: GraphContext, branch: str, **rows: int) -> None:
     write(parts, branch, op.upsert(PERSON, rows))
 
 
-def merged(parts: Parts, source: str, target: str) -> None:
+def merged(parts: GraphContext, source: str, target: str) -> None:
     """A commit with two parents, as far as ancestry goes."""
     entry = parts.log.live_head(source)
 
@@ -82,12 +82,12 @@ def merged(parts: Parts, source: str, target: str) -> None:
     write(parts, target, operation)
 
 
-def base(parts: Parts, source: str, target: str) -> tuple[str, Record]:
+def base(parts: GraphContext, source: str, target: str) -> tuple[str, Record]:
     found = merge_base(Ancestry(parts), parts.log.live_head(source), parts.log.live_head(target))
     return found.commit, found.state
 
 
-def test_the_base_of_a_branch_is_where_it_was_made(parts: Parts) -> None:
+def test_the_base_of_a_branch_is_where_it_was_made(parts: GraphContext) -> None:
     people(parts, MAIN, a=1)
     forked = parts.log.live_head(MAIN).commit
     branches.create(parts, "side")
@@ -99,7 +99,7 @@ def test_the_base_of_a_branch_is_where_it_was_made(parts: Parts) -> None:
     assert base(parts, MAIN, "side")[0] == forked
 
 
-def test_a_branch_of_a_branch_has_its_base_in_either(parts: Parts) -> None:
+def test_a_branch_of_a_branch_has_its_base_in_either(parts: GraphContext) -> None:
     branches.create(parts, "side")
     people(parts, "side", a=1)
     middle = parts.log.live_head("side").commit
@@ -110,7 +110,7 @@ def test_a_branch_of_a_branch_has_its_base_in_either(parts: Parts) -> None:
     assert base(parts, "deeper", MAIN)[0] == parts.log.live_head(MAIN).commit
 
 
-def test_what_was_merged_is_the_base_of_the_next_merge(parts: Parts) -> None:
+def test_what_was_merged_is_the_base_of_the_next_merge(parts: GraphContext) -> None:
     branches.create(parts, "side")
     people(parts, "side", a=1)
     people(parts, MAIN, b=1)
@@ -121,7 +121,7 @@ def test_what_was_merged_is_the_base_of_the_next_merge(parts: Parts) -> None:
     assert base(parts, "side", MAIN)[0] == brought
 
 
-def test_a_branch_made_anew_under_its_old_name_has_nothing_of_its_first_life(parts: Parts) -> None:
+def test_a_branch_made_anew_under_its_old_name_has_nothing_of_its_first_life(parts: GraphContext) -> None:
     branches.create(parts, "side")
     people(parts, "side", a=1)
     merged(parts, "side", MAIN)
@@ -134,7 +134,7 @@ def test_a_branch_made_anew_under_its_old_name_has_nothing_of_its_first_life(par
     assert base(parts, "side", MAIN)[0] == forked
 
 
-def test_what_a_deleted_branch_brought_in_is_still_followed(parts: Parts) -> None:
+def test_what_a_deleted_branch_brought_in_is_still_followed(parts: GraphContext) -> None:
     branches.create(parts, "one")
     people(parts, "one", a=1)
     branches.create(parts, "two", source="one")
@@ -145,13 +145,13 @@ def test_what_a_deleted_branch_brought_in_is_still_followed(parts: Parts) -> Non
     assert base(parts, "two", MAIN)[0] == shared
 
 
-def cut(parts: Parts, branch: str, below: int) -> None:
+def cut(parts: GraphContext, branch: str, below: int) -> None:
     """Take away the entries of a log below a number, as a prune does."""
     for number in range(1, below):
         parts.store.delete(paths.entry(branch, number))
 
 
-def test_a_log_cut_without_a_trace_leaves_no_base_to_guess(parts: Parts) -> None:
+def test_a_log_cut_without_a_trace_leaves_no_base_to_guess(parts: GraphContext) -> None:
     """Whether the branch was merged in the stretch that is gone, nothing tells."""
     people(parts, MAIN, a=1)
     forked = parts.log.live_head(MAIN)
@@ -165,7 +165,7 @@ def test_a_log_cut_without_a_trace_leaves_no_base_to_guess(parts: Parts) -> None
     assert refused.value.code == "merge_base_missing"
 
 
-def test_a_log_cut_below_the_base_does_no_harm(parts: Parts) -> None:
+def test_a_log_cut_below_the_base_does_no_harm(parts: GraphContext) -> None:
     people(parts, MAIN, a=1)
     people(parts, MAIN, a=2)
     forked = parts.log.live_head(MAIN)
@@ -177,7 +177,7 @@ def test_a_log_cut_below_the_base_does_no_harm(parts: Parts) -> None:
     assert (commit, state.tables) == (forked.commit, forked.tables)
 
 
-def test_two_branches_that_have_nothing_in_common_are_not_merged(parts: Parts) -> None:
+def test_two_branches_that_have_nothing_in_common_are_not_merged(parts: GraphContext) -> None:
     branches.create(parts, "one")
     people(parts, "one", a=1)
     branches.create(parts, "two")

@@ -18,12 +18,12 @@ from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.histories import grow_history
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON, rows_at, rows_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
 
-def put(parts: Parts, branch: str, name: str, v: int = 1) -> Record:
+def put(parts: GraphContext, branch: str, name: str, v: int = 1) -> Record:
     """One more row, as one commit."""
     entry = write(parts, branch, op.upsert(PERSON, {name: v})).entry
     assert entry is not None
@@ -35,7 +35,7 @@ def text(us: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)).isoformat()
 
 
-def test_a_state_is_found_by_commit_number_tag_and_time(parts: Parts, clock: ManualClock) -> None:
+def test_a_state_is_found_by_commit_number_tag_and_time(parts: GraphContext, clock: ManualClock) -> None:
     made = []
     for number in range(5):
         clock.advance(60)
@@ -57,7 +57,9 @@ def test_a_state_is_found_by_commit_number_tag_and_time(parts: Parts, clock: Man
     assert entry_at(parts, Point(at=text(made[4].created_at_us + 10**12))) == made[4]
 
 
-def test_a_time_before_a_branch_began_is_a_time_of_the_line_it_came_from(parts: Parts, clock: ManualClock) -> None:
+def test_a_time_before_a_branch_began_is_a_time_of_the_line_it_came_from(
+    parts: GraphContext, clock: ManualClock
+) -> None:
     clock.advance(60)
     first = put(parts, MAIN, "a")
     clock.advance(60)
@@ -79,7 +81,7 @@ def test_a_time_before_a_branch_began_is_a_time_of_the_line_it_came_from(parts: 
         entry_at(parts, Point(branch="deep", at="1999-01-01"))
 
 
-def test_a_branch_starts_at_any_point_and_inherits_its_past(parts: Parts, clock: ManualClock) -> None:
+def test_a_branch_starts_at_any_point_and_inherits_its_past(parts: GraphContext, clock: ManualClock) -> None:
     made = []
     for number in range(4):
         clock.advance(60)
@@ -100,7 +102,7 @@ def test_a_branch_starts_at_any_point_and_inherits_its_past(parts: Parts, clock:
         assert list(lines(parts, head)) == [Line(name, 1, 2), Line(MAIN, 1, made[1].number)]
 
 
-def test_numbers_of_an_earlier_life_of_a_name_are_not_numbers_of_the_branch(parts: Parts) -> None:
+def test_numbers_of_an_earlier_life_of_a_name_are_not_numbers_of_the_branch(parts: GraphContext) -> None:
     branches.create(parts, "side")
     old = put(parts, "side", "a")
     branches.delete(parts, "side")
@@ -115,7 +117,7 @@ def test_numbers_of_an_earlier_life_of_a_name_are_not_numbers_of_the_branch(part
     assert entry_at(parts, Point(commit=old.commit)) == old
 
 
-def test_where_a_life_began_is_found_in_the_log_where_a_record_does_not_tell(parts: Parts) -> None:
+def test_where_a_life_began_is_found_in_the_log_where_a_record_does_not_tell(parts: GraphContext) -> None:
     branches.create(parts, "side")
     branches.delete(parts, "side")
     branches.create(parts, "side")
@@ -143,12 +145,12 @@ def test_where_a_life_began_is_found_in_the_log_where_a_record_does_not_tell(par
         Point(at=""),
     ],
 )
-def test_a_point_named_in_two_ways_or_in_none_is_refused(parts: Parts, point: Point) -> None:
+def test_a_point_named_in_two_ways_or_in_none_is_refused(parts: GraphContext, point: Point) -> None:
     with pytest.raises(InvalidRequestError):
         entry_at(parts, point)
 
 
-def test_what_is_not_there_is_said_by_name(parts: Parts) -> None:
+def test_what_is_not_there_is_said_by_name(parts: GraphContext) -> None:
     missing: list[tuple[Callable[[], object], str]] = [
         (
             lambda: entry_at(parts, Point(commit="01ARZ3NDEKTSV4RRFFQ69G5FAV")),
@@ -173,7 +175,7 @@ def test_times_are_read_in_any_zone_and_without_one_are_utc() -> None:
     assert instant_us(noon.astimezone(timezone(timedelta(hours=-7)))) == us
 
 
-def test_a_commit_of_any_branch_is_found_by_its_id_alone(parts: Parts) -> None:
+def test_a_commit_of_any_branch_is_found_by_its_id_alone(parts: GraphContext) -> None:
     found = {}
     for name in ("a", "b/c", "ended"):
         branches.create(parts, name)
@@ -183,7 +185,9 @@ def test_a_commit_of_any_branch_is_found_by_its_id_alone(parts: Parts) -> None:
         assert entry_at(parts, Point(commit=entry.commit)) == entry
 
 
-def test_a_time_is_found_in_a_logarithm_of_requests(store: MemoryStore, parts: Parts, clock: ManualClock) -> None:
+def test_a_time_is_found_in_a_logarithm_of_requests(
+    store: MemoryStore, parts: GraphContext, clock: ManualClock
+) -> None:
     clock.advance(60)
     early = put(parts, MAIN, "a")
     clock.advance(60)
@@ -197,7 +201,7 @@ def test_a_time_is_found_in_a_logarithm_of_requests(store: MemoryStore, parts: P
     assert counting.total == counting.counts()[RequestKind.GET]
 
 
-def test_tags_are_listed_in_one_request_whatever_became_of_their_names(store: MemoryStore, parts: Parts) -> None:
+def test_tags_are_listed_in_one_request_whatever_became_of_their_names(store: MemoryStore, parts: GraphContext) -> None:
     head = parts.log.live_head(MAIN)
     for number in range(30):
         tags.create(parts, f"v{number:02d}", head)

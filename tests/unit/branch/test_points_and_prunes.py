@@ -18,14 +18,14 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
 
 @pytest.fixture
-def made(parts: Parts, clock: ManualClock) -> list[Record]:
+def made(parts: GraphContext, clock: ManualClock) -> list[Record]:
     """Six commits on main, a minute apart."""
     found = []
     for number in range(6):
@@ -41,11 +41,11 @@ def at(entry: Record) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=entry.created_at_us)
 
 
-def pruned(parts: Parts, keep: int) -> None:
+def pruned(parts: GraphContext, keep: int) -> None:
     prune(parts, MAIN, Policy(keep=keep, now=True))
 
 
-def test_pruned_commits_are_neither_listed_nor_found(parts: Parts, made: list[Record]) -> None:
+def test_pruned_commits_are_neither_listed_nor_found(parts: GraphContext, made: list[Record]) -> None:
     tags.create(parts, "kept", made[1])
     pruned(parts, 2)
     assert [each.commit for each in commits(parts, parts.log.live_head(MAIN))] == [made[5].commit, made[4].commit]
@@ -65,7 +65,7 @@ def test_pruned_commits_are_neither_listed_nor_found(parts: Parts, made: list[Re
     assert op.rows_of(parts, PERSON, "from tag") == {"p0": 0, "p1": 1}
 
 
-def test_a_branch_lists_of_its_past_what_its_source_still_shows(parts: Parts, made: list[Record]) -> None:
+def test_a_branch_lists_of_its_past_what_its_source_still_shows(parts: GraphContext, made: list[Record]) -> None:
     branches.create(parts, "side", point=Point(commit=made[4].commit))
     own = write(parts, "side", op.insert(PERSON, {"own": 1})).entry
     assert own is not None
@@ -74,14 +74,14 @@ def test_a_branch_lists_of_its_past_what_its_source_still_shows(parts: Parts, ma
     assert shown == [own.commit, made[4].commit, made[3].commit]
 
 
-def written(parts: Parts, branch: str, name: str) -> Record:
+def written(parts: GraphContext, branch: str, name: str) -> Record:
     entry = write(parts, branch, op.insert(PERSON, {name: 1})).entry
     assert entry is not None
     return entry
 
 
 def test_the_state_before_a_branchs_first_commit_is_found_where_its_source_shows_it(
-    parts: Parts, made: list[Record]
+    parts: GraphContext, made: list[Record]
 ) -> None:
     branches.create(parts, "side", point=Point(commit=made[4].commit))
     first = written(parts, "side", "first")
@@ -96,7 +96,7 @@ def test_the_state_before_a_branchs_first_commit_is_found_where_its_source_shows
 
 
 def test_the_state_before_a_commit_is_judged_by_the_prunes_of_its_own_branch(
-    parts: Parts, made: list[Record], clock: ManualClock
+    parts: GraphContext, made: list[Record], clock: ManualClock
 ) -> None:
     # Two branches were called "side", one after the other; a third has inherited from the first.
     branches.create(parts, "side", point=Point(commit=made[4].commit))
@@ -116,7 +116,7 @@ def test_the_state_before_a_commit_is_judged_by_the_prunes_of_its_own_branch(
 
 @pytest.mark.parametrize("what", ["branch", "tag"])
 def test_what_was_pruned_while_it_was_being_named_is_not_named(
-    store: MemoryStore, parts: Parts, made: list[Record], what: str
+    store: MemoryStore, parts: GraphContext, made: list[Record], what: str
 ) -> None:
     other, late = open_root(store), open_root(store)
     entry = entry_at(late, Point(number=made[1].number))

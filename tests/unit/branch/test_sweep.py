@@ -17,8 +17,8 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.sweeping import AT_ONCE, grow, kept_entries, swept
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
@@ -32,11 +32,11 @@ def store(tmp_path: Path) -> FaultyStore:
 
 
 @pytest.fixture
-def parts(store: FaultyStore) -> Parts:
+def parts(store: FaultyStore) -> GraphContext:
     return op.new_graph(store, settings=AT_ONCE, clock=ManualClock())
 
 
-def test_nothing_goes_from_a_graph_in_which_everything_is_needed(parts: Parts) -> None:
+def test_nothing_goes_from_a_graph_in_which_everything_is_needed(parts: GraphContext) -> None:
     grow(parts)
     write(parts, MAIN, op.build_index(parts, PERSON))
     branches.create(parts, "side")
@@ -47,7 +47,7 @@ def test_nothing_goes_from_a_graph_in_which_everything_is_needed(parts: Parts) -
     assert {file.kind for file in done.deleted} <= {FileKind.TRANSACTION}
 
 
-def test_pruned_commits_give_back_data_manifests_and_entries_and_the_rest_stays_readable(parts: Parts) -> None:
+def test_pruned_commits_give_back_data_manifests_and_entries_and_the_rest_stays_readable(parts: GraphContext) -> None:
     grow(parts, times=8)
     prune(parts, MAIN, Policy(keep=1, now=True))
 
@@ -59,7 +59,7 @@ def test_pruned_commits_give_back_data_manifests_and_entries_and_the_rest_stays_
     assert log == [11, 10, 9, 2, 1], "the commit, the prune and the barrier; the first, which keeps the name; a mark"
 
 
-def test_after_pruning_writes_only_the_anchor_and_the_newest_have_data(parts: Parts) -> None:
+def test_after_pruning_writes_only_the_anchor_and_the_newest_have_data(parts: GraphContext) -> None:
     grow(parts)
     head = grow(parts, times=3, options=PRUNING)
 
@@ -70,7 +70,7 @@ def test_after_pruning_writes_only_the_anchor_and_the_newest_have_data(parts: Pa
     assert len(manifests) == 2
 
 
-def test_marking_deletes_nothing(parts: Parts) -> None:
+def test_marking_deletes_nothing(parts: GraphContext) -> None:
     grow(parts)
     before = {listed.path for listed in parts.store.list("")}
 
@@ -79,7 +79,7 @@ def test_marking_deletes_nothing(parts: Parts) -> None:
     assert before <= {listed.path for listed in parts.store.list("")}
 
 
-def test_rows_that_a_pruned_commit_wrote_stay_where_a_kept_one_inherits_them(parts: Parts) -> None:
+def test_rows_that_a_pruned_commit_wrote_stay_where_a_kept_one_inherits_them(parts: GraphContext) -> None:
     write(parts, MAIN, op.append(PERSON, {"old": 1}))
     write(parts, MAIN, op.append(PERSON, {"new": 2}))
     prune(parts, MAIN, Policy(keep=1, now=True))
@@ -89,7 +89,7 @@ def test_rows_that_a_pruned_commit_wrote_stay_where_a_kept_one_inherits_them(par
     assert op.rows_of(parts, PERSON) == {"old": 1, "new": 2}
 
 
-def test_what_a_tag_names_stays_until_the_tag_goes(parts: Parts) -> None:
+def test_what_a_tag_names_stays_until_the_tag_goes(parts: GraphContext) -> None:
     second = grow(parts, times=1)
     tags.create(parts, "named", second)
     grow(parts)
@@ -103,7 +103,7 @@ def test_what_a_tag_names_stays_until_the_tag_goes(parts: Parts) -> None:
     assert parts.log.read(MAIN, second.number) is None
 
 
-def test_what_a_branch_was_made_from_stays_as_long_as_the_branch(parts: Parts) -> None:
+def test_what_a_branch_was_made_from_stays_as_long_as_the_branch(parts: GraphContext) -> None:
     origin = grow(parts, times=1)
     branches.create(parts, "side")
     grow(parts)
@@ -121,7 +121,7 @@ def test_what_a_branch_was_made_from_stays_as_long_as_the_branch(parts: Parts) -
     assert parts.log.read(MAIN, origin.number) is None
 
 
-def test_two_branches_hold_what_either_inherits(parts: Parts) -> None:
+def test_two_branches_hold_what_either_inherits(parts: GraphContext) -> None:
     grow(parts, times=1)
     branches.create(parts, "old")
     grow(parts, times=2)
@@ -135,7 +135,9 @@ def test_two_branches_hold_what_either_inherits(parts: Parts) -> None:
     assert op.rows_of(parts, PERSON, "newer")["a"] == 1
 
 
-def test_a_deleted_branch_gives_back_everything_it_had_alone_and_its_name_can_be_used_again(parts: Parts) -> None:
+def test_a_deleted_branch_gives_back_everything_it_had_alone_and_its_name_can_be_used_again(
+    parts: GraphContext,
+) -> None:
     grow(parts)
     branches.create(parts, "side")
     alone = grow(parts, branch="side", times=3, options=PRUNING)
@@ -155,7 +157,7 @@ def test_a_deleted_branch_gives_back_everything_it_had_alone_and_its_name_can_be
     swept(parts)
 
 
-def test_a_branch_deleted_a_moment_ago_is_kept_for_as_long_as_files_are(parts: Parts) -> None:
+def test_a_branch_deleted_a_moment_ago_is_kept_for_as_long_as_files_are(parts: GraphContext) -> None:
     branches.create(parts, "side")
     last = grow(parts, branch="side")
     branches.delete(parts, "side")
@@ -166,7 +168,7 @@ def test_a_branch_deleted_a_moment_ago_is_kept_for_as_long_as_files_are(parts: P
     assert op.rows_at(parts, PERSON, last)["a"] == 4
 
 
-def test_what_a_tag_names_on_a_deleted_branch_stays(parts: Parts) -> None:
+def test_what_a_tag_names_on_a_deleted_branch_stays(parts: GraphContext) -> None:
     branches.create(parts, "side")
     named = grow(parts, branch="side", times=2)
     tags.create(parts, "named", named)
@@ -178,7 +180,7 @@ def test_what_a_tag_names_on_a_deleted_branch_stays(parts: Parts) -> None:
     assert op.rows_at(parts, PERSON, named)["a"] == 1
 
 
-def test_a_dry_run_gives_every_file_a_reason_and_deletes_nothing(parts: Parts, tmp_path: Path) -> None:
+def test_a_dry_run_gives_every_file_a_reason_and_deletes_nothing(parts: GraphContext, tmp_path: Path) -> None:
     grow(parts)
     prune(parts, MAIN, Policy(keep=1, now=True))
     before = {listed.path for listed in parts.store.list("")}
@@ -196,7 +198,7 @@ def test_a_dry_run_gives_every_file_a_reason_and_deletes_nothing(parts: Parts, t
         sweep(read_only, older_than_s=0)
 
 
-def test_young_files_are_spared_by_default_and_no_writer_is_disturbed(parts: Parts) -> None:
+def test_young_files_are_spared_by_default_and_no_writer_is_disturbed(parts: GraphContext) -> None:
     grow(parts)
     prune(parts, MAIN, Policy(keep=1, now=True))
     head = parts.log.live_head(MAIN).number
@@ -210,7 +212,7 @@ def test_young_files_are_spared_by_default_and_no_writer_is_disturbed(parts: Par
     assert all("younger than" in item.reason for item in done.of(Verdict.SPARED))
 
 
-def test_an_eager_sweep_puts_a_barrier_only_while_there_is_something_young_to_delete(parts: Parts) -> None:
+def test_an_eager_sweep_puts_a_barrier_only_while_there_is_something_young_to_delete(parts: GraphContext) -> None:
     grow(parts)
     branches.create(parts, "side")
     prune(parts, MAIN, Policy(keep=1, now=True))
@@ -220,7 +222,7 @@ def test_an_eager_sweep_puts_a_barrier_only_while_there_is_something_young_to_de
     assert sweep(parts, older_than_s=0).barriers == 0
 
 
-def test_an_age_cannot_be_negative(parts: Parts) -> None:
+def test_an_age_cannot_be_negative(parts: GraphContext) -> None:
     with pytest.raises(InvalidRequestError):
         sweep(parts, older_than_s=-1)
 

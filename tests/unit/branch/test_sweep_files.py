@@ -19,7 +19,7 @@ from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
 from omnigraph.testing.sweeping import AT_ONCE, grow, swept
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
@@ -31,11 +31,11 @@ def store(tmp_path: Path) -> FaultyStore:
 
 
 @pytest.fixture
-def parts(store: FaultyStore) -> Parts:
+def parts(store: FaultyStore) -> GraphContext:
     return op.new_graph(store, settings=AT_ONCE, clock=ManualClock())
 
 
-def test_the_tables_of_dropped_types_go_with_the_last_commit_that_had_them(parts: Parts) -> None:
+def test_the_tables_of_dropped_types_go_with_the_last_commit_that_had_them(parts: GraphContext) -> None:
     write(parts, MAIN, op.insert(COMPANY, {"x": 1}))
     table = parts.log.live_head(MAIN).tables[COMPANY].table
     write(parts, MAIN, op.remove_table(COMPANY))
@@ -49,7 +49,7 @@ def test_the_tables_of_dropped_types_go_with_the_last_commit_that_had_them(parts
     assert "no commit that is kept has its table" in {item.reason for item in done.of(Verdict.ORPHAN)}
 
 
-def test_index_files_and_their_folders_go_with_the_versions_that_had_them(parts: Parts, tmp_path: Path) -> None:
+def test_index_files_and_their_folders_go_with_the_versions_that_had_them(parts: GraphContext, tmp_path: Path) -> None:
     grow(parts)
     write(parts, MAIN, op.build_index(parts, PERSON))
     grow(parts)
@@ -63,7 +63,7 @@ def test_index_files_and_their_folders_go_with_the_versions_that_had_them(parts:
     assert len(list(folder.iterdir())) == 1
 
 
-def test_change_and_footprint_files_go_with_their_commits(parts: Parts) -> None:
+def test_change_and_footprint_files_go_with_their_commits(parts: GraphContext) -> None:
     large = {f"n{each}": each for each in range(limits.INLINE_FOOTPRINT_TOKENS_MAX + 1)}
     for _ in range(2):
         write(parts, MAIN, op.upsert(PERSON, large))
@@ -75,7 +75,7 @@ def test_change_and_footprint_files_go_with_their_commits(parts: Parts) -> None:
     assert done.files_by_kind[FileKind.CHANGES] == 2
 
 
-def test_files_that_no_commit_ever_named_go(parts: Parts) -> None:
+def test_files_that_no_commit_ever_named_go(parts: GraphContext) -> None:
     grow(parts)
     table = parts.log.live_head(MAIN).tables[PERSON].table
     stray = [
@@ -98,7 +98,9 @@ def test_files_that_no_commit_ever_named_go(parts: Parts) -> None:
     assert set(stray) <= {file.path for file in done.deleted}
 
 
-def test_files_under_way_of_writers_that_died_go_and_those_of_the_living_stay(parts: Parts, tmp_path: Path) -> None:
+def test_files_under_way_of_writers_that_died_go_and_those_of_the_living_stay(
+    parts: GraphContext, tmp_path: Path
+) -> None:
     grow(parts)
     data = tmp_path / parts.log.live_head(MAIN).tables[PERSON].table / "data"
     dead, living = data / "x.lance#12", tmp_path / "__manifest" / "log" / "main" / "hint#345"
@@ -116,7 +118,7 @@ def test_files_under_way_of_writers_that_died_go_and_those_of_the_living_stay(pa
 
 
 def test_frames_that_a_dead_job_laid_down_go_when_no_job_can_still_need_them(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch
+    parts: GraphContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = f"{paths.SPILL}01KDVDNA00AAAAAAAAAAAAAAAA/Person/part-0.parquet"
     parts.store.put(frame, b"x")
@@ -127,7 +129,7 @@ def test_frames_that_a_dead_job_laid_down_go_when_no_job_can_still_need_them(
     assert frame in {file.path for file in sweep(parts, older_than_s=0).deleted}
 
 
-def test_what_nobody_knows_is_left_alone(parts: Parts) -> None:
+def test_what_nobody_knows_is_left_alone(parts: GraphContext) -> None:
     foreign = ["notes.txt", "nodes/README", "__manifest/log/main/README", "__manifest/other/file", "exports/a.parquet"]
     for path in foreign:
         parts.store.put(path, b"x")
@@ -137,7 +139,7 @@ def test_what_nobody_knows_is_left_alone(parts: Parts) -> None:
     assert [path for path in foreign if not parts.store.get(path)] == []
 
 
-def test_adjacency_goes_with_the_version_it_was_made_for(parts: Parts) -> None:
+def test_adjacency_goes_with_the_version_it_was_made_for(parts: GraphContext) -> None:
     write(parts, MAIN, op.insert(KNOWS, {"k": 1}))
     older = parts.log.live_head(MAIN).tables[KNOWS]
     write(parts, MAIN, op.insert(KNOWS, {"l": 1}))
@@ -152,7 +154,7 @@ def test_adjacency_goes_with_the_version_it_was_made_for(parts: Parts) -> None:
     assert [file.path for file in done.deleted if file.kind is FileKind.ADJACENCY] == files[:1]
 
 
-def test_checkpoints_go_when_all_their_entries_have(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoints_go_when_all_their_entries_have(parts: GraphContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CHECKPOINT_ENTRIES", 4)
     grow(parts, times=13)
     assert parts.log.fold(MAIN) == 3

@@ -26,8 +26,8 @@ from omnigraph.testing.interrupted import interrupt, move_to_another_host, noted
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COMPANY, PERSON
 from omnigraph.testing.sweeping import AT_ONCE, grow, readable, swept
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.leases import leased
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
@@ -39,11 +39,11 @@ def store(tmp_path: Path) -> FaultyStore:
 
 
 @pytest.fixture
-def parts(store: FaultyStore) -> Parts:
+def parts(store: FaultyStore) -> GraphContext:
     return op.new_graph(store, settings=AT_ONCE, clock=ManualClock())
 
 
-def test_a_lease_holds_a_commit_that_was_pruned_until_it_is_given_back(parts: Parts) -> None:
+def test_a_lease_holds_a_commit_that_was_pruned_until_it_is_given_back(parts: GraphContext) -> None:
     entry = grow(parts, times=2)
     with leased(parts, entry, 60):
         grow(parts)
@@ -57,7 +57,7 @@ def test_a_lease_holds_a_commit_that_was_pruned_until_it_is_given_back(parts: Pa
     assert parts.log.read(MAIN, entry.number) is None
 
 
-def test_a_lease_that_comes_too_late_is_told_and_leaves_nothing(parts: Parts) -> None:
+def test_a_lease_that_comes_too_late_is_told_and_leaves_nothing(parts: GraphContext) -> None:
     entry = grow(parts, times=2)
     grow(parts)
 
@@ -70,7 +70,7 @@ def test_a_lease_that_comes_too_late_is_told_and_leaves_nothing(parts: Parts) ->
     assert list(parts.store.list(paths.LEASES)) == []
 
 
-def test_the_lease_of_a_dead_holder_runs_out(parts: Parts) -> None:
+def test_the_lease_of_a_dead_holder_runs_out(parts: GraphContext) -> None:
     entry = grow(parts, times=2)
     lease = {"format": 1, "id": "dead", "branch": MAIN, "number": entry.number, "commit": entry.commit, "seconds": 0.0}
     parts.store.put(paths.lease("dead"), json.dumps(lease).encode())
@@ -82,7 +82,7 @@ def test_the_lease_of_a_dead_holder_runs_out(parts: Parts) -> None:
     assert done.files_by_kind[FileKind.LEASE] == 1
 
 
-def test_files_and_the_base_of_an_interrupted_write_elsewhere_stay_until_it_is_ended(parts: Parts) -> None:
+def test_files_and_the_base_of_an_interrupted_write_elsewhere_stay_until_it_is_ended(parts: GraphContext) -> None:
     slow = open_root(
         parts.store, settings=Settings(durability="process", protection_s=0, log_cut_s=0), clock=ManualClock()
     )
@@ -100,7 +100,7 @@ def test_files_and_the_base_of_an_interrupted_write_elsewhere_stay_until_it_is_e
 
 
 @pytest.mark.parametrize("moment", [Failpoint.SWEEP_LISTED, Failpoint.SWEEP_ROOTS_READ])
-def test_an_intent_that_appears_while_a_sweep_runs_is_seen(moment: Failpoint, parts: Parts) -> None:
+def test_an_intent_that_appears_while_a_sweep_runs_is_seen(moment: Failpoint, parts: GraphContext) -> None:
     slow = open_root(
         parts.store, settings=Settings(durability="process", protection_s=0, log_cut_s=0), clock=ManualClock()
     )
@@ -123,19 +123,19 @@ def test_an_intent_that_appears_while_a_sweep_runs_is_seen(moment: Failpoint, pa
 # -- when something cannot be read ------------------------------------------------------------------------------------
 
 
-def damaged_entry(parts: Parts) -> str:
+def damaged_entry(parts: GraphContext) -> str:
     path = paths.entry("side", 2)
     parts.store.put(path, b"{")
     return path
 
 
-def damaged_tag(parts: Parts) -> str:
+def damaged_tag(parts: GraphContext) -> str:
     path = paths.tag_entry("bad", 1)
     parts.store.put(path, b"{")
     return path
 
 
-def damaged_lease(parts: Parts) -> str:
+def damaged_lease(parts: GraphContext) -> str:
     path = paths.lease("bad")
     parts.store.put(path, b"{")
     return path
@@ -146,7 +146,9 @@ def damaged_lease(parts: Parts) -> str:
     [damaged_entry, damaged_tag, damaged_lease],
     ids=lambda each: each.__name__,
 )
-def test_a_sweep_that_cannot_read_what_is_needed_deletes_nothing(damage: Callable[[Parts], str], parts: Parts) -> None:
+def test_a_sweep_that_cannot_read_what_is_needed_deletes_nothing(
+    damage: Callable[[GraphContext], str], parts: GraphContext
+) -> None:
     grow(parts)
     branches.create(parts, "side")
     grow(parts, branch="side", times=2)
@@ -161,7 +163,7 @@ def test_a_sweep_that_cannot_read_what_is_needed_deletes_nothing(damage: Callabl
     assert {listed.path for listed in parts.store.list("") if not listed.path.startswith(paths.LOGS)} >= before
 
 
-def test_a_damaged_version_keeps_the_sweep_from_its_own_table_only(parts: Parts) -> None:
+def test_a_damaged_version_keeps_the_sweep_from_its_own_table_only(parts: GraphContext) -> None:
     grow(parts)
     branches.create(parts, "side")
     grow(parts, branch="side", times=2)
@@ -183,7 +185,7 @@ def test_a_damaged_version_keeps_the_sweep_from_its_own_table_only(parts: Parts)
 
 @pytest.mark.parametrize(("silences", "is_told"), [(limits.STORE_RETRY_ATTEMPTS_MAX - 1, True), (99, False)])
 def test_a_version_that_cannot_be_read_at_once_is_asked_for_again_before_its_table_is_spared(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch, silences: int, *, is_told: bool
+    parts: GraphContext, monkeypatch: pytest.MonkeyPatch, silences: int, *, is_told: bool
 ) -> None:
     grow(parts)
     prune(parts, MAIN, Policy(keep=1, now=True))
@@ -202,7 +204,7 @@ def test_a_version_that_cannot_be_read_at_once_is_asked_for_again_before_its_tab
 
 
 def test_a_store_that_does_not_answer_ends_the_sweep_before_anything_is_deleted(
-    parts: Parts, store: FaultyStore
+    parts: GraphContext, store: FaultyStore
 ) -> None:
     grow(parts)
     prune(parts, MAIN, Policy(keep=1, now=True))
@@ -216,7 +218,7 @@ def test_a_store_that_does_not_answer_ends_the_sweep_before_anything_is_deleted(
     swept(parts)
 
 
-def test_a_file_that_cannot_be_deleted_is_told_and_stops_nothing_else(parts: Parts, store: FaultyStore) -> None:
+def test_a_file_that_cannot_be_deleted_is_told_and_stops_nothing_else(parts: GraphContext, store: FaultyStore) -> None:
     grow(parts)
     prune(parts, MAIN, Policy(keep=1, now=True))
     store.arm(Fault.FAIL_BEFORE, times=2, kind=RequestKind.DELETE, path_part="/data/")  # in its batch, and alone

@@ -15,7 +15,7 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.races import once
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 

@@ -19,12 +19,12 @@ from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
 
-def test_a_tag_names_a_commit_and_stays_there(parts: Parts, clock: ManualClock) -> None:
+def test_a_tag_names_a_commit_and_stays_there(parts: GraphContext, clock: ManualClock) -> None:
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
     head = parts.log.live_head(MAIN)
     tag = tags.create(parts, "v1", head, actor="ada")
@@ -34,14 +34,14 @@ def test_a_tag_names_a_commit_and_stays_there(parts: Parts, clock: ManualClock) 
     assert tags.read(open_root(parts.store), "v1") == tag
 
 
-def test_a_tag_of_a_fresh_branch_names_the_commit_it_shows(parts: Parts) -> None:
+def test_a_tag_of_a_fresh_branch_names_the_commit_it_shows(parts: GraphContext) -> None:
     fork = branches.create(parts, "side")
     tag = tags.create(parts, "v1", fork)
     assert tag.commit == parts.log.live_head(MAIN).commit
     assert (tag.branch, tag.number) == ("side", 1)
 
 
-def test_a_name_can_be_taken_again_after_it_was_given_back(parts: Parts) -> None:
+def test_a_name_can_be_taken_again_after_it_was_given_back(parts: GraphContext) -> None:
     first = parts.log.live_head(MAIN)
     tags.create(parts, "v1", first)
     write(parts, MAIN, op.insert(PERSON, {"a": 1}))
@@ -51,7 +51,7 @@ def test_a_name_can_be_taken_again_after_it_was_given_back(parts: Parts) -> None
     assert tags.read(parts, "v1").number == 2
 
 
-def test_what_is_not_there_or_there_already_is_said_by_name(parts: Parts) -> None:
+def test_what_is_not_there_or_there_already_is_said_by_name(parts: GraphContext) -> None:
     tags.create(parts, "v1", parts.log.live_head(MAIN))
     with pytest.raises(AlreadyExistsError, match="'v1'") as taken:
         tags.create(parts, "v1", parts.log.live_head(MAIN))
@@ -65,7 +65,7 @@ def test_what_is_not_there_or_there_already_is_said_by_name(parts: Parts) -> Non
         tags.delete(parts, "v1")
 
 
-def test_of_many_that_take_one_name_at_once_one_does(parts: Parts) -> None:
+def test_of_many_that_take_one_name_at_once_one_does(parts: GraphContext) -> None:
     head = parts.log.live_head(MAIN)
 
     def attempt(number: int) -> bool:
@@ -82,7 +82,7 @@ def test_of_many_that_take_one_name_at_once_one_does(parts: Parts) -> None:
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "100%", "ü 图", "#7", "v1.0"])
-def test_every_name_that_can_be_one_names_a_tag_of_its_own(parts: Parts, name: str) -> None:
+def test_every_name_that_can_be_one_names_a_tag_of_its_own(parts: GraphContext, name: str) -> None:
     tags.create(parts, name, parts.log.live_head(MAIN))
     tags.create(parts, "other", parts.log.live_head(MAIN))
     assert tags.names(parts) == sorted([name, "other"])
@@ -90,7 +90,7 @@ def test_every_name_that_can_be_one_names_a_tag_of_its_own(parts: Parts, name: s
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 2_000], ids=["empty", "blank", "control", "long"])
-def test_a_name_that_cannot_be_one_is_refused_and_called_a_tag(parts: Parts, name: str) -> None:
+def test_a_name_that_cannot_be_one_is_refused_and_called_a_tag(parts: GraphContext, name: str) -> None:
     for attempt in (
         lambda: tags.create(parts, name, parts.log.live_head(MAIN)),
         lambda: tags.delete(parts, name),
@@ -101,7 +101,7 @@ def test_a_name_that_cannot_be_one_is_refused_and_called_a_tag(parts: Parts, nam
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"{}", b'{"format": 1}', b'{"format": "x"}'])
-def test_a_damaged_tag_is_refused_by_name(store: MemoryStore, parts: Parts, body: bytes) -> None:
+def test_a_damaged_tag_is_refused_by_name(store: MemoryStore, parts: GraphContext, body: bytes) -> None:
     tags.create(parts, "v1", parts.log.live_head(MAIN))
     path = paths.tag_entry("v1", 1)
     store.put(path, body)
@@ -109,7 +109,7 @@ def test_a_damaged_tag_is_refused_by_name(store: MemoryStore, parts: Parts, body
         tags.read(parts, "v1")
 
 
-def test_a_tag_of_a_newer_release_is_refused(store: MemoryStore, parts: Parts) -> None:
+def test_a_tag_of_a_newer_release_is_refused(store: MemoryStore, parts: GraphContext) -> None:
     tags.create(parts, "v1", parts.log.live_head(MAIN))
     path = paths.tag_entry("v1", 1)
     store.put(path, json.dumps({**json.loads(store.get(path)), "format": 9}).encode())
@@ -117,7 +117,7 @@ def test_a_tag_of_a_newer_release_is_refused(store: MemoryStore, parts: Parts) -
         tags.read(parts, "v1")
 
 
-def test_files_and_folders_that_are_no_tags_are_passed_over(store: MemoryStore, parts: Parts) -> None:
+def test_files_and_folders_that_are_no_tags_are_passed_over(store: MemoryStore, parts: GraphContext) -> None:
     tags.create(parts, "v1", parts.log.live_head(MAIN))
     store.put(f"{paths.tag_folder('v1')}0-README", b"")
     store.put(f"{paths.TAGS}raw name/x", b"")
@@ -126,7 +126,7 @@ def test_files_and_folders_that_are_no_tags_are_passed_over(store: MemoryStore, 
     assert tags.read(parts, "v1").number == 1
 
 
-def test_a_graph_opened_for_reading_has_its_tags_left_alone(store: MemoryStore, parts: Parts) -> None:
+def test_a_graph_opened_for_reading_has_its_tags_left_alone(store: MemoryStore, parts: GraphContext) -> None:
     tags.create(parts, "v1", parts.log.live_head(MAIN))
     looking = open_root(store, read_only=True)
     for attempt in (

@@ -12,8 +12,8 @@ from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.model.footprint import TokenKind, tokens
 from omnigraph.storage.tables.tables import RowsToStage, Table, Tables
 from omnigraph.testing.operations import PERSON, new_graph, table_of
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.lookup import rows_with
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
 
@@ -60,7 +60,7 @@ def test_both_zeros_are_looked_for(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def parts() -> Parts:
+def parts() -> GraphContext:
     made = new_graph("memory://", settings=Settings(durability="process"))
     rows = table_of({"a": 1, "b": 2, "c": 2})
     start = Operation(CommitKind.LOAD, frozenset({PERSON}), lambda staging: staging.upsert(PERSON, rows), redoable=True)
@@ -69,7 +69,7 @@ def parts() -> Parts:
 
 
 @pytest.fixture
-def staging(parts: Parts) -> WriteSet:
+def staging(parts: GraphContext) -> WriteSet:
     return WriteSet(parts.snapshot(parts.log.live_head(MAIN)))
 
 
@@ -109,7 +109,9 @@ def test_the_rows_a_write_replaces_are_those_the_base_has(staging: WriteSet) -> 
     assert staging.replaced(PERSON, columns=["v"]).num_rows == 3
 
 
-def test_rows_that_were_looked_for_in_vain_are_staged_without_another_look(parts: Parts, staging: WriteSet) -> None:
+def test_rows_that_were_looked_for_in_vain_are_staged_without_another_look(
+    parts: GraphContext, staging: WriteSet
+) -> None:
     staging.upsert(PERSON, table_of({"a": 9, "new": 1}))
     staging.replaced(PERSON, columns=["v"])
     effect = staging.pending[PERSON].effect()

@@ -20,8 +20,8 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
@@ -30,12 +30,12 @@ KEYED = WriteOptions(idempotency_key="once")
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Parts:
+def parts(tmp_path: Path) -> GraphContext:
     settings = Settings(durability="process", protection_s=0, log_cut_s=0)
     return op.new_graph(str(tmp_path), types=[PERSON], settings=settings, clock=ManualClock())
 
 
-def forget_what_is_old(parts: Parts, branch: str = MAIN, *, swept: bool = True) -> None:
+def forget_what_is_old(parts: GraphContext, branch: str = MAIN, *, swept: bool = True) -> None:
     for number in range(3):
         write(parts, branch, op.upsert(PERSON, {"other": number}))
     prune(parts, branch, Policy(keep=1, now=True))
@@ -47,13 +47,13 @@ def die() -> None:
     raise Crash
 
 
-def die_at(parts: Parts, place: Failpoint, branch: str = MAIN) -> None:
+def die_at(parts: GraphContext, place: Failpoint, branch: str = MAIN) -> None:
     """Write under the key, and die before the note of it can say how that ended."""
     with suppress(Crash), armed(place, die):
         write(parts, branch, op.append(PERSON, {"a": 1}), KEYED)
 
 
-def test_the_second_request_gets_the_commit_of_the_first_though_that_was_pruned_and_swept(parts: Parts) -> None:
+def test_the_second_request_gets_the_commit_of_the_first_though_that_was_pruned_and_swept(parts: GraphContext) -> None:
     first = write(parts, MAIN, op.append(PERSON, {"a": 1}), KEYED)
     assert first.entry is not None
     forget_what_is_old(parts)
@@ -67,7 +67,7 @@ def test_the_second_request_gets_the_commit_of_the_first_though_that_was_pruned_
     assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
 
 
-def test_a_sweep_notes_the_commit_of_a_writer_that_died_before_it_could(parts: Parts) -> None:
+def test_a_sweep_notes_the_commit_of_a_writer_that_died_before_it_could(parts: GraphContext) -> None:
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     forget_what_is_old(parts)
 
@@ -77,7 +77,7 @@ def test_a_sweep_notes_the_commit_of_a_writer_that_died_before_it_could(parts: P
     assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
 
 
-def test_an_entry_that_is_kept_below_the_floor_is_noted_too(parts: Parts) -> None:
+def test_an_entry_that_is_kept_below_the_floor_is_noted_too(parts: GraphContext) -> None:
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     tags.create(parts, "kept", parts.log.live_head(MAIN))
     forget_what_is_old(parts)
@@ -89,7 +89,7 @@ def test_an_entry_that_is_kept_below_the_floor_is_noted_too(parts: Parts) -> Non
 
 
 @pytest.mark.parametrize("place", [Failpoint.SWEEP_CLASSIFIED, Failpoint.SWEEP_FLOORS_PUT], ids=str)
-def test_a_sweep_that_dies_on_the_way_leaves_no_key_in_doubt(parts: Parts, place: Failpoint) -> None:
+def test_a_sweep_that_dies_on_the_way_leaves_no_key_in_doubt(parts: GraphContext, place: Failpoint) -> None:
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     forget_what_is_old(parts, swept=False)
     with suppress(Crash), armed(place, die):
@@ -99,7 +99,7 @@ def test_a_sweep_that_dies_on_the_way_leaves_no_key_in_doubt(parts: Parts, place
     assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
 
 
-def test_a_log_is_not_cut_where_its_keys_cannot_be_noted(parts: Parts) -> None:
+def test_a_log_is_not_cut_where_its_keys_cannot_be_noted(parts: GraphContext) -> None:
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     forget_what_is_old(parts, swept=False)
     store = FaultyStore(parts.store)
@@ -115,7 +115,7 @@ def test_a_log_is_not_cut_where_its_keys_cannot_be_noted(parts: Parts) -> None:
 @pytest.mark.parametrize("times", [1, FOR_EVER], ids=["once", "for ever"])
 @pytest.mark.parametrize("fault", [each for each in Fault if each is not Fault.STALL], ids=str)
 def test_whatever_becomes_of_the_note_that_a_sweep_puts_no_key_is_in_doubt(
-    parts: Parts, fault: Fault, times: int
+    parts: GraphContext, fault: Fault, times: int
 ) -> None:
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     forget_what_is_old(parts, swept=False)
@@ -135,7 +135,7 @@ def test_whatever_becomes_of_the_note_that_a_sweep_puts_no_key_is_in_doubt(
 
 @pytest.mark.parametrize("swept", [False, True], ids=["pruned", "swept"])
 def test_a_first_request_that_never_came_to_anything_keeps_nobody_from_sending_it_again(
-    parts: Parts, swept: bool
+    parts: GraphContext, swept: bool
 ) -> None:
     die_at(parts, Failpoint.WRITE_PREPARED)
     forget_what_is_old(parts, swept=swept)
@@ -145,7 +145,7 @@ def test_a_first_request_that_never_came_to_anything_keeps_nobody_from_sending_i
     assert op.rows_of(parts, PERSON) == {"b": 1, "other": 2}
 
 
-def test_as_long_as_pruned_entries_are_in_the_log_they_tell_what_became_of_the_first(parts: Parts) -> None:
+def test_as_long_as_pruned_entries_are_in_the_log_they_tell_what_became_of_the_first(parts: GraphContext) -> None:
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     forget_what_is_old(parts, swept=False)
 
@@ -155,7 +155,7 @@ def test_as_long_as_pruned_entries_are_in_the_log_they_tell_what_became_of_the_f
     assert op.rows_of(parts, PERSON) == {"a": 1, "other": 2}
 
 
-def test_a_key_of_an_earlier_life_of_a_branch_is_free_again(parts: Parts) -> None:
+def test_a_key_of_an_earlier_life_of_a_branch_is_free_again(parts: GraphContext) -> None:
     branches.create(parts, "side")
     write(parts, "side", op.append(PERSON, {"a": 1}), KEYED)
     branches.delete(parts, "side")
@@ -166,7 +166,9 @@ def test_a_key_of_an_earlier_life_of_a_branch_is_free_again(parts: Parts) -> Non
     assert op.rows_of(parts, PERSON, "side") == {"b": 1, "other": 2}
 
 
-def test_what_a_key_did_in_an_earlier_life_of_a_branch_does_not_hide_what_it_did_in_this_one(parts: Parts) -> None:
+def test_what_a_key_did_in_an_earlier_life_of_a_branch_does_not_hide_what_it_did_in_this_one(
+    parts: GraphContext,
+) -> None:
     branches.create(parts, "side")
     write(parts, "side", op.append(PERSON, {"a": 1}), KEYED)
     branches.delete(parts, "side")
@@ -204,7 +206,9 @@ class _Meanwhile(ForwardingStore):
 
 
 @pytest.mark.parametrize("looked_at", [[paths.KEYS], [paths.KEYS, "/floor/"]], ids=["the note", "the floor"])
-def test_a_log_that_is_cut_while_somebody_looks_for_a_key_hides_nothing(parts: Parts, looked_at: list[str]) -> None:
+def test_a_log_that_is_cut_while_somebody_looks_for_a_key_hides_nothing(
+    parts: GraphContext, looked_at: list[str]
+) -> None:
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT)
     forget_what_is_old(parts, swept=False)
     store = _Meanwhile(parts.store, *looked_at, act=lambda: sweep(parts, older_than_s=0))
@@ -220,7 +224,7 @@ def test_a_log_that_is_cut_while_somebody_looks_for_a_key_hides_nothing(parts: P
 
 
 @pytest.mark.parametrize("swept", [False, True], ids=["written to", "written to, pruned and swept"])
-def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(parts: Parts, swept: bool) -> None:
+def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(parts: GraphContext, swept: bool) -> None:
     branches.create(parts, "side")
     die_at(parts, Failpoint.PUBLISH_ENTRY_PUT, "side")
     write(parts, "side", op.upsert(PERSON, {"other": 0}))
@@ -245,7 +249,7 @@ def test_a_sweep_leaves_the_note_of_a_branch_that_was_made_again_while_it_ran(pa
     assert write(parts, "side", op.append(PERSON, {"b": 1}), KEYED).replayed
 
 
-def test_a_note_of_an_earlier_life_is_not_taken_for_that_of_a_writer_that_died_in_this_one(parts: Parts) -> None:
+def test_a_note_of_an_earlier_life_is_not_taken_for_that_of_a_writer_that_died_in_this_one(parts: GraphContext) -> None:
     branches.create(parts, "side")
     first = write(parts, "side", op.append(PERSON, {"a": 1}), KEYED)
     branches.delete(parts, "side")

@@ -19,8 +19,8 @@ from omnigraph.testing.histories import grow_history
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON
 from omnigraph.testing.races import once
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
@@ -30,11 +30,11 @@ SETTINGS = Settings(durability="process")
 EAGER = Settings(durability="process", protection_s=0)
 
 
-def graph(root: Path, clock: ManualClock, settings: Settings = SETTINGS) -> Parts:
+def graph(root: Path, clock: ManualClock, settings: Settings = SETTINGS) -> GraphContext:
     return op.new_graph(str(root), types=[PERSON], settings=settings, clock=clock)
 
 
-def commit(parts: Parts, number: int, *, prune_previous: bool = False, branch: str = MAIN) -> Record:
+def commit(parts: GraphContext, number: int, *, prune_previous: bool = False, branch: str = MAIN) -> Record:
     """One more commit, of which `number` says something."""
     options = PRUNING if prune_previous else None
     receipt = write(parts, branch, op.upsert(PERSON, {f"p{number}": number}), options)
@@ -42,7 +42,9 @@ def commit(parts: Parts, number: int, *, prune_previous: bool = False, branch: s
     return receipt.entry
 
 
-def grown(root: Path, clock: ManualClock, commits: int, *, every_s: float = 0, settings: Settings = SETTINGS) -> Parts:
+def grown(
+    root: Path, clock: ManualClock, commits: int, *, every_s: float = 0, settings: Settings = SETTINGS
+) -> GraphContext:
     """A graph with so many entries, the first of which made it."""
     parts = graph(root, clock, settings)
     for number in range(2, commits + 1):

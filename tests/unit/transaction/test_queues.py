@@ -16,8 +16,8 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.testing.parked import parked
 from omnigraph.transaction import idempotency, queues
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.queues import Held, held
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
@@ -94,12 +94,12 @@ def test_a_table_that_was_not_queued_for_is_refused_by_name() -> None:
 
 
 def test_whoever_is_next_in_line_does_not_wait_until_a_key_is_noted(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch
+    parts: GraphContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_in = []
     note_use = idempotency.note_use
 
-    def noting(parts: Parts, branch: str, key: str, entry: Record) -> None:
+    def noting(parts: GraphContext, branch: str, key: str, entry: Record) -> None:
         let_in.append(goes_on(parts.store.uri, branch, PERSON))
         note_use(parts, branch, key, entry)
 
@@ -112,7 +112,7 @@ def test_whoever_is_next_in_line_does_not_wait_until_a_key_is_noted(
     assert again.entry == first.entry
 
 
-def test_a_write_that_touches_a_table_it_did_not_announce_does_nothing(parts: Parts) -> None:
+def test_a_write_that_touches_a_table_it_did_not_announce_does_nothing(parts: GraphContext) -> None:
     both = op.both(op.insert(PERSON, {"a": 1}), op.insert(COMPANY, {"x": 1}))
     files = {listed.path for listed in parts.table_files.list("")}
     with pytest.raises(InternalError, match=COMPANY):
@@ -121,7 +121,7 @@ def test_a_write_that_touches_a_table_it_did_not_announce_does_nothing(parts: Pa
     assert len(entries(parts)) == 1
 
 
-def test_a_write_waits_only_for_one_of_its_own_table_and_branch(store: MemoryStore, parts: Parts) -> None:
+def test_a_write_waits_only_for_one_of_its_own_table_and_branch(store: MemoryStore, parts: GraphContext) -> None:
     branches.create(parts, "side")
     other = open_root(store)
     with ThreadPoolExecutor(1) as pool:
@@ -137,7 +137,7 @@ def test_a_write_waits_only_for_one_of_its_own_table_and_branch(store: MemorySto
     check_graph(parts)
 
 
-def test_many_writers_of_several_tables_beside_healers_all_come_through(parts: Parts) -> None:
+def test_many_writers_of_several_tables_beside_healers_all_come_through(parts: GraphContext) -> None:
     def work(number: int) -> None:
         keys = [PERSON, COMPANY, KNOWS]
         rotated = keys[number % 3 :] + keys[: number % 3]

@@ -18,8 +18,8 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import PERSON, rows_of
+from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.log import Log
-from omnigraph.transaction.parts import Parts, Settings
 from omnigraph.transaction.write import write
 
 SETTINGS = Settings(durability="process")
@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Far:
 
 
 @pytest.fixture
-def parts(store: Far, clock: ManualClock) -> Parts:
+def parts(store: Far, clock: ManualClock) -> GraphContext:
     made = op.new_graph(store, types=[PERSON], settings=SETTINGS, clock=clock)
     write(made, MAIN, op.append(PERSON, {"a": 1}))
     return made
@@ -67,7 +67,7 @@ def removed(stamp: Path) -> None:
     ids=lambda each: each.__name__,
 )
 def test_a_stamp_that_is_gone_or_damaged_is_told_by_whoever_reads_it(
-    damage: Callable[[Path], None], told: type[Exception], tmp_path: Path, parts: Parts
+    damage: Callable[[Path], None], told: type[Exception], tmp_path: Path, parts: GraphContext
 ) -> None:
     stamp = tmp_path / paths.STAMP
     body = stamp.read_bytes()
@@ -83,7 +83,7 @@ def test_a_stamp_that_is_gone_or_damaged_is_told_by_whoever_reads_it(
     assert op.rows_of(parts, PERSON) == {"a": 1, "b": 1}
 
 
-def test_a_look_that_failed_is_not_taken_for_one_that_succeeded(store: Far, parts: Parts) -> None:
+def test_a_look_that_failed_is_not_taken_for_one_that_succeeded(store: Far, parts: GraphContext) -> None:
     store.arm(Fault.FAIL_BEFORE, kind=RequestKind.GET, path_part=paths.STAMP, times=2)
     for _ in range(2):
         with pytest.raises(StoreTransient):
@@ -105,7 +105,7 @@ def test_until_it_is_said_which_graph_it_is_every_graph_is_right(store: Far, clo
 
 
 def test_a_sweep_looks_whose_root_it_is_however_short_a_time_ago_it_knew(
-    tmp_path: Path, store: Far, parts: Parts, clock: ManualClock
+    tmp_path: Path, store: Far, parts: GraphContext, clock: ManualClock
 ) -> None:
     write(parts, MAIN, op.append(PERSON, {"b": 1}))  # it has just looked
     shutil.rmtree(tmp_path)

@@ -11,7 +11,7 @@ from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing import operations as op
 from omnigraph.testing.manual_clock import ManualClock
 from omnigraph.testing.operations import COLUMNS, COMPANY, KNOWS, PERSON, rows_of, table_of
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import create_table, init
 from omnigraph.transaction.write import write
 from omnigraph.transaction.write_set import WriteSet
@@ -24,7 +24,7 @@ REPOSITORY_COLUMNS = (
 )
 
 
-def staging_on(parts: Parts) -> WriteSet:
+def staging_on(parts: GraphContext) -> WriteSet:
     return WriteSet(parts.snapshot(parts.log.live_head(MAIN)))
 
 
@@ -39,7 +39,7 @@ def ids_of(table: pa.Table) -> list[str]:
 
 
 @pytest.fixture
-def staging(parts: Parts) -> WriteSet:
+def staging(parts: GraphContext) -> WriteSet:
     write(parts, MAIN, op.insert(PERSON, {"a": 30, "b": 20, "c": None}))
     return staging_on(parts)
 
@@ -83,7 +83,7 @@ def test_nothing_committed_is_seen_after_an_overwrite(staging: WriteSet) -> None
     assert as_rows(staging.scan(PERSON, filter="v < 100")) == {"a": 1, "z": 26}
 
 
-def test_rows_of_a_type_added_in_the_same_write_are_seen(parts: Parts) -> None:
+def test_rows_of_a_type_added_in_the_same_write_are_seen(parts: GraphContext) -> None:
     staging = staging_on(parts)
     staging.add_table("node:City", create_table(parts, "node:City", COLUMNS))
     assert as_rows(staging.scan("node:City")) == {}
@@ -92,7 +92,7 @@ def test_rows_of_a_type_added_in_the_same_write_are_seen(parts: Parts) -> None:
     assert staging.missing("node:City", ["p", "q"]) == ["q"]
 
 
-def test_nobody_else_sees_what_is_pending(parts: Parts, staging: WriteSet) -> None:
+def test_nobody_else_sees_what_is_pending(parts: GraphContext, staging: WriteSet) -> None:
     staging.upsert(PERSON, table_of({"a": 99}))
     assert rows_of(parts, PERSON) == {"a": 30, "b": 20, "c": None}
     assert as_rows(staging_on(parts).scan(PERSON)) == {"a": 30, "b": 20, "c": None}
@@ -161,12 +161,14 @@ def committed() -> WriteSet:
 
 
 @pytest.fixture(scope="module")
-def empty() -> Parts:
+def empty() -> GraphContext:
     return init(MemoryStore("tricky-empty"), {REPOSITORY: REPOSITORY_COLUMNS}, clock=ManualClock())
 
 
 @pytest.mark.parametrize("filter", FILTERS)
-def test_a_filter_says_the_same_of_a_row_committed_and_pending(committed: WriteSet, empty: Parts, filter: str) -> None:
+def test_a_filter_says_the_same_of_a_row_committed_and_pending(
+    committed: WriteSet, empty: GraphContext, filter: str
+) -> None:
     pending = staging_on(empty)
     pending.insert(REPOSITORY, repositories(TRICKY))
     found = pending.scan(REPOSITORY, filter=filter)
@@ -184,7 +186,7 @@ def test_a_filter_sees_half_committed_and_half_pending_rows_as_one_table(committ
     assert ids_of(found) == ["new", "null", "plain"]
 
 
-def test_a_filter_that_makes_no_sense_is_refused_on_either_side(committed: WriteSet, empty: Parts) -> None:
+def test_a_filter_that_makes_no_sense_is_refused_on_either_side(committed: WriteSet, empty: GraphContext) -> None:
     pending = staging_on(empty)
     pending.insert(REPOSITORY, repositories(TRICKY))
     for staging in (committed, pending):
@@ -244,7 +246,7 @@ def test_a_type_that_is_not_there_is_refused_by_name(staging: WriteSet) -> None:
             attempt()
 
 
-def test_a_type_that_is_there_cannot_be_added_again(parts: Parts, staging: WriteSet) -> None:
+def test_a_type_that_is_there_cannot_be_added_again(parts: GraphContext, staging: WriteSet) -> None:
     pin = create_table(parts, PERSON, COLUMNS)
     with pytest.raises(InvalidRequestError, match=PERSON):
         staging.add_table(PERSON, pin)
@@ -272,7 +274,7 @@ def test_an_insert_rests_on_its_ids_being_free_unless_they_were_just_made(stagin
     assert staging.footprint_of(COMPANY) == TypeFootprint()
 
 
-def test_chained_statements_make_one_version_with_the_last_values(parts: Parts, staging: WriteSet) -> None:
+def test_chained_statements_make_one_version_with_the_last_values(parts: GraphContext, staging: WriteSet) -> None:
     first = op.update(PERSON, ["a"], 99)
     then = op.update_where(PERSON, "v > 50", 10)
     receipt = write(parts, MAIN, op.both(op.insert(PERSON, {"n": 51}), op.both(first, then)))
@@ -283,7 +285,7 @@ def test_chained_statements_make_one_version_with_the_last_values(parts: Parts, 
     assert receipt.entry.number == staging.snapshot.record.number + 1
 
 
-def test_a_row_inserted_and_deleted_in_one_write_is_no_change(parts: Parts, staging: WriteSet) -> None:
+def test_a_row_inserted_and_deleted_in_one_write_is_no_change(parts: GraphContext, staging: WriteSet) -> None:
     receipt = write(parts, MAIN, op.both(op.insert(PERSON, {"n": 1}), op.delete(PERSON, ["n"])))
     assert receipt.entry is None
     assert receipt.head == staging.snapshot.record
@@ -292,7 +294,7 @@ def test_a_row_inserted_and_deleted_in_one_write_is_no_change(parts: Parts, stag
 # -- several changes of one table in one write -------------------------------------------------------------------------
 
 
-def test_two_changes_of_the_columns_of_one_type_are_both_made(parts: Parts, staging: WriteSet) -> None:
+def test_two_changes_of_the_columns_of_one_type_are_both_made(parts: GraphContext, staging: WriteSet) -> None:
     del staging
     both = op.both(op.add_column(parts, PERSON, "w"), op.rename_column(parts, PERSON, "v", "value"))
     write(parts, MAIN, both)
@@ -301,7 +303,7 @@ def test_two_changes_of_the_columns_of_one_type_are_both_made(parts: Parts, stag
     assert len(found) == 3
 
 
-def test_rows_written_and_columns_added_in_one_write_are_both_there(parts: Parts, staging: WriteSet) -> None:
+def test_rows_written_and_columns_added_in_one_write_are_both_there(parts: GraphContext, staging: WriteSet) -> None:
     del staging
     write(parts, MAIN, op.both(op.upsert(PERSON, {"a": 31, "n": 1}), op.add_column(parts, PERSON, "w")))
     found = parts.snapshot(parts.log.live_head(MAIN)).scan(PERSON).sort_by("id").to_pylist()
@@ -314,7 +316,9 @@ def test_rows_written_and_columns_added_in_one_write_are_both_there(parts: Parts
 
 
 @pytest.mark.parametrize("noted", [False, True], ids=["small", "noted"])
-def test_a_type_written_and_then_removed_in_one_write_is_gone(parts: Parts, staging: WriteSet, noted: bool) -> None:
+def test_a_type_written_and_then_removed_in_one_write_is_gone(
+    parts: GraphContext, staging: WriteSet, noted: bool
+) -> None:
     del staging
     both = op.both(op.both(op.insert(PERSON, {"n": 1}), op.insert(COMPANY, {"x": 1})), op.remove_table(PERSON))
     receipt = write(parts, MAIN, op.noted(both) if noted else both)
@@ -340,7 +344,7 @@ def test_a_type_that_was_removed_cannot_be_written_or_read_any_more(staging: Wri
 
 @pytest.mark.parametrize("noted", [False, True], ids=["small", "noted"])
 def test_a_type_removed_and_added_again_in_one_write_starts_empty_in_a_table_of_its_own(
-    parts: Parts, staging: WriteSet, noted: bool
+    parts: GraphContext, staging: WriteSet, noted: bool
 ) -> None:
     before = staging.snapshot.record.tables[PERSON]
     both = op.both(op.remove_table(PERSON), op.add_table(parts, PERSON, {"n": 1}))

@@ -14,7 +14,7 @@ from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.storage.records.read import FORMAT
 from omnigraph.testing import operations as op
 from omnigraph.testing.operations import PERSON
-from omnigraph.transaction.parts import Settings
+from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 

@@ -17,7 +17,7 @@ from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.records.ancestry_v1 import read_ancestry
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 MERGE_NOTE = "merge"
 SOURCE_BRANCH, SOURCE_NUMBER = "source_branch", "source_number"
@@ -26,7 +26,7 @@ SOURCE_BRANCH, SOURCE_NUMBER = "source_branch", "source_number"
 class Ancestry:
     """The commits seen so far. Entries are read in blocks that grow, once each."""
 
-    def __init__(self, parts: Parts, entries: Iterable[Record] = ()) -> None:
+    def __init__(self, parts: GraphContext, entries: Iterable[Record] = ()) -> None:
         """Know some entries from the start."""
         self._parts = parts
         self._entries = {Place(entry.branch, entry.number): entry for entry in entries}

@@ -25,7 +25,7 @@ from omnigraph.model.schema import ID
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.storage.tables.errors import VERSION_RECLAIMED
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -48,7 +48,7 @@ class Changed:
         differ: tells differences that are too large to be read here.
     """
 
-    parts: Parts
+    parts: GraphContext
     base: Base
     records: Mapping[Side, Record]
     chains: Callable[[Side], list[Record] | None]

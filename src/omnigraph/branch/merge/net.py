@@ -7,7 +7,7 @@ from omnigraph.branch.commit_changes import stored_changes
 from omnigraph.model.commit import Record
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.records.change_file import ChangedIds
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Net:
         return ChangedIds(sorted(self.inserted), sorted(self.updated), sorted(self.deleted))
 
 
-def net_changes(parts: Parts, chain: Sequence[Record] | None, schema: str) -> dict[str, ChangedIds] | None:
+def net_changes(parts: GraphContext, chain: Sequence[Record] | None, schema: str) -> dict[str, ChangedIds] | None:
     """What a chain of commits did in all.
 
     Args:

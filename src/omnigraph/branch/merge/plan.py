@@ -35,7 +35,7 @@ from omnigraph.model.schema import ID
 from omnigraph.model.schema_cost import CostedStep
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.transaction.accepted import Accepted
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
@@ -76,7 +76,7 @@ class Planned:
 
 
 def plan_merge(
-    parts: Parts, schema_of: SchemaOf, staging: WriteSet, source: Record, *, choices: Choices, differ: Differ
+    parts: GraphContext, schema_of: SchemaOf, staging: WriteSet, source: Record, *, choices: Choices, differ: Differ
 ) -> Planned:
     """Work out a merge on a staging of the target's head.
 
@@ -147,7 +147,7 @@ def plan_merge(
 class _Work:
     """One merge while it is worked out."""
 
-    parts: Parts
+    parts: GraphContext
     staging: WriteSet
     sides: Sides
     changed: Changed
@@ -343,7 +343,7 @@ class _Work:
 
 
 def _rows_changed(
-    parts: Parts, schema_of: SchemaOf, schema: Accepted | None, base: Base, records: Mapping[Side, Record]
+    parts: GraphContext, schema_of: SchemaOf, schema: Accepted | None, base: Base, records: Mapping[Side, Record]
 ) -> RowsChanged:
     """Tell whether data changed that the other side's schema has dropped."""
     if schema is None:

@@ -18,8 +18,8 @@ from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.constraint_rules.rules import Degree
 from omnigraph.transaction.constraints import Breach, RuleKind
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.lookup import rows_with
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write_set import WriteSet
 
 # The stubs know what a kernel takes only where the Arrow type is known.
@@ -47,7 +47,7 @@ class RuleCheck:
         accepted: the schema of the result.
     """
 
-    parts: Parts
+    parts: GraphContext
     staging: WriteSet
     sides: Sides
     changed: Changed

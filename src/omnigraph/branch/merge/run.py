@@ -20,8 +20,8 @@ from omnigraph.model.schema import Schema
 from omnigraph.model.schema_document import shape_digest
 from omnigraph.storage import paths
 from omnigraph.storage.tables.errors import VERSION_RECLAIMED
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.preconditions import check_head
 from omnigraph.transaction.schema_files import read_text, store_schema
 from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
@@ -56,7 +56,9 @@ class _UpToDateError(Exception):
         self.head = head
 
 
-def preview(parts: Parts, schema_of: SchemaOf, source: str, target: str, *, choices: Choices, differ: Differ) -> Merged:
+def preview(
+    parts: GraphContext, schema_of: SchemaOf, source: str, target: str, *, choices: Choices, differ: Differ
+) -> Merged:
     """What a merge would come to now. Nothing is written.
 
     Raises:
@@ -73,7 +75,7 @@ def preview(parts: Parts, schema_of: SchemaOf, source: str, target: str, *, choi
 
 
 def merge(
-    parts: Parts,
+    parts: GraphContext,
     schema_of: SchemaOf,
     source: str,
     target: str,
@@ -122,7 +124,7 @@ def _retry_past_sweeps(attempt: Callable[[], Merged]) -> Merged:
 
 
 def _merge(
-    parts: Parts,
+    parts: GraphContext,
     schema_of: SchemaOf,
     entry: Record,
     head: Record,
@@ -164,7 +166,7 @@ def _merge(
     return Merged(worked_out[-1], entry, receipt.head, receipt)
 
 
-def _text(parts: Parts, schema: Schema, sides: tuple[Record, Record], schema_of: SchemaOf) -> str:
+def _text(parts: GraphContext, schema: Schema, sides: tuple[Record, Record], schema_of: SchemaOf) -> str:
     """The text of a merged schema: that of a side that says the same, comments and all, else one without comments."""
     for side in sides:
         if shape_digest(schema_of(side.schema).schema) == shape_digest(schema):
@@ -187,7 +189,7 @@ def _named(conflict: MergeConflict) -> str:
     return f"{what}{entity} ({conflict.kind})"
 
 
-def _heads(parts: Parts, source: str, target: str) -> tuple[Record, Record]:
+def _heads(parts: GraphContext, source: str, target: str) -> tuple[Record, Record]:
     source, target = paths.branch_name(source), paths.branch_name(target)
     if source == target:
         raise InvalidRequestError("branch_merge requires distinct source and target branches")

@@ -20,7 +20,7 @@ from omnigraph.model.ancestry import Ancestor, CutCommit, CutLog
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.records.ancestry_v1 import ancestry_bytes
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Descent:
         return tuple(found)
 
 
-def descent(parts: Parts, tips: list[Record], known: list[Record]) -> Descent:
+def descent(parts: GraphContext, tips: list[Record], known: list[Record]) -> Descent:
     """Follow the lines of descent from some entries down to the last commit that all of them have in common.
 
     Args:
@@ -147,7 +147,7 @@ def crossed(painted: Painted) -> list[str]:
     return [commit for commit in bases if (best_for(commit) & (counts > 1)).any()] if (counts > 1).any() else []
 
 
-def note(parts: Parts, cut: CutLog) -> None:
+def note(parts: GraphContext, cut: CutLog) -> None:
     """Write down the ancestry of entries that are about to be cut away; durable when this returns."""
     path = paths.ancestry(cut.branch, cut.first)
     parts.store.put(path, ancestry_bytes(cut))

@@ -9,7 +9,7 @@ from omnigraph.errors import GraphError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 @dataclass(slots=True)
@@ -26,12 +26,12 @@ class Deleted:
 
 
 def delete_all(
-    parts: Parts, files: Sequence[Candidate], listed: Sequence[Candidate], floors: Mapping[str, int]
+    parts: GraphContext, files: Sequence[Candidate], listed: Sequence[Candidate], floors: Mapping[str, int]
 ) -> Deleted:
     """Delete files, a batch in one request where the store can. Log entries go last, one after the other.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         files (Sequence[Candidate]): which; nothing may reach them.
         listed (Sequence[Candidate]): all there are.
         floors (Mapping[str, int]): the first entry that counts, by the folder of a log that is cut.
@@ -74,7 +74,7 @@ def _delete(store: ObjectStore, batch: Sequence[Candidate], done: Deleted) -> No
 
 
 def _cut_log(
-    parts: Parts, owner: str, floor: int, doomed_and_listed: tuple[Sequence[Candidate], ...], done: Deleted
+    parts: GraphContext, owner: str, floor: int, doomed_and_listed: tuple[Sequence[Candidate], ...], done: Deleted
 ) -> None:
     """Cut one log; what goes wrong ends it, so that no entry is deleted before those below it."""
     doomed, there = (
@@ -99,7 +99,7 @@ def _batches(files: Sequence[Candidate]) -> list[Sequence[Candidate]]:
     return [files[start : start + size] for start in range(0, len(files), size)]
 
 
-def _remove_empty_folders(parts: Parts, files: Sequence[Candidate], done: Deleted) -> None:
+def _remove_empty_folders(parts: GraphContext, files: Sequence[Candidate], done: Deleted) -> None:
     """On local disk, take away the folders of index segments that are gone: their names are never used again."""
     if "://" in parts.table_files.uri:
         return

@@ -16,7 +16,7 @@ from omnigraph.model.change import NO_CHANGES, Changes, TypeChange
 from omnigraph.model.commit import Record
 from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage import paths
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _RESOLVED = "resolved"
 """In the note of a merge: the ids of the conflicts that it resolved."""
@@ -37,7 +37,7 @@ def to_erase(found: Reached, needed: Mapping[str, int]) -> list[Record]:
     ]
 
 
-def erase(parts: Parts, entries: list[Record]) -> dict[str, str]:
+def erase(parts: GraphContext, entries: list[Record]) -> dict[str, str]:
     """Take what they say of entities out of entries; returns what went wrong, by branch."""
     by_branch: defaultdict[str, list[Record]] = defaultdict(list)
     for entry in entries:

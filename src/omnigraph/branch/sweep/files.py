@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import Listed
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 
 class FileKind(StrEnum):
@@ -74,7 +74,7 @@ class Candidate:
 _STAGED = frozenset({FileKind.DATA, FileKind.DELETIONS, FileKind.INDEX, FileKind.MANIFEST, FileKind.CHANGES})
 
 
-def listed_files(parts: Parts) -> Iterator[Candidate]:
+def listed_files(parts: GraphContext) -> Iterator[Candidate]:
     """Every file in a folder under the root; of a graph in memory, also those of its tables, which lie elsewhere.
 
     Files that lie beside these folders are no kind of file that is swept.

@@ -13,7 +13,7 @@ from omnigraph.branch.sweep.files import Candidate, listed_files
 from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _READ_THREADS = 8
 # The files of a version, or why they cannot be told. Of several versions asked for at once, a file need be told of one.
@@ -43,7 +43,7 @@ class Reading(Protocol):
 class ReadingHere:
     """Reads in this process."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: GraphContext) -> None:
         self._parts = parts
 
     def listed(self) -> list[Candidate]:

@@ -18,9 +18,9 @@ from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.ancestry import CutLog
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.storage import paths
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.leases import FoundLease, leases
-from omnigraph.transaction.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Reached:
         return Reached(files=self.files, pins=self.pins, doubtful=self.doubtful)
 
 
-def held(parts: Parts, *, now_us: int) -> Held:
+def held(parts: GraphContext, *, now_us: int) -> Held:
     """What is held now: one listing each of intents and leases, and a read for every one of them.
 
     Raises:
@@ -111,11 +111,11 @@ def held(parts: Parts, *, now_us: int) -> Held:
     return Held(tuple(parts.intents.everything()), good)
 
 
-def add_kept(parts: Parts, reading: Reading, found: Reached, *, forgotten_before_us: int) -> None:
+def add_kept(parts: GraphContext, reading: Reading, found: Reached, *, forgotten_before_us: int) -> None:
     """Read every root, and every version that a root names and that was not looked through before.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         reading (Reading): looks through the versions.
         found (Reached): what they are added to.
         forgotten_before_us (int): branches deleted before this are roots no more; later ones might still be asked for.
@@ -147,7 +147,7 @@ def add_kept(parts: Parts, reading: Reading, found: Reached, *, forgotten_before
     _mark(parts, reading, found, roots, ())
 
 
-def add_held(parts: Parts, reading: Reading, found: Reached, holding: Held) -> None:
+def add_held(parts: GraphContext, reading: Reading, found: Reached, holding: Held) -> None:
     """Add what those at work hold: the versions they start from and have staged, and commits they read or take over.
 
     Raises:
@@ -158,7 +158,7 @@ def add_held(parts: Parts, reading: Reading, found: Reached, holding: Held) -> N
     _mark(parts, reading, found, _below(found, named), holding.intents)
 
 
-def add_merge_bases(parts: Parts, reading: Reading, found: Reached, holding: Held) -> None:
+def add_merge_bases(parts: GraphContext, reading: Reading, found: Reached, holding: Held) -> None:
     """Add what the merge of any two living branches needs: its base, and the way there where the log will be cut.
 
     Raises:
@@ -207,7 +207,7 @@ def _is_living(line: Line | None) -> bool:
     return line is not None and line.head.is_live
 
 
-def _inherited(parts: Parts, found: Reached) -> list[Record]:
+def _inherited(parts: GraphContext, found: Reached) -> list[Record]:
     """What living branches have inherited from branches that were deleted: their history, and when that ended."""
     entries: list[Record] = []
     for line in inherited(parts, [line.head for line in found.lines.values() if _is_living(line)]).values():
@@ -223,7 +223,7 @@ def _inherited(parts: Parts, found: Reached) -> list[Record]:
     return entries
 
 
-def readable(parts: Parts, branch: str, first: int, last: int) -> list[Record]:
+def readable(parts: GraphContext, branch: str, first: int, last: int) -> list[Record]:
     """The entries from `first` to `last`; without those that are damaged: they keep no sweep from going on."""
     try:
         return parts.log.between(branch, first, last)
@@ -235,7 +235,7 @@ def readable(parts: Parts, branch: str, first: int, last: int) -> list[Record]:
         return [each for each in found if each is not None]
 
 
-def _line(parts: Parts, branch: str, forgotten_before_us: int) -> Line | None:
+def _line(parts: GraphContext, branch: str, forgotten_before_us: int) -> Line | None:
     for _ in range(limits.HEAD_LOOKS_MAX):
         head = parts.log.head(branch)
         if head is None:
@@ -256,13 +256,13 @@ def _line(parts: Parts, branch: str, forgotten_before_us: int) -> Line | None:
     raise UnavailableError(f"the log of branch '{branch}' is cut as fast as it can be read")
 
 
-def _entry(parts: Parts, branch: str, number: int) -> list[Record]:
+def _entry(parts: GraphContext, branch: str, number: int) -> list[Record]:
     """An entry that somebody names; none where it is gone, and with it what it kept."""
     found = parts.log.read(branch, number)
     return [] if found is None else [found]
 
 
-def _forked(parts: Parts, lines: Iterable[Line]) -> list[Record]:
+def _forked(parts: GraphContext, lines: Iterable[Line]) -> list[Record]:
     """Where living branches begin, and the way to the commit they were made from: merges and listings need it."""
     found = []
     for line in lines:
@@ -273,7 +273,7 @@ def _forked(parts: Parts, lines: Iterable[Line]) -> list[Record]:
     return found
 
 
-def _leased(parts: Parts, holding: Held) -> list[Record]:
+def _leased(parts: GraphContext, holding: Held) -> list[Record]:
     return [
         entry
         for each in holding.leases
@@ -282,7 +282,7 @@ def _leased(parts: Parts, holding: Held) -> list[Record]:
     ]
 
 
-def _adopted(parts: Parts, lines: Mapping[str, Line], intents: Iterable[LeftBehind]) -> list[Record]:
+def _adopted(parts: GraphContext, lines: Mapping[str, Line], intents: Iterable[LeftBehind]) -> list[Record]:
     """The commits that writers under way take over.
 
     Those that were pruned as well: their writer may have asked before that. Where an entry is gone, it was cut away
@@ -293,7 +293,7 @@ def _adopted(parts: Parts, lines: Mapping[str, Line], intents: Iterable[LeftBehi
     return [entry for entry in found if entry is not None]
 
 
-def _entry_of(parts: Parts, head: Record, commit: str) -> Record | None:
+def _entry_of(parts: GraphContext, head: Record, commit: str) -> Record | None:
     """The entry of a commit in a log of which any entries may have been cut away, by halving: ids rise along it."""
     if commit > head.commit:
         return None
@@ -314,7 +314,7 @@ def _entry_of(parts: Parts, head: Record, commit: str) -> Record | None:
 
 
 def _mark(
-    parts: Parts, reading: Reading, found: Reached, roots: Iterable[Record], intents: Iterable[LeftBehind]
+    parts: GraphContext, reading: Reading, found: Reached, roots: Iterable[Record], intents: Iterable[LeftBehind]
 ) -> None:
     """Add every file that these refer to. A table with a version that cannot be read is doubtful as a whole."""
     named: dict[tuple[str, int], tuple[Pin, Record | None]] = {}
@@ -337,7 +337,7 @@ def _mark(
             found.doubtful[pin.table] = f"version {pin.version} could not be read: {told}"
 
 
-def _is_still_kept(parts: Parts, entry: Record) -> bool:
+def _is_still_kept(parts: GraphContext, entry: Record) -> bool:
     """Whether no prune has passed an entry since it was read as a root."""
     head = parts.log.head(entry.branch)
     return head is not None and head.is_live and head.pruned.is_kept(entry.number)

@@ -49,7 +49,7 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
 from omnigraph.transaction.barrier import put_barrier
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.recovery import heal
 
 _SECOND_US = 1_000_000
@@ -64,12 +64,12 @@ class _Judged:
 
 
 def sweep(
-    parts: Parts, *, older_than_s: float | None = None, dry_run: bool = False, reading: Reading | None = None
+    parts: GraphContext, *, older_than_s: float | None = None, dry_run: bool = False, reading: Reading | None = None
 ) -> Swept:
     """Delete every file that nothing reaches and that is old enough.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         older_than_s (float | None): younger files stay; ten minutes by default.
         dry_run (bool): only say what would be deleted, and why.
         reading (Reading | None): lists files and looks through versions; this process by default.
@@ -132,7 +132,7 @@ def sweep(
 
 
 def _judged(
-    parts: Parts, reading: Reading, candidates: Sequence[Candidate], ages: Ages, found: roots.Reached
+    parts: GraphContext, reading: Reading, candidates: Sequence[Candidate], ages: Ages, found: roots.Reached
 ) -> _Judged:
     """Do steps 3 to 6, adding to what was found before."""
     before = roots.held(parts, now_us=ages.now_us)
@@ -149,7 +149,7 @@ def _judged(
     return _Judged(tuple(classified(candidates, found, held, ages)), found, held, erasing)
 
 
-def _left_under_way(parts: Parts, held: roots.Held, ages: Ages, *, delete: bool) -> list[Candidate]:
+def _left_under_way(parts: GraphContext, held: roots.Held, ages: Ages, *, delete: bool) -> list[Candidate]:
     """Files that no listing shows. One that still grows is young, so these need be no older than any other."""
     grace_s = max(ages.older_than_s, limits.SWEEP_GRACE_S)
     before_us = ages.now_us - int(grace_s * _SECOND_US)
@@ -163,7 +163,7 @@ def _left_under_way(parts: Parts, held: roots.Held, ages: Ages, *, delete: bool)
     ]
 
 
-def _put_floors(parts: Parts, orphans: Sequence[Candidate], judged: _Judged) -> dict[str, int]:
+def _put_floors(parts: GraphContext, orphans: Sequence[Candidate], judged: _Judged) -> dict[str, int]:
     """Say of every log that will be cut how far, before it is: an entry put there later is then not taken for one.
 
     And before that, what became of the requests whose keys these entries carry: nobody will look below a floor.

@@ -49,10 +49,10 @@ from omnigraph.storage.tables.apart import FilesToStage, WrittenFile, stage_apar
 from omnigraph.storage.tables.place import place_of
 from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
+from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
 from omnigraph.transaction.mode import Mode
-from omnigraph.transaction.parts import Parts
 from omnigraph.transaction.write import Operation
 from omnigraph.transaction.write_set import WriteSet
 
@@ -61,7 +61,7 @@ _NO_PLACES: Places = np.empty(0, np.uint64)
 
 @contextmanager
 def spark_load(
-    parts: Parts,
+    parts: GraphContext,
     accepted: Accepted,
     request: LoadRequest,
     reading: Reading,
@@ -74,7 +74,7 @@ def spark_load(
     """Read the files of a load on Spark; what they hold is to be published within the block.
 
     Args:
-        parts (Parts): of the graph.
+        parts (GraphContext): of the graph.
         accepted (Accepted): the schema.
         request (LoadRequest): what to load.
         reading (Reading): how the files are read.
@@ -141,7 +141,7 @@ class SparkLoad:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: GraphContext,
         accepted: Accepted,
         request: LoadRequest,
         reading: Reading,

@@ -19,7 +19,7 @@ from omnigraph.pipeline.jobs import job_group
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.open import open_store_of_tables
 from omnigraph.storage.tables.place import TablesPlace, place_of, tables_at
-from omnigraph.transaction.parts import Parts
+from omnigraph.transaction.graph_context import GraphContext
 
 _TABLES = (paths.EDGES, paths.NODES)
 
@@ -27,7 +27,7 @@ _TABLES = (paths.EDGES, paths.NODES)
 class ReadingOnSpark:
     """Reads a graph's tables in many tasks; what is not of tables is listed here."""
 
-    def __init__(self, session: SparkSession, parts: Parts) -> None:
+    def __init__(self, session: SparkSession, parts: GraphContext) -> None:
         self._context = session.sparkContext
         self._parts = parts
         self._place = place_of(parts.tables)

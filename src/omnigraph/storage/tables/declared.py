@@ -81,7 +81,7 @@ def _columns(entity: EntityType, kind: type[Index | Key | Unique]) -> set[str]:
 def _kinds(of: PropertyType, *, is_searched: bool) -> tuple[IndexKind, ...]:
     """The indexes a property gets.
 
-    Parts of texts are looked for in those that are declared to be searched; equal values in all others too.
+    Substrings are looked for in those that are declared to be searched; equal values in all others too.
     """
     if of.list or of.is_blob:
         return ()

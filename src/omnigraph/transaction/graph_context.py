@@ -53,7 +53,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class GraphContext:
     """The opened parts of one graph, shared by every transaction on it.
 
     Attributes:
