@@ -18,7 +18,6 @@ def kept_still(parts: GraphContext, *entries: Record) -> Callable[[], None]:
     """What a write that takes over the versions of these entries does once its intent is on the store.
 
     Args:
-        parts: of the graph.
         entries: whose versions the write names; each in the log of a branch that exists.
 
     Returns:
@@ -37,7 +36,6 @@ def check_named(parts: GraphContext, entry: Record, named: str) -> None:
     """What a fork or tag does once it is on the store: from then on no sweep takes what it names, if none had before.
 
     Args:
-        parts: of the graph.
         entry: whose state it names.
         named: the fork or tag, for messages.
 

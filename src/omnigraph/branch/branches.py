@@ -28,7 +28,6 @@ def create(
     """Make a branch from the head of another, or from any other point of the history.
 
     Args:
-        parts: of the graph.
         name: of the new branch.
         source: the branch from whose head it starts; short for `Point(branch=source)`.
         point: where it starts.
@@ -78,7 +77,6 @@ def delete(parts: GraphContext, name: str, *, actor: str | None = None, if_commi
     """Delete a branch. Its log stays, ended by an entry that says so; branches made from it live on.
 
     Args:
-        parts (GraphContext): the graph.
         name (str): the branch.
         actor (str | None): who.
         if_commit (str | None): only if this is its head commit.

@@ -86,7 +86,6 @@ class CommitChanges:
     """The changes of one commit.
 
     Attributes:
-        parts: of the graph.
         entry: the commit.
         previous: the entry before it in the same log, whose state is that of its first parent.
         wanted: which changes.

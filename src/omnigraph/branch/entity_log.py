@@ -46,7 +46,6 @@ def events(
     """What the commits up to an entry did to an entity, newest first.
 
     Args:
-        parts: of the graph.
         schema_of: the accepted schema of a digest.
         entity: which.
         start: the last commit of the chain.

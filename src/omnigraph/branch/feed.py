@@ -75,7 +75,6 @@ class Feed:
     """The feed of one branch under one filter.
 
     Attributes:
-        parts: of the graph.
         branch: whose.
         wanted: which changes.
     """

@@ -9,9 +9,6 @@ from omnigraph.transaction.graph_context import GraphContext
 def tagged_entries(parts: GraphContext) -> list[Record]:
     """The entries that tags name, in order of branch and number; one request for every tag, and one for its entry.
 
-    Args:
-        parts (GraphContext): of the graph.
-
     Returns:
         list[Record]: those that are there.
 
@@ -34,7 +31,6 @@ def held_at(parts: GraphContext, branch: str, instant_us: int) -> Record | None:
     """What a branch showed at an instant, if a tag holds it.
 
     Args:
-        parts (GraphContext): of the graph.
         branch (str): in whose log to look.
         instant_us (int): when, microseconds since 1970.
 

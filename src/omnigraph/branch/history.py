@@ -47,7 +47,6 @@ def commits(
     the chain, so neither commits younger than `until` nor those older than `since` are read, but for a few.
 
     Args:
-        parts: of the graph.
         entry: the last of the chain.
         wanted: which.
         head: the head of the entry's branch, where that was just read.

@@ -49,7 +49,6 @@ def lines(
     """The chain that ends at an entry, newest line first; a few reads for each fork in it.
 
     Args:
-        parts: of the graph.
         entry: the last of the chain.
         head: the head of its branch, where that was just read.
         marked_too: go on below what prunes have marked, as long as it is kept.

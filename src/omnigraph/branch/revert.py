@@ -54,7 +54,6 @@ def to_revert(parts: GraphContext, first: str, last: str | None = None, *, branc
     """Find the commits to be undone.
 
     Args:
-        parts: of the graph.
         first: a commit by its id, whatever its branch.
         last: the last of a range, in which both are included.
         branch: where they are probably found.
@@ -82,7 +81,6 @@ def revert_operation(
     """The write that undoes commits.
 
     Args:
-        parts: of the graph.
         accepted: the schema of the branch.
         then: the schema of the last commit to undo.
         reverted: what to undo.

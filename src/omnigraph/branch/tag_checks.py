@@ -29,7 +29,6 @@ def check_tags(parts: GraphContext, *, branch: str | None = None) -> CheckedTags
     """Read every tag, and the entry it names.
 
     Args:
-        parts (GraphContext): of the graph.
         branch (str | None): only tags of commits in this branch's log.
 
     Returns:

@@ -204,7 +204,6 @@ def spilled_frames(parts: GraphContext, schema: Schema, frames: Mapping[str, Dat
     """Frames written down, for as long as the block lasts.
 
     Args:
-        parts (GraphContext): of the graph.
         schema (Schema): its types.
         frames (Mapping[str, DataFrame]): by the names of types.
 
@@ -248,7 +247,6 @@ def spilled_lines(parts: GraphContext, lines: DataFrame) -> Iterator[Spilled]:
     """Lines of text written down, for as long as the block lasts.
 
     Args:
-        parts (GraphContext): of the graph.
         lines (DataFrame): one column of texts, each a record in JSON.
 
     Yields:

@@ -15,7 +15,6 @@ def grow_history(parts: GraphContext, depth: int, *, branch: str = MAIN) -> None
     """Put entries that change nothing until the branch's log is `depth` long: what empty loads would leave.
 
     Args:
-        parts: the graph.
         depth: how many entries the log then has.
         branch: whose log.
     """

@@ -29,7 +29,6 @@ def interrupt(
     """Begin a write under an intent, and die at a place on the way.
 
     Args:
-        parts (GraphContext): of the graph.
         operation (Operation): what to begin.
         at (Failpoint): where to die; by default when everything is staged and nothing published.
         branch (str): where to write.
@@ -45,7 +44,6 @@ def die_in(parts: GraphContext, work: Callable[[], object], *, at: Failpoint = F
     """Begin work that leaves an intent, and die at a place on the way.
 
     Args:
-        parts (GraphContext): of the graph.
         work (Callable[[], object]): what to begin.
         at (Failpoint): where to die.
 
@@ -70,9 +68,6 @@ def die_in(parts: GraphContext, work: Callable[[], object], *, at: Failpoint = F
 def noted_intents(parts: GraphContext) -> list[str]:
     """The intents on the store, in order, whoever made them.
 
-    Args:
-        parts (GraphContext): of the graph.
-
     Returns:
         list[str]: their ids.
     """
@@ -84,7 +79,6 @@ def recovered(parts: GraphContext, branch: str = MAIN) -> list[Record]:
     """The entries that say how an interrupted write ended, oldest first.
 
     Args:
-        parts (GraphContext): of the graph.
         branch (str): whose log to look in.
 
     Returns:
@@ -125,7 +119,6 @@ def set_aside(parts: GraphContext, intent: str) -> Iterator[None]:
     What is written inside is then on the store as another process would have written it beside the living writer.
 
     Args:
-        parts (GraphContext): of the graph.
         intent (str): which.
     """
     names = [listed.path for listed in parts.store.list(paths.RECOVERY) if intent in listed.path]

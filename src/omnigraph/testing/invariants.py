@@ -67,7 +67,6 @@ def entries(parts: GraphContext, branch: str = MAIN) -> list[Record]:
     """The whole log of a branch, oldest first.
 
     Args:
-        parts (GraphContext): of the graph.
         branch (str): which.
 
     Returns:

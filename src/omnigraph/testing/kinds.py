@@ -70,11 +70,7 @@ def opened(store: ObjectStore, *, settings: Settings = SETTINGS, clock: Clock | 
 
 
 def next_write(parts: GraphContext) -> None:
-    """An ordinary write that touches nothing any kind here is about; it must work at once.
-
-    Args:
-        parts (GraphContext): of the graph.
-    """
+    """An ordinary write that touches nothing any kind here is about; it must work at once."""
     receipt = write(parts, MAIN, op.insert(KNOWS, {"next": 1}))
     assert receipt.entry is not None
     assert receipt.attempts == 1

@@ -37,9 +37,6 @@ _NEVER_SWEPT = re.compile(
 def kept_entries(parts: GraphContext) -> list[Record]:
     """Every entry that must be readable: of living branches from their floor on, tagged ones, fork points, merge bases.
 
-    Args:
-        parts (GraphContext): of the graph.
-
     Returns:
         list[Record]: in no particular order.
     """
@@ -101,9 +98,6 @@ def _merge_bases(parts: GraphContext, tips: list[Record]) -> list[Record]:
 def needless_files(parts: GraphContext) -> list[str]:
     """The files that a sweep with nothing to wait for must have deleted.
 
-    Args:
-        parts (GraphContext): of the graph.
-
     Returns:
         list[str]: their paths, in order; empty where files are exactly those that are needed.
     """
@@ -148,9 +142,6 @@ def needless_files(parts: GraphContext) -> list[str]:
 def readable(parts: GraphContext) -> dict[tuple[str, int], object]:
     """Everything that every kept entry shows.
 
-    Args:
-        parts (GraphContext): of the graph.
-
     Returns:
         dict[tuple[str, int], object]: the rows of each type, by branch and number of the entry.
     """
@@ -164,7 +155,6 @@ def grow(parts: GraphContext, *, branch: str = MAIN, times: int = 5, options: Wr
     """Write a few commits in which deletion vectors and data files come and go.
 
     Args:
-        parts (GraphContext): of the graph.
         branch (str): where.
         times (int): how many.
         options (WriteOptions | None): of each.
@@ -182,9 +172,6 @@ def grow(parts: GraphContext, *, branch: str = MAIN, times: int = 5, options: Wr
 
 def swept(parts: GraphContext) -> Swept:
     """Sweep, and see that the right files are left, that all of it is readable, and that nothing is left to do.
-
-    Args:
-        parts (GraphContext): of the graph.
 
     Returns:
         Swept: what the first sweep did.

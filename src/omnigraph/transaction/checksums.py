@@ -41,7 +41,6 @@ def added_digests(parts: GraphContext, files: Iterable[str]) -> dict[str, str]:
     """The checksums of files just written, by path; none where the tables are not on local disk, or of very many.
 
     Args:
-        parts: of the graph.
         files: under its root; folders end with `/`.
 
     Raises:
@@ -138,7 +137,6 @@ def record(parts: GraphContext, table: str, files: Iterable[str], recorded: Newe
     """Note the checksums of files that have none yet, and forget those of files that are gone.
 
     Args:
-        parts: of the graph.
         table: the table's folder.
         files: what a version of it consists of; folders end with `/`.
         recorded: checksums that records name; these files are not read, for they may be damaged.

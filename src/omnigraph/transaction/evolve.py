@@ -79,7 +79,6 @@ def evolution(parts: GraphContext, before: Accepted, plan: SchemaPlan, digest: s
     """The write that carries out a plan.
 
     Args:
-        parts: of the graph.
         before: the schema the plan starts from.
         plan: a supported plan.
         digest: what commits call the schema afterwards; it is stored already.

@@ -113,7 +113,6 @@ def note_before_cut(parts: GraphContext, branch: str, entries: Iterable[Record],
     """Make sure that the note of every key that entries carry names their commit: soon they will be gone.
 
     Args:
-        parts: of the graph.
         branch: whose log they are in.
         entries: what is to be cut away, of the life that the branch has now.
         sizes: how long notes are, by path, where that is known: in the first life of a branch nothing else is as long

@@ -66,7 +66,6 @@ def leased(parts: GraphContext, entry: Record, seconds: float) -> Iterator[Lease
     """Hold a commit while the block runs, and for `seconds` longer if the process dies in it.
 
     Args:
-        parts: of the graph.
         entry: what to hold.
         seconds: for how long the lease is good without being renewed.
 

@@ -16,7 +16,6 @@ def superseding(parts: GraphContext, head: Record, *, erases: bool = False, inte
     caller has read: what it had read may have been marked meanwhile.
 
     Args:
-        parts: of the graph.
         head: the entry the write follows.
         erases: neither the window nor the anchor keeps data: what the write drops shall leave the store.
         intent: of the write itself, whose base need not be kept for it.
@@ -46,7 +45,6 @@ def floor_below(
     """The highest floor that leaves everybody what they may be using; never lower than it was.
 
     Args:
-        parts: of the graph.
         head: the newest entry.
         at_most: the first entry that must be kept whatever its age.
         window_s: what is younger is kept.

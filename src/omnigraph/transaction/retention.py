@@ -37,7 +37,6 @@ def still_kept(parts: GraphContext, branch: str, number: int) -> bool:
     then ask. If the answer is yes, every sweep from here on either sees what was put, or had the entry among its roots.
 
     Args:
-        parts: of the graph.
         branch: in whose log the entry is.
         number: its number there.
 
@@ -65,7 +64,6 @@ def check_kept(parts: GraphContext, entry: Record) -> None:
     """Raise unless `still_kept`.
 
     Args:
-        parts: of the graph.
         entry: what was taken over.
 
     Raises:
@@ -87,7 +85,6 @@ def check_made(parts: GraphContext, head: Record) -> None:
     tables tell.
 
     Args:
-        parts: of the graph.
         head: the newest entry of the branch.
 
     Raises:

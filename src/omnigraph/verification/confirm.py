@@ -13,7 +13,6 @@ def confirmed(parts: GraphContext, found: Iterable[Finding], held: Mapping[str, 
     """Drop findings about commits that are no longer kept, and about entries that exist by now.
 
     Args:
-        parts: of the graph.
         found: by a verification just now.
         held: by branch, numbers of entries that are kept whatever was pruned.
 

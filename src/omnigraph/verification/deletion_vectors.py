@@ -23,7 +23,6 @@ def rebuild_deletion_vectors(parts: GraphContext, findings: Iterable[Finding]) -
     """Write damaged deletion vectors again where the log tells what was in them; the damaged ones are put aside.
 
     Args:
-        parts: of the graph.
         findings: of a verification just now.
 
     Returns:

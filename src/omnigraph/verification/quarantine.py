@@ -55,7 +55,6 @@ def quarantine(parts: GraphContext, found: Verified) -> tuple[str, ...]:
     """Do something about everything certain that was found.
 
     Args:
-        parts: of the graph.
         found: by a verification just now.
 
     Returns:

@@ -102,7 +102,6 @@ def read_log(parts: GraphContext, branch: str, held: Iterable[int] = ()) -> Chec
     """Read every entry of a log by itself; checkpoints are not believed.
 
     Args:
-        parts: of the graph.
         branch: whose log.
         held: numbers of entries that somebody holds.
 
@@ -204,7 +203,6 @@ def order_findings(parts: GraphContext, log: CheckedLog, above: Record | None = 
     """Report entries that do not follow the one before them: one was written where an entry was missing.
 
     Args:
-        parts: of the graph.
         log: some entries of a log.
         above: the entry after the last of these, where it is not among them.
     """

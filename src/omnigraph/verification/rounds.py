@@ -59,7 +59,6 @@ def verify_round(
     """Look at some of what commits refer to.
 
     Args:
-        parts: of the graph.
         held: by branch, numbers of entries that are kept whatever was pruned.
         reads_max: look at no more when so many entries and versions were read.
         begin: where the last round stopped; None to begin anew.

@@ -22,7 +22,6 @@ class TableCheck:
     """One table, all its versions.
 
     Attributes:
-        parts: of the graph.
         table: its folder.
         deep: compare checksums, and read every value.
         recorded: checksums of its files that records name, by path.

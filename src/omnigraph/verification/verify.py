@@ -46,7 +46,6 @@ def verify(
     """Look at everything that commits refer to.
 
     Args:
-        parts: of the graph.
         schema_of: finds the schema of an entry.
         deep: compare checksums, read every value, and check rows against the rules.
         branch: only this branch.

@@ -40,7 +40,6 @@ class Changed:
     """The changes of both sides.
 
     Attributes:
-        parts: of the graph.
         base: what both sides are compared with.
         records: the record of each side.
         chains: of each side, the commits since the base's commit; None where they are not known.

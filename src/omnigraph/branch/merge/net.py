@@ -41,7 +41,6 @@ def net_changes(parts: GraphContext, chain: Sequence[Record] | None, schema: str
     """What a chain of commits did in all.
 
     Args:
-        parts: of the graph.
         chain: the commits, oldest first; None where they are not known.
         schema: the schema before the first of them.
 

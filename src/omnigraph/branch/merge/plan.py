@@ -81,7 +81,6 @@ def plan_merge(
     """Work out a merge on a staging of the target's head.
 
     Args:
-        parts: of the graph.
         schema_of: the accepted schema of a digest.
         staging: a fresh one; afterwards it holds the merge, unless there are conflicts.
         source: the entry brought in.

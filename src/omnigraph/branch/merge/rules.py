@@ -40,7 +40,6 @@ class RuleCheck:
     """What checking a staged merge needs.
 
     Attributes:
-        parts: of the graph.
         staging: what the result differs in from the ground, pending.
         sides: how the sides go together.
         changed: what both sides did since the base.

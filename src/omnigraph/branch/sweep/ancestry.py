@@ -96,7 +96,6 @@ def descent(parts: GraphContext, tips: list[Record], known: list[Record]) -> Des
     """Follow the lines of descent from some entries down to the last commit that all of them have in common.
 
     Args:
-        parts: of the graph.
         tips: the entries that show the commits to begin with.
         known: entries that were read already.
     """

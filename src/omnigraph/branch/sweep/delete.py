@@ -31,7 +31,6 @@ def delete_all(
     """Delete files, a batch in one request where the store can. Log entries go last, one after the other.
 
     Args:
-        parts (GraphContext): of the graph.
         files (Sequence[Candidate]): which; nothing may reach them.
         listed (Sequence[Candidate]): all there are.
         floors (Mapping[str, int]): the first entry that counts, by the folder of a log that is cut.

@@ -115,7 +115,6 @@ def add_kept(parts: GraphContext, reading: Reading, found: Reached, *, forgotten
     """Read every root, and every version that a root names and that was not looked through before.
 
     Args:
-        parts (GraphContext): of the graph.
         reading (Reading): looks through the versions.
         found (Reached): what they are added to.
         forgotten_before_us (int): branches deleted before this are roots no more; later ones might still be asked for.

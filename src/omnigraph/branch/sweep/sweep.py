@@ -69,7 +69,6 @@ def sweep(
     """Delete every file that nothing reaches and that is old enough.
 
     Args:
-        parts (GraphContext): of the graph.
         older_than_s (float | None): younger files stay; ten minutes by default.
         dry_run (bool): only say what would be deleted, and why.
         reading (Reading | None): lists files and looks through versions; this process by default.

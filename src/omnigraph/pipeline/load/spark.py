@@ -74,7 +74,6 @@ def spark_load(
     """Read the files of a load on Spark; what they hold is to be published within the block.
 
     Args:
-        parts (GraphContext): of the graph.
         accepted (Accepted): the schema.
         request (LoadRequest): what to load.
         reading (Reading): how the files are read.
