@@ -11,6 +11,7 @@ from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.model.intent import Completed, Intent, Writer
 from omnigraph.storage import paths
 from omnigraph.storage.records import read
+from omnigraph.transaction.options import NO_OPTIONS, options_document
 
 _ULID = "01J9ZK3V{:0>18}"
 _TABLE = Pin("nodes/" + _ULID.format("T"), 14_030_520_312_349_482_121, rows=2, bytes=1_342)
@@ -49,9 +50,8 @@ _COMPLETED = Completed(
     footprint=_FOOTPRINT,
     changes=_CHANGES,
     merged_parent=None,
-    message=None,
-    idempotency_key=None,
     notes={},
+    options=options_document(NO_OPTIONS),
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from omnigraph.server.app import create_app_over
-from omnigraph.server.authorization import Authority
+from omnigraph.server.graphs import Authority
 from omnigraph.server.errors import ERROR_TABLE
 from omnigraph.server.graphs import Graphs
 from omnigraph.server.main import build_parser

@@ -162,3 +162,9 @@ def test_informative_entries_and_names_are_allowed(tmp_path: Path) -> None:
     (tmp_path / "fine.py").write_text(text, encoding="utf-8")
 
     assert violations(tmp_path) == []
+
+
+def test_adding_a_write_option_touches_at_most_eight_files() -> None:
+    """Held against the newest one: its value travels inside of `WriteOptions`, and is named only where it matters."""
+    naming = [path for path in SOURCE.rglob("*.py") if re.search(r"\bprune_previous\b", path.read_text())]
+    assert len(naming) <= 8, naming

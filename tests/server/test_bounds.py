@@ -12,9 +12,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from omnigraph import limits
-from omnigraph.server.app_state import AppState
 from omnigraph.server.errors import Refusal
 from omnigraph.server.fair_scheduler import Admission, StreamSlots
+from omnigraph.server.graph_call import AppState
 from omnigraph.server.responses import ChunkedResponse
 from omnigraph.testing.served_here import InProcess, refused
 

@@ -15,9 +15,9 @@ from pyarrow import ipc
 from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.api.query_result import Result
-from omnigraph.server.app_state import AppState
 from omnigraph.server.errors import Refusal
 from omnigraph.server.fair_scheduler import FairScheduler
+from omnigraph.server.graph_call import AppState
 from omnigraph.server.memory_budget import MemoryBudget, Reservation
 from omnigraph.server.responses import ARROW
 from omnigraph.server.tokens import load_tokens

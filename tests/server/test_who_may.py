@@ -9,8 +9,7 @@ from fastapi.testclient import TestClient
 
 from omnigraph.api.maintenance import Maintenance
 from omnigraph.errors import InvalidRequestError
-from omnigraph.server.authorization import Authority
-from omnigraph.server.graphs import Graphs
+from omnigraph.server.graphs import Authority, Graphs
 from omnigraph.server.main import build_parser, build_settings
 from omnigraph.server.maintenance import create_maintenance
 from omnigraph.server.settings import ServerSettings

@@ -1,7 +1,6 @@
 """Small writes: mutations, rows, schema changes and reverts. Each is compiled against the schema of the branch."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from omnigraph.api.params import json_params, require_rows_by_type
 from omnigraph.api.prepared import PreparedQuery, as_text
@@ -142,7 +141,7 @@ def apply_schema(
         if allow_data_loss:
             steps = steps.with_data_loss()
             # In the same put: there is no moment at which the drop is done and the dropped can be read in history.
-            chosen = replace(options, prune_previous=options.prune_previous or steps.drops_hard)
+            chosen = options.dropping_history() if steps.drops_hard else options
         digest = store_schema(parts.store, text, steps.schema)
         return steps, write(parts, name, evolution(parts, accepted, steps, digest), chosen)
 

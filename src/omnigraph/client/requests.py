@@ -8,7 +8,7 @@ from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.client.wire import Wire, without_nones
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
-from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.options import NO_OPTIONS, WriteOptions, option_values
 
 # The header of a mutation with a precondition.
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
@@ -34,12 +34,12 @@ def query_body(
 
 def write_fields(options: WriteOptions) -> dict[str, object]:
     """Name the write options as request fields; the actor is the token's, and the idempotency key a header."""
+    given = {name: value for name, value in option_values(options).items() if value != getattr(NO_OPTIONS, name)}
     expected = options.expected_table_versions
-    return {
-        "message": options.message,
-        "if_commit": options.if_commit,
+    return given | {
+        "actor": None,
+        "idempotency_key": None,
         "expected_table_versions": None if expected is None else dict(expected),
-        "prune_previous": options.prune_previous or None,
     }
 
 

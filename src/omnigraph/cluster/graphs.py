@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnigraph.api.graph import Graph
-from omnigraph.api.leases import held_commits
 from omnigraph.api.open import init
 from omnigraph.api.open import open as open_graph
 from omnigraph.clock import Clock
@@ -13,6 +12,7 @@ from omnigraph.errors import AlreadyExistsError, GraphError
 from omnigraph.ids import IdSource
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.storage.object_store import ObjectStore
+from omnigraph.transaction.leases import leases
 
 # Opens the store of an address.
 Stores = Callable[[str], ObjectStore]
@@ -106,9 +106,20 @@ class ClusterGraphs:
         """Return the commits of a graph under a read lease; empty if the graph is too damaged to open."""
         try:
             with self._open(graph, read_only=False) as opened:
-                return held_commits(opened)
+                return _held_commits(opened)
         except GraphError:
             return []
 
     def _open(self, graph: str, *, read_only: bool) -> Graph:
         return open_graph(self._stores(self.uri(graph)), read_only=read_only, clock=self._clock, ids=self._ids)
+
+
+def _held_commits(graph: Graph) -> list[str]:
+    """List the commits that leases protect, by the clock of the store; expired leases do not count."""
+    parts = graph._open()
+    parts.refuse_read_only()
+    found = leases(parts)
+    if not found:
+        return []
+    now_us = parts.intents.store_now_us()
+    return sorted({held.lease.commit for held in found if held.is_good(now_us)})

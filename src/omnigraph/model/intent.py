@@ -1,6 +1,7 @@
 """Write intents: the record a large write stores before its first effect."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from omnigraph.model.change import Changes
 from omnigraph.model.commit import CommitKind, Pin
@@ -80,12 +81,8 @@ class Completed:
         footprint: read set and write set.
         changes: changed entities by type.
         merged_parent: merged-in commit of a merge.
-        message: commit message.
-        idempotency_key: client-chosen key that makes retries safe.
         notes: further JSON values that depend on the kind.
-        if_commit: precondition on the head commit; it also binds a recovering process.
-        expected_table_versions: precondition on table versions, likewise.
-        prune_previous: mark every earlier commit in the same log entry.
+        options: options of the write as JSON values; they also bind a recovering process.
     """
 
     intent: str
@@ -95,9 +92,5 @@ class Completed:
     footprint: Footprint
     changes: Changes
     merged_parent: str | None
-    message: str | None
-    idempotency_key: str | None
     notes: dict[str, object]
-    if_commit: str | None = None
-    expected_table_versions: dict[str, int] = field(default_factory=dict)
-    prune_previous: bool = False
+    options: dict[str, Any] = field(default_factory=dict)

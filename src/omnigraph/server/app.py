@@ -15,11 +15,11 @@ from omnigraph.clock import SystemClock
 from omnigraph.errors import GraphError
 from omnigraph.ids import UlidSource
 from omnigraph.server import metrics
-from omnigraph.server.app_state import AppState
 from omnigraph.server.errors import Refusal, error_response
 from omnigraph.server.explorer import files
 from omnigraph.server.explorer import routes as explorer
 from omnigraph.server.fair_scheduler import Admission, FairScheduler, StreamSlots, WorkerThreads
+from omnigraph.server.graph_call import AppState
 from omnigraph.server.graphs import Graphs
 from omnigraph.server.maintenance import create_maintenance
 from omnigraph.server.memory_budget import MemoryBudget

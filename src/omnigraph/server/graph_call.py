@@ -10,18 +10,51 @@ from fastapi import Depends, Request
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.branch.tags import tag_name
+from omnigraph.clock import Clock
 from omnigraph.errors import GraphError, NotFoundError, ReclaimedError
 from omnigraph.execution.query_limits import QueryLimits
+from omnigraph.ids import IdSource
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
-from omnigraph.server.app_state import AppState
 from omnigraph.server.errors import Refusal
-from omnigraph.server.fair_scheduler import actor_key
-from omnigraph.server.graphs import ServedGraph
-from omnigraph.server.memory_budget import Reservation
+from omnigraph.server.fair_scheduler import Admission, FairScheduler, StreamSlots, WorkerThreads, actor_key
+from omnigraph.server.graphs import Graphs, ServedGraph
+from omnigraph.server.memory_budget import MemoryBudget, Reservation
 from omnigraph.server.point_params import HasPoint, PointArguments, point_arguments
+from omnigraph.server.settings import ServerSettings
 from omnigraph.storage.paths import branch_name
 from omnigraph.transaction.options import NO_OPTIONS, WriteOptions
+
+
+@dataclass(frozen=True, slots=True)
+class AppState:
+    """State that all requests of a process share.
+
+    Attributes:
+        settings: from flags and environment.
+        graphs: open for the life of the process.
+        admission: limits writes and exports per actor.
+        scheduler: decides which call gets a thread next.
+        threads: run the calls.
+        streams: limits exports.
+        body_memory: budget for request bodies.
+        query_memory: budget for running queries.
+        result_memory: budget for large results while they are sent.
+        clock: measures durations.
+        ids: the first request id comes from it.
+    """
+
+    settings: ServerSettings
+    graphs: Graphs
+    admission: Admission
+    scheduler: FairScheduler
+    threads: WorkerThreads
+    streams: StreamSlots
+    body_memory: MemoryBudget
+    query_memory: MemoryBudget
+    result_memory: MemoryBudget
+    clock: Clock
+    ids: IdSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +196,9 @@ class GraphCall:
             # The same message as for a commit that does not exist: only readers may learn which ids exist.
             raise _missing(commit, None) from None
 
-    def authorize_prune(self, *, prunes: bool) -> None:
+    def authorize_options(self, options: WriteOptions) -> None:
         """Refuse a write that drops earlier commits, except to administrators: it cannot be undone."""
-        if prunes:
+        if options.drops_history:
             self.authorize(Action.ADMIN)
 
     @contextmanager
@@ -189,7 +222,7 @@ class GraphCall:
             Refusal: it is not allowed, or the actor has too much in flight.
         """
         self.authorize(action, branch=branch, target_branch=target_branch)
-        self.authorize_prune(prunes=options.prune_previous)
+        self.authorize_options(options)
         with self.admit():
             yield
 

@@ -11,9 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from omnigraph import limits
 from omnigraph.ids import decode, encode
 from omnigraph.server import metrics
-from omnigraph.server.app_state import AppState
 from omnigraph.server.errors import Refusal, too_many_requests
-from omnigraph.server.graph_call import GraphCall
+from omnigraph.server.graph_call import AppState, GraphCall
 from omnigraph.server.logs import log
 from omnigraph.server.responses import json_response
 

@@ -12,8 +12,7 @@ from omnigraph.cluster.serving import embedding_environment, load_applied
 from omnigraph.errors import GraphError, InvalidRequestError, UnavailableError
 from omnigraph.policy.policy import Policy
 from omnigraph.policy.rules import Kind
-from omnigraph.server.authorization import Authority
-from omnigraph.server.graphs import Graphs, ServedGraph, graph_id_from_address, validate_graph_id
+from omnigraph.server.graphs import Authority, Graphs, ServedGraph, graph_id_from_address, validate_graph_id
 from omnigraph.server.logs import log
 from omnigraph.server.metrics import MeteredStore
 from omnigraph.server.settings import ServerSettings

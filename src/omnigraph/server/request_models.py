@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from omnigraph.server import point_params
+from omnigraph.server.routing import parse_json
 from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.validation import require_table_versions
 
 _OPTIONS = frozenset(field.name for field in fields(WriteOptions))
 
@@ -22,8 +24,19 @@ def write_options(
 ) -> WriteOptions:
     """Combine the write options in the fields of a body with those from headers and token."""
     given = {name: getattr(body, name) for name in type(body).model_fields if name in _OPTIONS}
+    if isinstance(body, LoadQuery):
+        given["expected_table_versions"] = _parse_versions(body.expected_table_versions)
     options = WriteOptions(actor=actor, idempotency_key=idempotency_key, **given)
     return options if if_commit is None else replace(options, if_commit=if_commit)
+
+
+class WriteRequest(RequestModel):
+    """Options that every write takes in its body."""
+
+    message: str | None = Field(None, description="Commit message. Beyond the contract.")
+    prune_previous: bool = Field(
+        default=False, description="Drop earlier commits of the branch from history. Beyond the contract."
+    )
 
 
 class PointRequest(RequestModel):
@@ -67,7 +80,7 @@ Versions = Annotated[
 ]
 
 
-class ChangeRequest(RequestModel):
+class ChangeRequest(WriteRequest):
     """A mutation to run."""
 
     query: str | None = Field(None, description="Text in the query language.")
@@ -76,11 +89,7 @@ class ChangeRequest(RequestModel):
     query_name: str | None = Field(None, description="Deprecated name of `name`.")
     params: dict[str, Any] | None = Field(None, description="Parameter values.")
     branch: str | None = Field(None, description="Branch to write to; `main` by default.")
-    message: str | None = Field(None, description="Commit message. Beyond the contract.")
     expected_table_versions: Versions = None
-    prune_previous: bool = Field(
-        default=False, description="Drop earlier commits of the branch from history. Beyond the contract."
-    )
 
 
 class InvokeStoredQueryRequest(RequestModel):
@@ -108,6 +117,19 @@ class IngestRequest(RequestModel):
     expected_table_versions: Versions = None
 
 
+class LoadQuery(WriteRequest):
+    """Query parameters of a load of JSON lines."""
+
+    model_config = ConfigDict(strict=False, extra="ignore", populate_by_name=True)
+
+    branch: str = "main"
+    from_: str | None = Field(None, alias="from", description="Create the branch from this one.")
+    mode: LoadMode = "merge"
+    if_commit: str | None = Field(None, description="Only at this head commit. Beyond the contract.")
+    expected_table_versions: str | None = Field(None, description="A JSON object; see mutate. Beyond the contract.")
+    dry_run: bool = Field(default=False, description="Validate everything, write nothing. Beyond the contract.")
+
+
 class ExportRequest(PointRequest):
     """What to export."""
 
@@ -117,7 +139,7 @@ class ExportRequest(PointRequest):
     type_names: list[str] | None = Field(None, description="Only these types; all by default.")
 
 
-class SchemaApplyRequest(RequestModel):
+class SchemaApplyRequest(WriteRequest):
     """A schema to apply."""
 
     schema_source: str
@@ -126,8 +148,6 @@ class SchemaApplyRequest(RequestModel):
     validated: bool = Field(
         default=False, description="Allow changes that existing data must satisfy. Beyond the contract."
     )
-    prune_previous: bool = Field(default=False, description="Beyond the contract; see mutate.")
-    message: str | None = Field(None, description="Commit message. Beyond the contract.")
     if_commit: str | None = Field(None, description="Only at this head commit. Beyond the contract.")
 
 
@@ -144,7 +164,7 @@ class BranchCreateRequest(RequestModel):
     at: str | None = Field(None, description="Start from the source as of this time. Beyond the contract.")
 
 
-class BranchMergeRequest(RequestModel):
+class BranchMergeRequest(WriteRequest):
     """A branch to merge."""
 
     source: str
@@ -161,10 +181,8 @@ class BranchMergeRequest(RequestModel):
         '"target" or {"value": …}}}; or by type a list of {"id" or "key", "decision"}. Beyond the contract.',
     )
     base: str | None = Field(None, description="The commit to compare both sides with. Beyond the contract.")
-    message: str | None = Field(None, description="Commit message. Beyond the contract.")
     if_commit: str | None = Field(None, description="Only at this head of the target. Beyond the contract.")
     if_source_commit: str | None = Field(None, description="Only at this head of the source. Beyond the contract.")
-    prune_previous: bool = Field(default=False, description="Beyond the contract; see mutate.")
 
 
 class ChangeBaselineRequest(RequestModel):
@@ -176,15 +194,13 @@ class ChangeBaselineRequest(RequestModel):
     op: list[str] = Field(default_factory=list)
 
 
-class RevertRequest(RequestModel):
+class RevertRequest(WriteRequest):
     """Commits to revert."""
 
     commit: str = Field(description="The commit, or the first of a range.")
     last: str | None = Field(None, description="The last of a range.")
     branch: str | None = None
-    message: str | None = None
     if_commit: str | None = Field(None, description="Only if this is the head commit of the branch.")
-    prune_previous: bool = False
 
 
 class TagCreateRequest(RequestModel):
@@ -195,3 +211,11 @@ class TagCreateRequest(RequestModel):
     commit: str | None = None
     number: int | None = None
     at: str | None = None
+
+
+def _parse_versions(text: str | None) -> dict[str, int] | None:
+    if text is None:
+        return None
+    versions = parse_json(text.encode(errors="replace"), prefix="invalid expected_table_versions")
+    require_table_versions(versions)
+    return None if versions is None else dict(versions)

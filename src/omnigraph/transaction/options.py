@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
-from omnigraph.errors import InvalidRequestError
+from omnigraph.errors import FormatError, InvalidRequestError
 from omnigraph.transaction.validation import require_flag, require_optional_text, require_table_versions
 
 
@@ -40,6 +40,15 @@ class WriteOptions:
         require_table_versions(self.expected_table_versions)
         require_flag(self.prune_previous, "prune_previous")
 
+    @property
+    def drops_history(self) -> bool:
+        """True if the write makes earlier commits unreadable."""
+        return self.prune_previous
+
+    def dropping_history(self) -> "WriteOptions":
+        """These options, with earlier commits dropped from history."""
+        return replace(self, prune_previous=True)
+
 
 class WriteKeywords(TypedDict, total=False):
     """Keywords of every write: the options as one value, or one by one.
@@ -68,6 +77,8 @@ class WriteKeywords(TypedDict, total=False):
 
 NO_OPTIONS = WriteOptions()
 _NAMES = frozenset(field.name for field in fields(WriteOptions))
+# Options that an intent does not repeat: it names the actor itself.
+_OUTSIDE_OF_DOCUMENTS = frozenset(("actor",))
 
 
 def write_options(keywords: WriteKeywords, *, without: Collection[str] = ()) -> WriteOptions:
@@ -91,3 +102,27 @@ def write_options(keywords: WriteKeywords, *, without: Collection[str] = ()) -> 
         if getattr(options, name) != getattr(NO_OPTIONS, name):
             raise InvalidRequestError(f"this write does not support {name}")
     return options
+
+
+def option_values(options: WriteOptions) -> dict[str, Any]:
+    """Return the options by name, of a value that may have other fields too."""
+    return {name: getattr(options, name) for name in _NAMES}
+
+
+def options_document(options: WriteOptions) -> dict[str, Any]:
+    """Return the options for the record of a write in progress."""
+    document = {name: value for name, value in option_values(options).items() if name not in _OUTSIDE_OF_DOCUMENTS}
+    return document | {"expected_table_versions": dict(options.expected_table_versions or {})}
+
+
+def read_options(document: Mapping[str, Any]) -> WriteOptions:
+    """Return the options in the record of an interrupted write; fields of other releases are left out.
+
+    Raises:
+        FormatError: a value is of the wrong type.
+    """
+    given = {name: value for name, value in document.items() if name in _NAMES - _OUTSIDE_OF_DOCUMENTS}
+    try:
+        return WriteOptions(**given)
+    except InvalidRequestError as refused:
+        raise FormatError(f"the record of an interrupted write is damaged: {refused}") from refused

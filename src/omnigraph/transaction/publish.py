@@ -24,6 +24,7 @@ from omnigraph.transaction.checksums import added_digests
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, message_for
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Baseless, Done, Refused
+from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.preconditions import check_preconditions
 from omnigraph.transaction.prune_floor import superseding
 from omnigraph.transaction.stage_versions import StagedCommit, at_hand, restaged
@@ -42,39 +43,27 @@ class Withdrawn:
     first: int
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What the entry will say besides its tables.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft(WriteOptions):
+    """Everything in a log entry besides its tables: the options of the write, and what the transaction adds.
 
     Attributes:
         branch: whose log the entry is put into.
         kind: why.
-        actor: who.
-        message: in whose words.
         intent: the intent it completes.
-        idempotency_key: the caller's name for the request.
         merged_parent: the other side of a merge.
         recovery: the audit, on recover entries.
         aborted: intents it declares dead.
         withdrawn: earlier attempts of the same write; the entry declares them dead, so that they are not published too.
-        if_commit: the caller's precondition on the head commit.
-        expected_table_versions: the caller's precondition on table versions.
-        prune_previous: mark every earlier commit of the branch in the same entry.
     """
 
     branch: str
     kind: CommitKind
-    actor: str | None = None
-    message: str | None = None
     intent: str | None = None
-    idempotency_key: str | None = None
     merged_parent: str | None = None
     recovery: Recovery | None = None
     aborted: tuple[str, ...] = ()
     withdrawn: tuple[Withdrawn, ...] = ()
-    if_commit: str | None = None
-    expected_table_versions: Mapping[str, int] | None = None
-    prune_previous: bool = False
 
 
 class LostRaceError(Exception):

@@ -21,6 +21,7 @@ from omnigraph.storage.tables.tables import StagedTable
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.log import Done
+from omnigraph.transaction.options import option_values, read_options
 from omnigraph.transaction.publish import CarriedOutError, Draft, LostRaceError, entry_after, publish, rebased
 from omnigraph.transaction.stage_versions import StagedCommit, at_hand, nothing_staged
 from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, verdict
@@ -230,15 +231,10 @@ def _finished(parts: GraphContext, completed: Completed, facts: Facts) -> bool:
     draft = Draft(
         branch=intent.branch,
         kind=CommitKind.RECOVER,
-        actor=RECOVERY_ACTOR,
-        message=completed.message,
         intent=intent.id,
-        idempotency_key=completed.idempotency_key,
         merged_parent=completed.merged_parent,
         recovery=_audit(intent, RecoveryKind.FINISHED, staged.pins_on(replace(facts.base, tables=intent.tables))),
-        if_commit=completed.if_commit,
-        expected_table_versions=completed.expected_table_versions,
-        prune_previous=completed.prune_previous,
+        **option_values(replace(read_options(completed.options), actor=RECOVERY_ACTOR)),
     )
     try:
         staged = rebased(parts, staged, head)

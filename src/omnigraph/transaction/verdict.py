@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.intent import Completed, Intent
 from omnigraph.transaction.conflicts import Clear, has_barrier, judge, mismatches
+from omnigraph.transaction.options import read_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,12 @@ def _has_new_tables(completed: Completed, base: Record) -> bool:
 def _broken_condition(completed: Completed, base: Record, newer: Sequence[Record]) -> str | None:
     """Which condition of the caller's no longer holds: of two requests one was to win, and the other has."""
     head = newer[-1] if newer else base
-    if completed.if_commit is not None and not head.has_content_of(completed.if_commit):
+    options = read_options(completed.options)
+    if options.if_commit is not None and not head.has_content_of(options.if_commit):
         return "the head is not the commit its caller named"
-    if mismatches(completed.expected_table_versions, head):
+    if mismatches(options.expected_table_versions or {}, head):
         return "a table is not at the version its caller expected"
-    key = completed.idempotency_key
+    key = options.idempotency_key
     if key is not None and any(entry.idempotency_key == key for entry in newer):
         return "the same request was carried out meanwhile"
     return None

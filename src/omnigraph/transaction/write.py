@@ -30,7 +30,7 @@ from omnigraph.transaction.conflicts import has_barrier, message_for
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import NotedWrite
 from omnigraph.transaction.liveness import this_writer
-from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.options import WriteOptions, option_values, options_document
 from omnigraph.transaction.preconditions import check_preconditions
 from omnigraph.transaction.publish import (
     CarriedOutError,
@@ -134,13 +134,8 @@ def write(parts: GraphContext, branch: str, operation: Operation, options: Write
     draft = Draft(
         branch=name,
         kind=operation.kind,
-        actor=options.actor,
-        message=options.message,
-        idempotency_key=options.idempotency_key,
         merged_parent=operation.merged_parent,
-        if_commit=options.if_commit,
-        expected_table_versions=options.expected_table_versions,
-        prune_previous=options.prune_previous,
+        **option_values(options),
     )
     types = operation.type_keys if operation.queued else frozenset[str]()
     with queues.held(parts.store.uri, name, types) as held, StarvationGuard(parts, draft) as starvation:
@@ -295,12 +290,8 @@ def _staged_under_an_intent(
                     footprint=staged.footprint,
                     changes=staged.changes,
                     merged_parent=draft.merged_parent,
-                    message=draft.message,
-                    idempotency_key=draft.idempotency_key,
                     notes=staged.notes,
-                    if_commit=draft.if_commit,
-                    expected_table_versions=dict(draft.expected_table_versions or {}),
-                    prune_previous=draft.prune_previous,
+                    options=options_document(draft),
                 )
             )
             reached(Failpoint.WRITE_INTENT_COMPLETED)

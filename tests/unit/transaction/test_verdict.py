@@ -53,8 +53,6 @@ STAGED = Completed(
     footprint=touching(PERSON, "a"),
     changes=NO_CHANGES,
     merged_parent=None,
-    message=None,
-    idempotency_key=None,
     notes={},
 )
 READY = Facts(NOTE, STAGED, BASE, (), staged_readable=True)
@@ -115,36 +113,40 @@ TABLE: list[tuple[str, Facts, type[Verdict]]] = [
         "the same request was carried out under its key",
         replace(
             READY,
-            completed=replace(STAGED, idempotency_key="once"),
+            completed=replace(STAGED, options={"idempotency_key": "once"}),
             newer=[replace(OTHER_ROW, idempotency_key="once")],
         ),
         Undo,
     ),
     (
         "its caller required the head it started from, and others wrote other rows",
-        replace(READY, completed=replace(STAGED, if_commit=BASE.commit), newer=[OTHER_ROW]),
+        replace(READY, completed=replace(STAGED, options={"if_commit": BASE.commit}), newer=[OTHER_ROW]),
         Undo,
     ),
     (
         "its caller required the head it started from, and only a mark follows",
-        replace(READY, completed=replace(STAGED, if_commit=BASE.commit), newer=[MARK]),
+        replace(READY, completed=replace(STAGED, options={"if_commit": BASE.commit}), newer=[MARK]),
         Finish,
     ),
     (
         "its caller expected a version that is no more",
-        replace(READY, completed=replace(STAGED, expected_table_versions={COMPANY: 1}), newer=[MOVED_COMPANY]),
+        replace(
+            READY, completed=replace(STAGED, options={"expected_table_versions": {COMPANY: 1}}), newer=[MOVED_COMPANY]
+        ),
         Undo,
     ),
     (
         "its caller expected a version that is still there",
-        replace(READY, completed=replace(STAGED, expected_table_versions={PERSON: 1}), newer=[MOVED_COMPANY]),
+        replace(
+            READY, completed=replace(STAGED, options={"expected_table_versions": {PERSON: 1}}), newer=[MOVED_COMPANY]
+        ),
         Finish,
     ),
     (
         "another request was carried out under another key",
         replace(
             READY,
-            completed=replace(STAGED, idempotency_key="once"),
+            completed=replace(STAGED, options={"idempotency_key": "once"}),
             newer=[replace(OTHER_ROW, idempotency_key="twice")],
         ),
         Finish,

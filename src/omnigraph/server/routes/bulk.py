@@ -10,7 +10,13 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
 from omnigraph.server.errors import Refusal
 from omnigraph.server.graph_call import CurrentCall, GraphCall
-from omnigraph.server.request_models import ChangeBaselineRequest, ExportRequest, IngestRequest, LoadMode
+from omnigraph.server.request_models import (
+    ChangeBaselineRequest,
+    ExportRequest,
+    IngestRequest,
+    LoadQuery,
+    write_options,
+)
 from omnigraph.server.response_models import GraphBatchLoadOutput, IngestOutput
 from omnigraph.server.responses import NDJSON_UTF8, ChunkedResponse, commit_document, fetch_first, json_response
 from omnigraph.server.routes.mutations import IdempotencyKey
@@ -23,9 +29,8 @@ from omnigraph.server.routing import (
     NdjsonRoute,
     error_responses,
     graph_router,
-    parse_json,
 )
-from omnigraph.transaction.validation import require_table_versions
+from omnigraph.transaction.options import WriteOptions
 
 NDJSON = "application/x-ndjson"
 json_router = graph_router("mutations", route_class=LoadRoute)
@@ -78,25 +83,16 @@ async def load_ndjson(
     request: Request,
     call: CurrentCall,
     *,
-    branch: str = "main",
-    source: Annotated[str | None, Query(alias="from", description="Create the branch from this one.")] = None,
-    mode: LoadMode = "merge",
-    message: Annotated[str | None, Query(description="Commit message. Beyond the contract.")] = None,
-    if_commit: Annotated[str | None, Query(description="Only at this head commit. Beyond the contract.")] = None,
-    expected_table_versions: Annotated[
-        str | None, Query(description="A JSON object; see mutate. Beyond the contract.")
-    ] = None,
-    prune_previous: Annotated[bool, Query(description="Beyond the contract; see mutate.")] = False,
-    dry_run: Annotated[bool, Query(description="Validate everything, write nothing. Beyond the contract.")] = False,
+    query: Annotated[LoadQuery, Query()],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Load rows, one JSON object per line, strictly. The caller is authorized before the body is read."""
     media, _, _ = request.headers.get("content-type", "").partition(";")
     if media.strip().lower() != NDJSON:
         raise Refusal(415, f"graph-batch load requires Content-Type: {NDJSON}")
-    versions = _parse_versions(expected_table_versions)
+    options = write_options(query, actor=call.actor, idempotency_key=idempotency_key)
     async with call.slot():
-        await call.server.threads.run(lambda: _authorize(call, branch, source, prunes=prune_previous))
+        await call.server.threads.run(lambda: _authorize(call, query.branch, query.from_, options))
     body = await request.body()
     try:
         body.decode()
@@ -107,18 +103,13 @@ async def load_ndjson(
         with call.admit():
             result = call.graph.load(
                 body,
-                mode=mode,
-                branch=branch,
-                from_branch=source,
+                mode=query.mode,
+                branch=query.branch,
+                from_branch=query.from_,
                 engine="local",
                 format="jsonl",
-                actor=call.actor,
-                message=message,
-                if_commit=if_commit,
-                expected_table_versions=versions,
-                idempotency_key=idempotency_key,
-                prune_previous=prune_previous,
-                dry_run=dry_run,
+                dry_run=query.dry_run,
+                write=options,
             )
         document = _load_document(call, result)
         del document["uri"]
@@ -130,7 +121,8 @@ async def load_ndjson(
 
 def _load_json(call: GraphCall, body: IngestRequest, idempotency_key: str | None) -> dict[str, Any]:
     branch = "main" if body.branch is None else body.branch
-    _authorize(call, branch, body.from_)
+    options = write_options(body, actor=call.actor, idempotency_key=idempotency_key)
+    _authorize(call, branch, body.from_, options)
     with call.admit():
         result = call.graph.load(
             body.data.encode(),
@@ -140,24 +132,14 @@ def _load_json(call: GraphCall, body: IngestRequest, idempotency_key: str | None
             strict=False,
             engine="local",
             format="jsonl",
-            actor=call.actor,
-            expected_table_versions=body.expected_table_versions,
-            idempotency_key=idempotency_key,
+            write=options,
         )
     return _load_document(call, result)
 
 
-def _parse_versions(text: str | None) -> dict[str, int] | None:
-    if text is None:
-        return None
-    versions = parse_json(text.encode(errors="replace"), prefix="invalid expected_table_versions")
-    require_table_versions(versions)
-    return None if versions is None else dict(versions)
-
-
-def _authorize(call: GraphCall, branch: str, source: str | None, *, prunes: bool = False) -> None:
+def _authorize(call: GraphCall, branch: str, source: str | None, options: WriteOptions) -> None:
     call.authorize(Action.CHANGE, branch=branch)
-    call.authorize_prune(prunes=prunes)
+    call.authorize_options(options)
     if source is not None and branch not in call.graph.branches:
         call.authorize(Action.BRANCH_CREATE, branch=source, target_branch=branch)
 

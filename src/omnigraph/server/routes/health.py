@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from omnigraph.errors import GraphError
 from omnigraph.policy.rules import Action
 from omnigraph.server import metrics
-from omnigraph.server.app_state import AppState
+from omnigraph.server.graph_call import AppState
 from omnigraph.server.graphs import ServedGraph
 from omnigraph.server.response_models import ErrorOutput, GraphListResponse, HealthOutput, ReadyOutput
 from omnigraph.server.responses import json_response

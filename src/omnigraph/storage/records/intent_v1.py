@@ -8,6 +8,11 @@ from omnigraph.model.intent import Completed, Intent, Writer
 from omnigraph.storage.records import commit_v1
 
 VERSION = 1
+_VERSIONS = "expected_table_versions"  # as texts: they have 64 bits
+# The other fields of a completion are the options of the write.
+_OWN_FIELDS = frozenset(
+    ("schema_version", "intent", "schema", "tables", "removed", "footprint", "changes", "merged_parent", "notes")
+)
 
 
 def intent_document(intent: Intent) -> dict[str, Any]:
@@ -64,12 +69,9 @@ def completed_document(completed: Completed) -> dict[str, Any]:
         "footprint": commit_v1.footprint_document(completed.footprint),
         "changes": commit_v1.changes_document(completed.changes),
         "merged_parent": completed.merged_parent,
-        "message": completed.message,
-        "idempotency_key": completed.idempotency_key,
         "notes": completed.notes,
-        "if_commit": completed.if_commit,
-        "expected_table_versions": {key: str(version) for key, version in completed.expected_table_versions.items()},
-        "prune_previous": completed.prune_previous,
+        **completed.options,
+        _VERSIONS: {key: str(version) for key, version in completed.options.get(_VERSIONS, {}).items()},
     }
 
 
@@ -83,12 +85,7 @@ def read_completed(found: dict[str, Any]) -> Completed:
         footprint=commit_v1.read_footprint(found["footprint"]),
         changes=commit_v1.read_changes(found["changes"]),
         merged_parent=found.get("merged_parent"),
-        message=found.get("message"),
-        idempotency_key=found.get("idempotency_key"),
         notes=found.get("notes", {}),
-        if_commit=found.get("if_commit"),
-        expected_table_versions={
-            key: int(version) for key, version in found.get("expected_table_versions", {}).items()
-        },
-        prune_previous=bool(found.get("prune_previous", False)),
+        options={name: value for name, value in found.items() if name not in _OWN_FIELDS}
+        | {_VERSIONS: {key: int(version) for key, version in found.get(_VERSIONS, {}).items()}},
     )

@@ -22,6 +22,7 @@ from omnigraph.storage.records.read import (
     read_stamp,
     stamp_bytes,
 )
+from omnigraph.transaction.options import NO_OPTIONS, WriteOptions, options_document, read_options
 
 NOTE = Intent(
     id="01KDVDNA00AAAAAAAAAAAAAAAA",
@@ -43,11 +44,16 @@ STAGED = Completed(
     footprint=Footprint({"node:Person": TypeFootprint(frozenset({1}), frozenset({2**64 - 1}), reads_whole=True)}),
     changes=Changes({"node:Person": TypeChange(1, 0, 0, ("a",), (), ())}),
     merged_parent="01KDVDNA00AAAAAAAAAAAAAAA1",
-    message="both",
-    idempotency_key="once",
     notes={"resolved": ["a", {"b": 1}]},
-    if_commit="01KDVDNA00AAAAAAAAAAAAAAA0",
-    expected_table_versions={"node:Person": 2**64 - 1},
+    options=options_document(
+        WriteOptions(
+            message="both",
+            idempotency_key="once",
+            if_commit="01KDVDNA00AAAAAAAAAAAAAAA0",
+            expected_table_versions={"node:Person": 2**64 - 1},
+            prune_previous=True,
+        )
+    ),
 )
 
 
@@ -61,8 +67,7 @@ def test_a_note_is_read_back_as_it_was_written(note: Intent) -> None:
     [
         STAGED,
         replace(STAGED, footprint=Footprint(file="f"), changes=Changes({"node:Person": TypeChange(1, 2, 3)}, "c")),
-        replace(STAGED, merged_parent=None, message=None, idempotency_key=None, if_commit=None, removed=(), notes={}),
-        replace(STAGED, expected_table_versions={}),
+        replace(STAGED, merged_parent=None, removed=(), notes={}, options=options_document(NO_OPTIONS)),
     ],
 )
 def test_a_staged_note_is_read_back_as_it_was_written(staged: Completed) -> None:
@@ -70,10 +75,11 @@ def test_a_staged_note_is_read_back_as_it_was_written(staged: Completed) -> None
 
 
 def test_a_staged_note_without_conditions_is_one_that_has_none() -> None:
-    document = json.loads(completed_bytes(replace(STAGED, if_commit=None, expected_table_versions={})))
+    document = json.loads(completed_bytes(replace(STAGED, options=options_document(NO_OPTIONS))))
     del document["if_commit"], document["expected_table_versions"]
     found = read_completed(json.dumps(document).encode(), path="")
-    assert (found.if_commit, found.expected_table_versions) == (None, {})
+    options = read_options(found.options)
+    assert (options.if_commit, options.expected_table_versions) == (None, {})
 
 
 _anything = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
