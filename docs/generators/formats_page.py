@@ -87,7 +87,7 @@ def page() -> str:
         _fields(Intent, id="intent", created_at_us="created_at", pause_s="asks_s"),
         "Once everything is staged, a second document holds all that is needed to publish it, whoever does:",
         _document(read.completed_bytes(_COMPLETED)),
-        _fields(Completed),
+        _fields(Completed, options="*the other members*"),
         f"## Change files: `{paths.CHANGES}{{ulid}}.arrow`",
         "The ids of a change set that is too large for its record: an Arrow file with the columns `type_key`, `op` "
         "(`insert`, `update`, `delete`) and `id`.",

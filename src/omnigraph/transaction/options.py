@@ -76,7 +76,7 @@ class WriteKeywords(TypedDict, total=False):
 
 
 NO_OPTIONS = WriteOptions()
-_NAMES = frozenset(field.name for field in fields(WriteOptions))
+_NAMES = tuple(field.name for field in fields(WriteOptions))
 # Options that an intent does not repeat: it names the actor itself.
 _OUTSIDE_OF_DOCUMENTS = frozenset(("actor",))
 
@@ -121,7 +121,7 @@ def read_options(document: Mapping[str, Any]) -> WriteOptions:
     Raises:
         FormatError: a value is of the wrong type.
     """
-    given = {name: value for name, value in document.items() if name in _NAMES - _OUTSIDE_OF_DOCUMENTS}
+    given = {name: value for name, value in document.items() if name in _NAMES and name not in _OUTSIDE_OF_DOCUMENTS}
     try:
         return WriteOptions(**given)
     except InvalidRequestError as refused:
