@@ -20,13 +20,13 @@ from statistics import median
 import lance
 from lance import Session  # type: ignore[attr-defined]  # public, missing from its __all__
 from lance.fragment import write_fragments
+from tests.support.operations import COLUMNS, PERSON, append, new_graph, rows_of, table_of, upsert_many
 
 from benchmarks.report import Figure, Scale, alone, compared, run
 from omnigraph.branch import branches
 from omnigraph.clock import SystemClock
 from omnigraph.model.commit import MAIN
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.operations import COLUMNS, PERSON, append, new_graph, rows_of, table_of, upsert_many
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

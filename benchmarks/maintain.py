@@ -22,11 +22,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 
+from tests.support.fast_folder import fast_folder
+
 import omnigraph
 from benchmarks.report import Figure, Scale, alone, compared, run
 from omnigraph import Graph, Maintenance, OpenOptions
 from omnigraph.api.schemas import Schemas
-from omnigraph.testing.fast_folder import fast_folder
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 

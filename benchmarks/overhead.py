@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
+from tests.support.graphs import POWER_LAW_SCHEMA, PowerLaw, power_law
 
 import omnigraph
 from benchmarks.report import Figure, Scale, alone, compared, run, seconds_each
@@ -20,7 +21,6 @@ from omnigraph.language.query import bind_params, compile
 from omnigraph.language.query.compile import compile_uncached
 from omnigraph.language.query.lifted import compile_lifted
 from omnigraph.model.schema_document import digest
-from omnigraph.testing.graphs import POWER_LAW_SCHEMA, PowerLaw, power_law
 
 QUERIES = {
     "point": "query q($k: String) { match { $p: Person { name: $k } } return { $p.age } }",

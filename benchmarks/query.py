@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.support.graphs import POWER_LAW_SCHEMA, power_law
 
 import omnigraph
 from benchmarks.apart.reads import first_answers, memory
 from benchmarks.report import Figure, Scale, alone, compared, run
-from omnigraph.testing.graphs import POWER_LAW_SCHEMA, power_law
 
 _COLD_TURNS = 3
 _PAIRS = 20

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from tests.support.graphs import numbered
 
 import omnigraph
 from benchmarks.report import Figure, Scale, alone, compared, run
 from omnigraph.execution.arrays import take
-from omnigraph.testing.graphs import numbered
 
 _DIMENSION = 384
 _WORDS = 20_000

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import httpx
+from tests.support.load_clients import SCHEMA, LoadRun, items, load_server, run_clients, tokens
 
 import omnigraph
 from benchmarks.report import Figure, Scale, alone, run
-from omnigraph.testing.served import RunningServer
-from omnigraph.testing.storm import SCHEMA, Storm, items, storm_server, storming, tokens
+from omnigraph.testing.server import RunningServer
 
 CLIENTS = 64
 
@@ -37,31 +37,31 @@ def measure(scale: Scale) -> Iterable[Figure]:
 
 
 def _measured(address: str, folder: Path, clients: int, *, each: int) -> Iterable[Figure]:
-    with storm_server(address, folder, clients=clients, port=0) as server:
-        _stormed(server, clients, each=3, writes=False)  # so that plans are made and columns are in memory
+    with load_server(address, folder, clients=clients, port=0) as server:
+        _run_load(server, clients, each=3, writes=False)  # so that plans are made and columns are in memory
         before = _numbers(server)
         began, worked = time.perf_counter(), time.process_time()
-        storm = _stormed(server, clients, each=each)
+        load = _run_load(server, clients, each=each)
         took_s, worked_s = time.perf_counter() - began, time.process_time() - worked
         after = _numbers(server)
     what = f"{clients} clients, 90 % reads" if clients > 1 else "1 client, 90 % reads"
-    yield alone(f"{what}: answered", storm.operations / took_s, "requests/s")
-    yield alone(f"{what}: a read, median", _at(storm.read_s, 50), "ms")
-    yield alone(f"{what}: a read, 99 of 100", _at(storm.read_s, 99), "ms")
-    yield alone(f"{what}: a write, median", _at(storm.write_s, 50), "ms")
-    yield alone(f"{what}: a write, 99 of 100", _at(storm.write_s, 99), "ms")
+    yield alone(f"{what}: answered", load.operations / took_s, "requests/s")
+    yield alone(f"{what}: a read, median", _at(load.read_s, 50), "ms")
+    yield alone(f"{what}: a read, 99 of 100", _at(load.read_s, 99), "ms")
+    yield alone(f"{what}: a write, median", _at(load.write_s, 50), "ms")
+    yield alone(f"{what}: a write, 99 of 100", _at(load.write_s, 99), "ms")
     store_s, request_s, processor_s = (after[name] - before[name] for name in ("store", "request", "processor"))
-    yield alone(f"{what}: of a processor, the server", 1_000 * processor_s / storm.operations, "ms/request")
-    yield alone(f"{what}: of a processor, the client", 1_000 * worked_s / storm.operations, "ms/request")
+    yield alone(f"{what}: of a processor, the server", 1_000 * processor_s / load.operations, "ms/request")
+    yield alone(f"{what}: of a processor, the client", 1_000 * worked_s / load.operations, "ms/request")
     yield alone(f"{what}: share of the answering time spent in the store", 100 * store_s / request_s, "%")
 
 
-def _stormed(server: RunningServer, clients: int, *, each: int, writes: bool = True) -> Storm:
-    with storming([server.url], clients=clients, more=lambda done: done < each, writes=writes) as storm:
+def _run_load(server: RunningServer, clients: int, *, each: int, writes: bool = True) -> LoadRun:
+    with run_clients([server.url], clients=clients, more=lambda done: done < each, writes=writes) as load:
         pass
-    if storm.faults or storm.unseen:
-        raise RuntimeError(f"clients met faults: {(storm.faults + storm.unseen)[:3]}")
-    return storm
+    if load.faults or load.unseen:
+        raise RuntimeError(f"clients met faults: {(load.faults + load.unseen)[:3]}")
+    return load
 
 
 def _at(seconds: Sequence[float], percentile: int) -> float:

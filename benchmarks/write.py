@@ -22,11 +22,11 @@ import numpy as np
 import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.support.graphs import power_law
 
 import omnigraph
 from benchmarks.report import Figure, Scale, alone, compared, run
 from omnigraph.api.options import OpenOptions
-from omnigraph.testing.graphs import power_law
 
 _SCHEMA = """
 node Person { name: String @key  age: I32  city: String  score: F64 }

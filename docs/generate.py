@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from docs.generators import cli_page, errors_page, formats_page, http_page, limits_page, python_page
-
-from omnigraph.testing.conflict_table import KINDS, Outcome, Relation, cells
+from tests.support.conflict_table import KINDS, Outcome, Relation, cells
 
 _DOCS = Path(__file__).parent
 

@@ -7,16 +7,16 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from tests.support.postgres_server import PostgresServer, postgres_binaries
+from tests.support.postgres_server import postgres_server as running_postgres_server
+from tests.support.s3_proxy import S3Proxy
+from tests.support.s3_proxy import s3_proxy as running_s3_proxy
+from tests.support.s3_server import S3Server
+from tests.support.s3_server import s3_server as running_s3_server
 
 from omnigraph import limits
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores import S3Store
-from omnigraph.testing.postgres_server import PostgresServer, postgres_binaries
-from omnigraph.testing.postgres_server import postgres_server as running_postgres_server
-from omnigraph.testing.s3_proxy import S3Proxy
-from omnigraph.testing.s3_proxy import s3_proxy as running_s3_proxy
-from omnigraph.testing.s3_server import S3Server
-from omnigraph.testing.s3_server import s3_server as running_s3_server
 
 S3_BUCKET = "omnigraph-tests"
 

@@ -15,7 +15,6 @@ PENDING: tuple[str, ...] = (
     "branch",
     "pipeline",
     "storage",
-    "testing",
 )
 BANNED_NAME_PARTS = frozenset(
     {"anew", "asked", "nobody", "said", "somebody", "told", "understood", "whoever", "whereabouts"}

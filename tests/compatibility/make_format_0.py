@@ -7,13 +7,14 @@ import json
 import sys
 from pathlib import Path
 
+from tests.support.operations import COLUMNS, COMPANY, KNOWS, PERSON, table_of
+
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import Pin
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.storage.tables.tables import RowsToStage, Tables
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COLUMNS, COMPANY, KNOWS, PERSON, table_of
+from omnigraph.testing.clock import ManualClock
 
 _START_MS = 1_700_000_000_000
 

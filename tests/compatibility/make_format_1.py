@@ -12,16 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support import operations as op
+from tests.support.interrupted_writes import interrupt, move_to_another_host, set_aside
+from tests.support.operations import COMPANY, KNOWS, PERSON
+
 from omnigraph import limits
 from omnigraph.branch import branches, tags
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN
 from omnigraph.storage.object_stores.local import LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.interrupted import interrupt, move_to_another_host, set_aside
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import entries
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.recovery import heal

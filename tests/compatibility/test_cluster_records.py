@@ -8,7 +8,7 @@ from omnigraph.cluster.lock import Lock, LockRecord
 from omnigraph.cluster.sidecars import Sidecar, SidecarKind, Sidecars
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 ULID = "01J9ZB6V3N4Q5R6S7T8V9W0X1Y"
 DIGEST = "2289f92af815ed8f678126735fd6ab5dda51eba02f34bc96fea4911fc076c6a7"

@@ -6,6 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import Copies, at_every_request
+from tests.support.interleaving import RacingStore
+from tests.support.operations import COMPANY, KNOWS, PERSON, rows_at, rows_of
+from tests.support.write_kinds import opened
 
 from omnigraph.branch import branches, tags
 from omnigraph.errors import ConflictError, FormatError, PermissionDeniedError
@@ -14,14 +19,9 @@ from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.records.read import FORMAT
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import Copies, at_every_request
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.kinds import opened
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_at, rows_of
-from omnigraph.testing.races import RacingStore
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import operations as op
+from tests.support.interrupted_writes import let_it_grow_old, recovered
+from tests.support.operations import COMPANY, KNOWS, PERSON, rows_of
 
 from omnigraph import limits
 from omnigraph.branch import branches, tags
 from omnigraph.model.commit import MAIN, RecoveryKind
 from omnigraph.storage import paths
 from omnigraph.storage.records.change_file import read_change_file
-from omnigraph.testing import operations as op
-from omnigraph.testing.interrupted import let_it_grow_old, recovered
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.root import open_and_heal, open_root

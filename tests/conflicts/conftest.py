@@ -2,8 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from omnigraph.testing.fast_folder import fast_folder
+from tests.support.fast_folder import fast_folder
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,12 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
+from tests.support import operations as op
+from tests.support import write_model as model
+from tests.support.conflict_table import CONTENT, KINDS, Cell, Outcome, Relation, cells
+from tests.support.interleaving import RacingStore, once
+from tests.support.operations import COMPANY, PERSON
+from tests.support.write_model import Act
 
 from omnigraph import limits
 from omnigraph.branch import branches
@@ -15,14 +21,8 @@ from omnigraph.errors import AlreadyExistsError, ConflictError, NotFoundError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.model.conflict import KeyConflict, ReadSetChanged
-from omnigraph.testing import model
-from omnigraph.testing import operations as op
-from omnigraph.testing.conflict_table import CONTENT, KINDS, Cell, Outcome, Relation, cells
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import entries
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.model import Act
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.races import RacingStore, once
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write

@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interleaving import once
+from tests.support.operations import COMPANY, PERSON
 
 from omnigraph.branch import branches
 from omnigraph.errors import ConflictError, PreconditionError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.conflict import ExpectedVersionMismatch
-from omnigraph.testing import operations as op
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.races import once
 from omnigraph.transaction.barrier import put_barrier
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions

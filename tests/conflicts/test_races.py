@@ -4,6 +4,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interleaving import once
+from tests.support.interrupted_writes import move_to_another_host
+from tests.support.operations import PERSON
 
 from omnigraph.branch import branches, tags
 from omnigraph.failpoints import Crash, Failpoint, armed
@@ -11,14 +15,10 @@ from omnigraph.model.commit import MAIN, CommitKind, RecoveryKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.interrupted import move_to_another_host
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.races import once
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.recovery import heal

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.support.needed_files import AT_ONCE
 
 import omnigraph
 from omnigraph import ConflictError, Graph, NotFoundError
@@ -15,7 +16,6 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores import MemoryStore
 from omnigraph.storage.records.read import CUT_MARK
-from omnigraph.testing.sweeping import AT_ONCE
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
 
 from omnigraph.branch import branches, tags
 from omnigraph.ids import UlidSource
@@ -14,8 +15,7 @@ from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.storage.object_stores.open import open_store
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.root import open_root
 
 NAMES = ["a", "a-b", "a/b", "a.b", "a0", "a b", "ä", "z" * 180]

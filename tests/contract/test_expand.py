@@ -7,15 +7,15 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import pytest
+from tests.support.brute_force import answer
+from tests.support.graphs import PlainGraph, StoredGraph, small_schema, store_graph
+from tests.support.result_agreement import disagreement
 
 from omnigraph import limits
 from omnigraph.execution.adjacency_cache import ExpandStrategy
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import bind_params, compile
-from omnigraph.testing.agreement import disagreement
-from omnigraph.testing.brute_force import answer
-from omnigraph.testing.graphs import PlainGraph, StoredGraph, small_schema, store_graph
 
 SCHEMA = small_schema()
 

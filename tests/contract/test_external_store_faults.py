@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.postgres_server import PostgresServer
+from tests.support.unfenced_store import UnfencedStore
 
 from omnigraph.failpoints import Crash
 from omnigraph.ids import UlidSource
@@ -24,11 +26,8 @@ from omnigraph.storage.object_store import (
 )
 from omnigraph.storage.object_stores import ExternallyFencedStore, LocalStore, MemoryStore, RequestKind
 from omnigraph.storage.object_stores.externally_fenced import STAGED_FOLDER
-from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.faults import Fault, Faults
-from omnigraph.testing.faulty_store import FaultyExternalStore, FaultyStore
-from omnigraph.testing.postgres_server import PostgresServer
-from omnigraph.testing.unfenced_store import UnfencedStore
+from omnigraph.testing.stores import CountingStore, FaultyExternalStore, FaultyStore
 
 READERS = 6
 PATH = "log/main/00000000000000000007.json"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.postgres_server import PostgresServer
 
 from omnigraph import limits
 from omnigraph.ids import UlidSource
@@ -23,7 +24,6 @@ from omnigraph.storage.object_store import (
     StoreRefused,
     StoreTransient,
 )
-from omnigraph.testing.postgres_server import PostgresServer
 
 RACERS = 6
 

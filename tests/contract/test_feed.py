@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.support import operations as op
+from tests.support.operations import COMPANY, KNOWS, PERSON, contents
 
 from omnigraph import limits
 from omnigraph.branch import branches
@@ -16,9 +18,7 @@ from omnigraph.errors import ChangeGapError, ChangeRefusedError, InvalidRequestE
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, contents
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import Operation, write

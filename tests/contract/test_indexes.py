@@ -7,6 +7,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from tests.support.brute_force import answer
+from tests.support.graphs import PlainGraph, small_schema, store_graph
+from tests.support.random_queries import RandomGraphs, RandomQueries
+from tests.support.result_agreement import disagreement
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
@@ -22,10 +26,6 @@ from omnigraph.model.schema import Schema
 from omnigraph.model.schema_document import digest
 from omnigraph.storage.tables.declared import declared_indexes
 from omnigraph.storage.tables.table import BuiltIndex
-from omnigraph.testing.agreement import disagreement
-from omnigraph.testing.brute_force import answer
-from omnigraph.testing.graphs import PlainGraph, small_schema, store_graph
-from omnigraph.testing.random_queries import RandomGraphs, RandomQueries
 from omnigraph.transaction.optimize import optimize
 
 pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.interleaving import once
 
 import omnigraph
 from omnigraph import (
@@ -22,8 +23,7 @@ from omnigraph.model.commit import CommitKind, Pin
 from omnigraph.storage.object_stores import MemoryStore
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.tables.tables import Table, Tables
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.races import once
+from omnigraph.testing.stores import CountingStore
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique  mood: enum(good, bad)? }

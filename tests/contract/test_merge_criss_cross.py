@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.support.needed_files import AT_ONCE
 
 import omnigraph
 from omnigraph import Graph, MergeConflictError
 from omnigraph.api.schemas import Schemas
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores import MemoryStore
-from omnigraph.testing.sweeping import AT_ONCE
 from omnigraph.transaction.root import open_root
 
 SCHEMA = """

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.support.interleaving import once
 
 import omnigraph
 from omnigraph import ConflictError, Graph, MergeConflictError, OpenOptions
 from omnigraph.failpoints import Failpoint, armed
-from omnigraph.testing.races import once
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

@@ -7,6 +7,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.interleaving import race_in_processes
+from tests.support.postgres_server import PostgresServer
+from tests.support.s3_server import S3Server
+from tests.support.unfenced_store import UnfencedStore
 
 from omnigraph.storage.external_stores import SqliteExternalStore
 from omnigraph.storage.external_stores.postgres import PostgresExternalStore
@@ -20,13 +24,7 @@ from omnigraph.storage.object_stores import (
     S3Store,
     open_store,
 )
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.delaying_store import DelayingStore
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.postgres_server import PostgresServer
-from omnigraph.testing.racing import race_in_processes
-from omnigraph.testing.s3_server import S3Server
-from omnigraph.testing.unfenced_store import UnfencedStore
+from omnigraph.testing.stores import CountingStore, DelayingStore, FaultyStore
 
 BUCKET = "omnigraph-tests"
 U64_MAX = 2**64 - 1

@@ -14,6 +14,9 @@ from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.brute_force import answer
+from tests.support.graphs import PlainGraph, StoredGraph, store_graph
+from tests.support.result_agreement import disagreement
 
 from omnigraph import limits
 from omnigraph.execution.engine import QueryEngine
@@ -21,9 +24,6 @@ from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import bind_params, compile
 from omnigraph.language.schema import accept
-from omnigraph.testing.agreement import disagreement
-from omnigraph.testing.brute_force import answer
-from omnigraph.testing.graphs import PlainGraph, StoredGraph, store_graph
 
 SCHEMA = accept("""
 node Doc {

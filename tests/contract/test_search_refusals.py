@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.support.served_here import InProcess
 
 import omnigraph
 from omnigraph import Graph, GraphError, limits
-from omnigraph.testing.served_here import InProcess
 
 SCHEMA = "node Doc { slug: String @key  body: String? @index  vec: Vector(3)? }"
 ROWS = """\

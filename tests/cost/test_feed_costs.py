@@ -3,6 +3,9 @@
 from collections import Counter
 
 import pytest
+from tests.support import operations as op
+from tests.support.s3_proxy import S3Proxy
+from tests.support.s3_server import S3Server
 
 from omnigraph import limits
 from omnigraph.branch.commit_pages import commit_page
@@ -10,9 +13,6 @@ from omnigraph.branch.entity_change import ChangeFilter
 from omnigraph.branch.feed import PageBounds
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores import S3Store
-from omnigraph.testing import operations as op
-from omnigraph.testing.s3_proxy import S3Proxy
-from omnigraph.testing.s3_server import S3Server
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
+from tests.support import operations as op
+from tests.support.histories import grow_history
+from tests.support.s3_proxy import S3Proxy
+from tests.support.s3_server import S3Server
 
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches, tags
@@ -20,11 +24,7 @@ from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.histories import grow_history
-from omnigraph.testing.s3_proxy import S3Proxy
-from omnigraph.testing.s3_server import S3Server
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 from _pytest.mark import ParameterSet
+from tests.support import operations as op
+from tests.support.fast_folder import fast_folder
+from tests.support.histories import grow_history
 
 from omnigraph import limits
 from omnigraph.branch import branches, tags
@@ -12,10 +15,7 @@ from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.fast_folder import fast_folder
-from omnigraph.testing.histories import grow_history
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.root import open_root

@@ -9,7 +9,7 @@ import pytest
 import omnigraph
 from omnigraph import OpenOptions
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.stores import CountingStore
 
 BEFORE = """\
 node Person { name: String @key  age: I32?  mood: enum(good, bad)?  gone: String? }

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.histories import grow_history
+from tests.support.operations import append, delete, insert, new_graph, update_where, upsert, upsert_many
 
 from omnigraph.branch import branches
 from omnigraph.model.commit import MAIN
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.histories import grow_history
-from omnigraph.testing.operations import append, delete, insert, new_graph, update_where, upsert, upsert_many
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.recovery import heal

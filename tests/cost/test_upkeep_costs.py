@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.support.histories import grow_history
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.histories import grow_history
+from omnigraph.testing.stores import CountingStore
 
 GET, LIST, CREATE = RequestKind.GET, RequestKind.LIST, RequestKind.PUT_IF_ABSENT
 OPTIONS = OpenOptions(durability="process", auto_compact=False, protection_s=0)

@@ -9,16 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from tests.support.histories import grow_history
+from tests.support.operations import append, build_index, delete, insert, new_graph, upsert, upsert_many
+from tests.support.s3_proxy import S3Proxy
+from tests.support.s3_server import S3Server
 
 from omnigraph.branch import branches
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.storage.records.read import record_bytes
-from omnigraph.testing.histories import grow_history
-from omnigraph.testing.operations import append, build_index, delete, insert, new_graph, upsert, upsert_many
-from omnigraph.testing.s3_proxy import S3Proxy
-from omnigraph.testing.s3_server import S3Server
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

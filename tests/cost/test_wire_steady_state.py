@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
+from tests.support import operations as op
+from tests.support.histories import grow_history
+from tests.support.interrupted_writes import interrupt, move_to_another_host
+from tests.support.s3_proxy import S3Proxy
+from tests.support.s3_server import S3Server
 
 from omnigraph import limits
 from omnigraph.branch import branches
@@ -18,11 +23,6 @@ from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores import S3Store
-from omnigraph.testing import operations as op
-from omnigraph.testing.histories import grow_history
-from omnigraph.testing.interrupted import interrupt, move_to_another_host
-from omnigraph.testing.s3_proxy import S3Proxy
-from omnigraph.testing.s3_server import S3Server
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.recovery import heal

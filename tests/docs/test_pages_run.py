@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.support.guides import blocks, run_guide
 
 from omnigraph.language import schema
 from omnigraph.language.query import parse
-from omnigraph.testing.guides import blocks, run_guide
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

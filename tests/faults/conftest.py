@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import Copies
+from tests.support.fast_folder import fast_folder
+from tests.support.write_kinds import opened, prepare
 
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.cuts import Copies
-from omnigraph.testing.fast_folder import fast_folder
-from omnigraph.testing.kinds import opened, prepare
 from omnigraph.transaction.graph_context import GraphContext
 
 

@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import COMPANY, PERSON, rows_of
+from tests.support.write_kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
 
 from omnigraph.errors import (
     FormatError,
@@ -19,10 +22,7 @@ from omnigraph.storage.object_store import StoreRefused
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.read_only import ReadOnlyStore
 from omnigraph.storage.records.read import FORMAT
-from omnigraph.testing import operations as op
 from omnigraph.testing.invariants import check_graph, observed
-from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
-from omnigraph.testing.operations import COMPANY, PERSON, rows_of
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -6,6 +6,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
+from tests.support.s3_proxy import S3Proxy
+from tests.support.s3_server import S3Server
 
 from omnigraph import limits
 from omnigraph.api.open import open as open_graph
@@ -21,12 +25,8 @@ from omnigraph.model.times import correct_time, keep_since
 from omnigraph.storage.instants import EPOCH
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.storage.object_stores.local import LocalStore
-from omnigraph.testing import operations as op
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import check_graph
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.s3_proxy import S3Proxy
-from omnigraph.testing.s3_server import S3Server
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.prune import Policy, prune

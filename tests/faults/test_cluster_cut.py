@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import Copies, Cut, at_every_request
+from tests.support.small_cluster import POLICY, QUERIES, SCHEMA, Cluster
 
 from omnigraph.cluster.diagnostics import Outcome
 from omnigraph.cluster.serving import load_applied
 from omnigraph.errors import GraphError
 from omnigraph.storage.object_stores.forwarding import DURABLE_REQUESTS, RequestKind, T
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.cuts import Copies, Cut, at_every_request
 from omnigraph.testing.faults import Fault, Faults
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.small_cluster import POLICY, QUERIES, SCHEMA, Cluster
+from omnigraph.testing.stores import FaultyStore
 
 CANNOT_SERVE = {"cluster_state_missing", "cluster_empty", "cluster_no_healthy_graphs"}
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.small_cluster import Cluster
 
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.serving import load_applied
@@ -16,8 +17,7 @@ from omnigraph.cluster.session import Environment
 from omnigraph.errors import GraphError
 from omnigraph.failpoints import Crash
 from omnigraph.testing.faults import Fault, Faults
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.small_cluster import Cluster
+from omnigraph.testing.stores import FaultyStore
 
 GRAPHS = ("aa", "bb")
 POLICIES = ("p", "q")

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import Copies, at_every_request
+from tests.support.small_cluster import Cluster, codes
 
 from omnigraph import limits
 from omnigraph.cluster import layout
@@ -18,11 +20,9 @@ from omnigraph.errors import UnavailableError
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import LocalStore
-from omnigraph.testing.cuts import Copies, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.small_cluster import Cluster, codes
+from omnigraph.testing.stores import FaultyStore
 
 # Applies a cluster and is killed just before a file is put whose path has a part.
 DOOMED = """
@@ -30,8 +30,8 @@ import os, signal, sys
 from pathlib import Path
 from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.testing.faults import Faults
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.small_cluster import Cluster
+from omnigraph.testing.stores import FaultyStore
+from tests.support.small_cluster import Cluster
 
 class Killing(Faults):
     def around(self, kind, path, send):

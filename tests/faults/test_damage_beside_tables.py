@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.damage import cut
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
@@ -14,7 +15,6 @@ from omnigraph.api.verify import FindingKind, Loss
 from omnigraph.errors import FormatError, GraphError
 from omnigraph.storage import derived, paths
 from omnigraph.storage.records.change_file import read_change_file
-from omnigraph.testing.damage import cut
 from omnigraph.transaction.schema_files import check_copy, read_text
 
 QUIET = OpenOptions(durability="process", auto_compact=False)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Unpack
 
 import pytest
+from tests.support.damage import change_a_letter, cut, data_file, empty, flip, log_entry, manifest
+from tests.support.where import Where
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, PermissionDeniedError, limits
@@ -15,8 +17,6 @@ from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import FormatError, GraphError, NotFoundError
 from omnigraph.model.commit import CommitKind
 from omnigraph.storage import paths
-from omnigraph.testing.damage import change_a_letter, cut, data_file, empty, flip, log_entry, manifest
-from omnigraph.testing.where import Where
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root

@@ -5,6 +5,8 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
 
 from omnigraph.errors import FormatError
 from omnigraph.model.commit import MAIN
@@ -13,8 +15,6 @@ from omnigraph.storage.external_stores import SqliteExternalStore
 from omnigraph.storage.object_stores import ExternallyFencedStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.records.read import read_stamp, stamp_bytes
-from omnigraph.testing import operations as op
-from omnigraph.testing.operations import PERSON
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interleaving import RacingStore
+from tests.support.needed_files import AT_ONCE
+from tests.support.operations import COMPANY, PERSON, rows_of
+from tests.support.paused_work import paused
 
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import ConflictError, OutcomeUnknownError
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.operations import COMPANY, PERSON, rows_of
-from omnigraph.testing.parked import parked
-from omnigraph.testing.races import RacingStore
-from omnigraph.testing.sweeping import AT_ONCE
 from omnigraph.transaction import intent
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
@@ -38,7 +38,7 @@ def end_as_another_process(root: Path, monkeypatch: pytest.MonkeyPatch) -> Graph
 def test_it_is_acknowledged_once_though_its_base_was_pruned(
     root: Path, parts: GraphContext, monkeypatch: pytest.MonkeyPatch, *, cuts: bool
 ) -> None:
-    with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_INTENT_COMPLETED) as writing:
+    with paused(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_INTENT_COMPLETED) as writing:
         other = end_as_another_process(root, monkeypatch)
         finished = other.log.live_head(MAIN)
         prune(other, MAIN, Policy(keep=1, now=True))
@@ -58,7 +58,7 @@ def test_it_is_acknowledged_once_though_the_files_it_is_rebased_on_were_swept(
     store = LocalStore(root, durability=Durability.PROCESS)
     faster = RacingStore(store, [lambda: write(parts, MAIN, op.append(PERSON, {"o": 1}))])
     slow = open_root(faster, settings=AT_ONCE)
-    with parked(lambda: write(slow, MAIN, APPEND), at=Failpoint.PUBLISH_JUDGED) as writing:
+    with paused(lambda: write(slow, MAIN, APPEND), at=Failpoint.PUBLISH_JUDGED) as writing:
         other = end_as_another_process(root, monkeypatch)
         finished = other.log.live_head(MAIN)
         prune(other, MAIN, Policy(keep=1, now=True))
@@ -73,7 +73,7 @@ def test_it_is_acknowledged_once_though_the_files_it_is_rebased_on_were_swept(
 def test_its_outcome_is_unknown_once_the_entry_that_finished_it_was_cut(
     root: Path, parts: GraphContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_INTENT_COMPLETED) as writing:
+    with paused(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_INTENT_COMPLETED) as writing:
         other = end_as_another_process(root, monkeypatch)
         write(other, MAIN, op.append(COMPANY, {"n": 1}))
         prune(other, MAIN, Policy(keep=1, now=True))
@@ -85,7 +85,7 @@ def test_its_outcome_is_unknown_once_the_entry_that_finished_it_was_cut(
 
 
 def test_it_is_refused_where_it_was_undone(root: Path, parts: GraphContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    with parked(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_MADE_DURABLE) as writing:
+    with paused(lambda: write(parts, MAIN, APPEND), at=Failpoint.WRITE_MADE_DURABLE) as writing:
         other = end_as_another_process(root, monkeypatch)
         prune(other, MAIN, Policy(keep=1, now=True))
         sweep(other, older_than_s=0)

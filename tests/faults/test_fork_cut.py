@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tests.support.interleaving import RacingStore
 
 import omnigraph
 from omnigraph import Graph, OpenOptions
 from omnigraph.errors import AlreadyExistsError, NotFoundError
 from omnigraph.failpoints import Crash, Failpoint, armed
-from omnigraph.testing.races import RacingStore
 
 SCHEMA = "node Person { name: String @key }\nnode City { name: String @key }\n"
 AT_ONCE = OpenOptions(protection_s=0, auto_compact=False)

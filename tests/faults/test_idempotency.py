@@ -5,6 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import Copies, at_every_failpoint, at_every_request
+from tests.support.operations import PERSON
+from tests.support.paused_work import OtherProcess
+from tests.support.write_kinds import NOTED, SETTINGS, SIDE, opened
 
 from omnigraph import limits
 from omnigraph.branch import branches
@@ -14,15 +19,9 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.cuts import Copies, at_every_failpoint, at_every_request
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.kinds import NOTED, SETTINGS, SIDE, opened
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.parked import OtherProcess
+from omnigraph.testing.stores import CountingStore, FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.root import open_root

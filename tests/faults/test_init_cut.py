@@ -3,17 +3,17 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import FOR_EVER, Copies, Cut, at_every_failpoint, at_every_request
+from tests.support.write_kinds import SETTINGS, next_write, opened
 
 from omnigraph.errors import AlreadyExistsError, FormatError, GraphError, NotFoundError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.storage import paths
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import FOR_EVER, Copies, Cut, at_every_failpoint, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.kinds import SETTINGS, next_write, opened
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 
 

@@ -7,6 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interleaving import once
+from tests.support.interrupted_writes import interrupt, move_to_another_host, noted_intents, recovered
+from tests.support.needed_files import AT_ONCE, needless_files, readable
+from tests.support.operations import COMPANY, PERSON
 
 from omnigraph.branch import branches, tags
 from omnigraph.branch.marks import live_branches
@@ -15,12 +20,7 @@ from omnigraph.errors import GraphError
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN, RecoveryKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.interrupted import interrupt, move_to_another_host, noted_intents, recovered
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.races import once
-from omnigraph.testing.sweeping import AT_ONCE, needless_files, readable
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.recovery import heal

@@ -3,6 +3,11 @@
 from collections.abc import Callable
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import FOR_EVER, Copies, at_every_request
+from tests.support.interrupted_writes import interrupt, set_aside
+from tests.support.operations import COMPANY, PERSON, rows_of
+from tests.support.write_kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
 
 from omnigraph.branch import branches, tags
 from omnigraph.errors import AlreadyExistsError, OutcomeUnknownError, UnavailableError
@@ -10,15 +15,10 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore, OutcomeUnknown, StoreTransient
 from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import FOR_EVER, Copies, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.interrupted import interrupt, set_aside
 from omnigraph.testing.invariants import check_graph, entries, observed
-from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.root import open_root

@@ -5,17 +5,17 @@ from itertools import chain, islice
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import Copies, Cut, at_every_failpoint, at_every_request
 
 import omnigraph
 from omnigraph import Graph, GraphError, OpenOptions
 from omnigraph.failpoints import Failpoint
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.cuts import Copies, Cut, at_every_failpoint, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.recovery import Healed, heal
 
 SCHEMA = """

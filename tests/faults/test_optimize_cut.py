@@ -4,6 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import Copies, at_every_failpoint, at_every_request
+from tests.support.interrupted_writes import die_in, set_aside
+from tests.support.operations import contents, upsert
+from tests.support.write_kinds import SETTINGS, opened
 
 from omnigraph.failpoints import Failpoint
 from omnigraph.language.schema import accept
@@ -12,14 +16,10 @@ from omnigraph.model.schema import Schema
 from omnigraph.model.schema_document import digest
 from omnigraph.storage.layout import table_schemas
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.cuts import Copies, at_every_failpoint, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.interrupted import die_in, set_aside
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.kinds import SETTINGS, opened
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import contents, upsert
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.optimize import compact_tail, optimize
 from omnigraph.transaction.recovery import Healed, heal

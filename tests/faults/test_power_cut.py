@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.power_loss import Disk, unavailable
 
 import omnigraph
 from omnigraph import OpenOptions, OutcomeUnknownError
-from omnigraph.testing.power import Disk, unavailable
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 ALL = "query q() { match { $p: Person } return { $p.age as age } }"

@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import FOR_EVER, Copies, at_every_request
+from tests.support.interleaving import RacingStore
 
 import omnigraph
 from omnigraph import Graph, OpenOptions
 from omnigraph.errors import ConstraintError
 from omnigraph.mcp.tools import Permissions, Tools
 from omnigraph.storage.object_store import ObjectStore
-from omnigraph.testing.cuts import FOR_EVER, Copies, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.races import RacingStore
+from omnigraph.testing.stores import FaultyStore
 
 QUIET = OpenOptions(durability="process", auto_compact=False)
 SCHEMA = """

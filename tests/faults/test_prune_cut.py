@@ -3,17 +3,17 @@
 from collections.abc import Callable
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import Copies, Cut, at_every_failpoint, at_every_request
+from tests.support.needed_files import AT_ONCE, needless_files, readable
+from tests.support.operations import PERSON
+from tests.support.write_kinds import next_write, opened
 
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import Copies, Cut, at_every_failpoint, at_every_request
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.kinds import next_write, opened
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.sweeping import AT_ONCE, needless_files, readable
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.prune import Policy, prune

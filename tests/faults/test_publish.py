@@ -8,6 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import Copies
+from tests.support.interleaving import RacingStore, once
+from tests.support.operations import COMPANY, KNOWS, PERSON, rows_of
+from tests.support.write_kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
 
 from omnigraph import limits
 from omnigraph.branch.sweep.sweep import sweep
@@ -20,13 +25,8 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.records.change_file import read_change_file
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import Copies
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import check_graph, entries, observed
-from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
-from omnigraph.testing.races import RacingStore, once
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.stage_versions import at_hand

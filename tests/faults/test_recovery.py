@@ -4,6 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import Copies
+from tests.support.interrupted_writes import die_in, interrupt, recovered, set_aside
+from tests.support.operations import COMPANY, KNOWS, PERSON, rows_of
+from tests.support.write_kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
 
 from omnigraph.errors import FormatError
 from omnigraph.failpoints import Failpoint
@@ -11,13 +16,8 @@ from omnigraph.model.commit import MAIN, RECOVERY_ACTOR, CommitKind, RecoveryKin
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.cuts import Copies
-from omnigraph.testing.interrupted import die_in, interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph, entries, observed
-from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.recovery import Healed, heal

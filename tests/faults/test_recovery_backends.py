@@ -3,6 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interrupted_writes import interrupt, recovered, set_aside
+from tests.support.operations import COMPANY, PERSON, rows_of
+from tests.support.write_kinds import next_write, opened, prepare
 
 from omnigraph.failpoints import Failpoint
 from omnigraph.ids import UlidSource
@@ -12,11 +16,7 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.storage.object_stores.s3 import S3Store
-from omnigraph.testing import operations as op
-from omnigraph.testing.interrupted import interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph
-from omnigraph.testing.kinds import next_write, opened, prepare
-from omnigraph.testing.operations import COMPANY, PERSON, rows_of
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.write import write

@@ -5,6 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interrupted_writes import (
+    interrupt,
+    let_it_grow_old,
+    move_to_another_host,
+    noted_intents,
+    recovered,
+    set_aside,
+)
+from tests.support.operations import COMPANY, KNOWS, PERSON, rows_of
+from tests.support.paused_work import OtherProcess, paused
+from tests.support.write_kinds import SIDE, next_write, opened
 
 from omnigraph.errors import ConflictError
 from omnigraph.failpoints import Failpoint
@@ -13,23 +25,10 @@ from omnigraph.model.conflict import DeclaredDead
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.interrupted import (
-    interrupt,
-    let_it_grow_old,
-    move_to_another_host,
-    noted_intents,
-    recovered,
-    set_aside,
-)
 from omnigraph.testing.invariants import check_graph, entries, observed
-from omnigraph.testing.kinds import SIDE, next_write, opened
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
-from omnigraph.testing.parked import OtherProcess, parked
+from omnigraph.testing.stores import CountingStore, FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import open_and_heal, open_root
@@ -53,7 +52,7 @@ def store_of(root: Path) -> LocalStore:
 def test_a_writer_at_work_in_this_process_is_left_alone_whatever_handle_it_uses(
     root: Path, parts: GraphContext, at: Failpoint
 ) -> None:
-    with parked(lambda: write(parts, MAIN, INSERT), at=at) as writing:
+    with paused(lambda: write(parts, MAIN, INSERT), at=at) as writing:
         other, healed = open_and_heal(store_of(root), settings=IMPATIENT)
         assert healed == Healed()
         receipt = write(other, MAIN, op.insert(COMPANY, {"n": 1}))
@@ -70,7 +69,7 @@ def test_a_writer_at_work_in_this_process_is_left_alone_whatever_handle_it_uses(
 def test_a_writer_that_has_published_and_is_still_clearing_its_note_needs_no_healer(
     root: Path, parts: GraphContext, at: Failpoint
 ) -> None:
-    with parked(lambda: write(parts, MAIN, INSERT), at=at) as writing:
+    with paused(lambda: write(parts, MAIN, INSERT), at=at) as writing:
         other, healed = open_and_heal(store_of(root), settings=IMPATIENT)
         assert healed == Healed()
         next_write(other)
@@ -211,7 +210,7 @@ def test_a_writer_with_an_intent_shows_life_while_it_works_and_not_afterwards(ro
     lively = Settings(durability="process", heartbeat_s=0.001)
     parts = open_root(store_of(root), settings=lively)
     beat = paths.RECOVERY
-    with parked(lambda: write(parts, MAIN, INSERT), at=Failpoint.WRITE_TABLES_STAGED) as writing:
+    with paused(lambda: write(parts, MAIN, INSERT), at=Failpoint.WRITE_TABLES_STAGED) as writing:
         seen: set[str] = set()
         while not any(path.endswith(".beat") for path in seen):
             seen = {listed.path for listed in parts.store.list(beat)}

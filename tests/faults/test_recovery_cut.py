@@ -6,19 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import Copies, at_every_failpoint, at_every_request
+from tests.support.interrupted_writes import interrupt, recovered, set_aside
+from tests.support.operations import COMPANY, PERSON
+from tests.support.write_kinds import SIDE, next_write, opened
 
 from omnigraph import limits
 from omnigraph.branch import branches
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.storage import paths
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import Copies, at_every_failpoint, at_every_request
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.interrupted import interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph, observed
-from omnigraph.testing.kinds import SIDE, next_write, opened
-from omnigraph.testing.operations import COMPANY, PERSON
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.recovery import Healed, heal

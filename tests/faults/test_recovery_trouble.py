@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import FOR_EVER
+from tests.support.interrupted_writes import interrupt, noted_intents, recovered
+from tests.support.operations import COMPANY, PERSON, rows_of
+from tests.support.write_kinds import SETTINGS, next_write, opened
 
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import FormatError, GraphError, UnavailableError
@@ -17,14 +22,9 @@ from omnigraph.model.commit import MAIN, RecoveryKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import FOR_EVER
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.interrupted import interrupt, noted_intents, recovered
 from omnigraph.testing.invariants import check_graph, entries, observed
-from omnigraph.testing.kinds import SETTINGS, next_write, opened
-from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.recovery import Healed, heal
 from omnigraph.transaction.root import open_root

@@ -5,6 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interrupted_writes import interrupt, recovered, set_aside
+from tests.support.operations import COMPANY, PERSON, rows_of
+from tests.support.write_kinds import SIDE, next_write, opened
 
 from omnigraph.branch import branches
 from omnigraph.failpoints import Failpoint
@@ -12,12 +16,8 @@ from omnigraph.model.commit import MAIN, RECOVERY_ACTOR, CommitKind, Pin, Recove
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.interrupted import interrupt, recovered, set_aside
 from omnigraph.testing.invariants import check_graph, entries, observed
-from omnigraph.testing.kinds import SIDE, next_write, opened
-from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.recovery import Healed, heal

@@ -5,6 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interleaving import once
+from tests.support.needed_files import needless_files
+from tests.support.operations import PERSON
 
 import omnigraph
 from omnigraph import Graph, OpenOptions
@@ -15,11 +19,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.races import once
-from omnigraph.testing.sweeping import needless_files
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import Copies, Cut, at_every_failpoint, at_every_request
 
 import omnigraph
 from omnigraph.api.graph import Graph
@@ -11,10 +12,9 @@ from omnigraph.api.options import OpenOptions
 from omnigraph.errors import OutcomeUnknownError
 from omnigraph.failpoints import Failpoint
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.cuts import Copies, Cut, at_every_failpoint, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.stores import FaultyStore
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person"
 PROCESS = OpenOptions(durability="process")

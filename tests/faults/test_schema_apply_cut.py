@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import Copies, Cut, at_every_failpoint, at_every_request
 
 import omnigraph
 from omnigraph import ConstraintError, Graph, OpenOptions
 from omnigraph.failpoints import Failpoint
 from omnigraph.storage.object_store import ObjectStore
-from omnigraph.testing.cuts import Copies, Cut, at_every_failpoint, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.stores import FaultyStore
 
 BEFORE = "node A { name: String @key  x: I32? }\nnode B { y: I32? }\nedge E: A -> A { w: I32? }"
 AFTER = (

@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import Copies
+from tests.support.needed_files import AT_ONCE, needless_files, swept
+from tests.support.operations import COMPANY, PERSON
+from tests.support.write_kinds import next_write, opened
 
 from omnigraph import limits
 from omnigraph.errors import GraphError, OutcomeUnknownError, UnavailableError
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.local import LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import Copies
 from omnigraph.testing.invariants import check_graph, observed
-from omnigraph.testing.kinds import next_write, opened
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.sweeping import AT_ONCE, needless_files, swept
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.write import Receipt, write
 
@@ -35,9 +35,9 @@ WRITES_MAX = 50
 DOOMED = """
 import os, signal, sys, traceback
 from omnigraph.storage.object_stores.local import LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.kinds import opened
-from omnigraph.testing.operations import COMPANY, PERSON
+from tests.support import operations as op
+from tests.support.write_kinds import opened
+from tests.support.operations import COMPANY, PERSON
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.write import write
 

@@ -6,6 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interleaving import RacingStore, once
+from tests.support.needed_files import needless_files
+from tests.support.operations import COMPANY, PERSON
+from tests.support.paused_work import OtherProcess, paused
 
 from omnigraph.branch import branches, tags
 from omnigraph.branch.sweep.sweep import sweep
@@ -18,13 +23,8 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.records.read import record_bytes
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.parked import OtherProcess, parked
-from omnigraph.testing.races import RacingStore, once
-from omnigraph.testing.sweeping import needless_files
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction import queues
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.log import Baseless, Done, Log
@@ -100,7 +100,7 @@ def test_a_stalled_write_that_may_run_again_does_so_on_what_is_there_now(
 ) -> None:
     parts = opened(root, settings)
 
-    with parked(lambda: write(parts, MAIN, op.upsert(PERSON, {"n": 1, "a": 7})), at=at) as writing:
+    with paused(lambda: write(parts, MAIN, op.upsert(PERSON, {"n": 1, "a": 7})), at=at) as writing:
         others_go_on(root)
 
     assert writing.result().entry is not None
@@ -109,7 +109,7 @@ def test_a_stalled_write_that_may_run_again_does_so_on_what_is_there_now(
 
 @pytest.mark.parametrize("at", PLACES)
 def test_a_stalled_write_that_may_not_is_told_what_happened(at: Failpoint, parts: GraphContext, root: Path) -> None:
-    with parked(lambda: write(parts, MAIN, op.update_where(COMPANY, "v = 2", 9)), at=at) as writing:
+    with paused(lambda: write(parts, MAIN, op.update_where(COMPANY, "v = 2", 9)), at=at) as writing:
         others_go_on(root)
 
     with pytest.raises(ConflictError, match="was pruned while it ran") as caught:
@@ -120,7 +120,7 @@ def test_a_stalled_write_that_may_not_is_told_what_happened(at: Failpoint, parts
 
 def test_what_was_staged_on_the_anchor_is_published_beside_a_pruning_write(parts: GraphContext, root: Path) -> None:
     other = opened(root)
-    with parked(lambda: write(parts, MAIN, op.append(PERSON, {"n": 1})), at=Failpoint.WRITE_MADE_DURABLE) as writing:
+    with paused(lambda: write(parts, MAIN, op.append(PERSON, {"n": 1})), at=Failpoint.WRITE_MADE_DURABLE) as writing:
         write(other, MAIN, op.append(PERSON, {"o": 2}), WriteOptions(prune_previous=True))
         sweep(other, older_than_s=600)
 
@@ -142,7 +142,7 @@ def test_a_barrier_makes_a_writer_stage_again_what_the_sweep_has_taken(
     operation: Operation, parts: GraphContext, root: Path
 ) -> None:
     other = opened(root)
-    with parked(lambda: write(parts, MAIN, operation), at=Failpoint.WRITE_MADE_DURABLE) as writing:
+    with paused(lambda: write(parts, MAIN, operation), at=Failpoint.WRITE_MADE_DURABLE) as writing:
         swept = sweep(other, older_than_s=0)
         assert any(file.is_staged for file in swept.deleted), "what was staged is gone"
 
@@ -153,7 +153,7 @@ def test_a_barrier_makes_a_writer_stage_again_what_the_sweep_has_taken(
 def test_a_new_table_that_was_swept_is_made_again(parts: GraphContext, root: Path) -> None:
     other = opened(root)
     adding = op.add_table(parts, "node:City", {"p": 1})
-    with parked(lambda: write(parts, MAIN, adding), at=Failpoint.WRITE_MADE_DURABLE) as writing:
+    with paused(lambda: write(parts, MAIN, adding), at=Failpoint.WRITE_MADE_DURABLE) as writing:
         sweep(other, older_than_s=0)
 
     entry = writing.result().entry

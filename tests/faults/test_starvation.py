@@ -5,6 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interrupted_writes import die_in, noted_intents, recovered
+from tests.support.operations import COMPANY, PERSON, rows_of
+from tests.support.write_kinds import SETTINGS, SIDE, opened
 
 from omnigraph import limits
 from omnigraph.failpoints import Failpoint
@@ -14,14 +18,10 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.records.read import intent_bytes
-from omnigraph.testing import operations as op
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.interrupted import die_in, noted_intents, recovered
 from omnigraph.testing.invariants import check_graph
-from omnigraph.testing.kinds import SETTINGS, SIDE, opened
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write

@@ -6,6 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interleaving import RacingStore
+from tests.support.operations import COMPANY, PERSON
+from tests.support.paused_work import paused
+from tests.support.write_kinds import prepare
 
 from omnigraph import limits
 from omnigraph.branch import branches
@@ -20,12 +25,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.kinds import prepare
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.parked import parked
-from omnigraph.testing.races import RacingStore
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction import queues
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.root import open_root
@@ -109,7 +109,7 @@ def check(store: ObjectStore, expected: op.Rows) -> None:
 @pytest.mark.parametrize("at", PLACES)
 def test_a_write_that_stood_still_for_long_is_whole(at: Failpoint, name: str, local: LocalStore) -> None:
     parts = opened(local)
-    with parked(lambda: write(parts, MAIN, OPERATIONS[name]), at=at) as writing:
+    with paused(lambda: write(parts, MAIN, OPERATIONS[name]), at=at) as writing:
         swept_when_all_is_old(local)
 
     assert writing.result().entry is not None
@@ -129,7 +129,7 @@ def test_a_put_that_arrives_long_after_the_sweep_makes_the_write_stage_again(nam
 @pytest.mark.parametrize("at", PLACES)
 def test_an_eager_sweep_lets_no_write_fail(at: Failpoint, name: str, store: ObjectStore) -> None:
     parts = opened(store)
-    with parked(lambda: write(parts, MAIN, OPERATIONS[name]), at=at) as writing:
+    with paused(lambda: write(parts, MAIN, OPERATIONS[name]), at=at) as writing:
         sweep(opened(store), older_than_s=0)
 
     assert writing.result().entry is not None
@@ -155,7 +155,7 @@ def test_an_eager_sweep_between_others_writes_lets_no_write_fail(others: int, st
 def test_a_write_without_rows_to_stage_again_runs_again(local: LocalStore) -> None:
     parts = opened(local)
     adding = op.add_table(parts, "node:City", {"p": 1})
-    with parked(lambda: write(parts, MAIN, adding), at=Failpoint.WRITE_MADE_DURABLE) as writing:
+    with paused(lambda: write(parts, MAIN, adding), at=Failpoint.WRITE_MADE_DURABLE) as writing:
         swept_when_all_is_old(local)
 
     entry = writing.result().entry
@@ -171,7 +171,7 @@ def test_a_write_onto_a_branch_that_was_deleted_never_names_what_was_swept(
     branches.create(parts, "side")
     operation = op.append(PERSON, {"n": 1})
 
-    with parked(lambda: write(parts, "side", operation), at=Failpoint.WRITE_MADE_DURABLE) as writing:
+    with paused(lambda: write(parts, "side", operation), at=Failpoint.WRITE_MADE_DURABLE) as writing:
         other = opened(local)
         branches.delete(other, "side")
         swept_when_all_is_old(local)
@@ -193,7 +193,7 @@ def test_a_branch_made_while_the_sweep_runs_is_as_safe(local: LocalStore) -> Non
         return op.append(PERSON, {"m": 1})
 
     write(opened(local), MAIN, op.append(PERSON, {"garbage": 1}))
-    with parked(lambda: swept_when_all_is_old(local), at=Failpoint.SWEEP_ROOTS_READ) as sweeping:
+    with paused(lambda: swept_when_all_is_old(local), at=Failpoint.SWEEP_ROOTS_READ) as sweeping:
         later = meanwhile()
     sweeping.result()
     write(opened(local), "new", later)

@@ -1,20 +1,20 @@
 """Death in the middle of a sweep, at every step: what is kept is readable, and the next sweep does the rest."""
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import Copies, Cut, at_every_failpoint, at_every_request
+from tests.support.interleaving import once
+from tests.support.needed_files import AT_ONCE, needless_files, readable
+from tests.support.operations import COMPANY, PERSON
+from tests.support.write_kinds import SIDE, next_write, opened
 
 from omnigraph import limits
 from omnigraph.branch import branches
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import Copies, Cut, at_every_failpoint, at_every_request
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.kinds import SIDE, next_write, opened
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.races import once
-from omnigraph.testing.sweeping import AT_ONCE, needless_files, readable
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import write
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.cuts import FOR_EVER, Copies, Cut, at_every_request
 
 import omnigraph
 from omnigraph import Graph, Maintenance, OpenOptions, limits
 from omnigraph.storage import derived, paths
-from omnigraph.testing.cuts import FOR_EVER, Copies, Cut, at_every_request
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.stores import FaultyStore
 
 QUIET = OpenOptions(durability="process", auto_compact=False, protection_s=0)
 SCHEMA = """

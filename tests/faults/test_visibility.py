@@ -4,16 +4,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import COMPANY, KNOWS, PERSON, rows_at, rows_of, table_of
+from tests.support.paused_work import paused
+from tests.support.write_kinds import NOTED, SETTINGS, opened
 
 from omnigraph.branch import branches
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
 from omnigraph.testing.invariants import check_graph, entries, observed
-from omnigraph.testing.kinds import NOTED, SETTINGS, opened
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_at, rows_of, table_of
-from omnigraph.testing.parked import parked
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.write import Operation, write
@@ -52,7 +52,7 @@ def test_other_readers_see_the_state_before_until_the_entry_is_put(
     parts = opened(store, settings=settings)
     before = observed(parts)
     loading = op.upsert_many({PERSON: {"a": 0}, COMPANY: {"n": 1}})
-    with parked(lambda: write(parts, MAIN, loading), at=at) as writing:
+    with paused(lambda: write(parts, MAIN, loading), at=at) as writing:
         assert observed(parts) == observed(opened(store)) == before
     writing.result()
     assert observed(parts) == observed(opened(store)) != before

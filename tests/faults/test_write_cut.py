@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable
 from itertools import chain, islice
 
 import pytest
+from tests.support.cuts import Copies, Cut, at_every_failpoint, at_every_request
+from tests.support.write_kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
 
 from omnigraph import limits
 from omnigraph.failpoints import Failpoint
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.testing.cuts import Copies, Cut, at_every_failpoint, at_every_request
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import Observed, check_graph, observed
-from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.recovery import Healed, heal
 

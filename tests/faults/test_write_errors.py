@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 
 import pytest
+from tests.support.cuts import FOR_EVER, Copies, at_every_request
+from tests.support.write_kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
 
 from omnigraph import limits
 from omnigraph.errors import GraphError, OutcomeUnknownError
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.testing.cuts import FOR_EVER, Copies, at_every_request
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph, observed
-from omnigraph.testing.kinds import KINDS, NOTED, SETTINGS, Kind, next_write, opened
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 
 # Each of the others takes some of the same requests.

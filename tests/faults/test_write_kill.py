@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
+from tests.support.killable_writers import KillableWriters, Order, killable_writers
+from tests.support.s3_proxy import Cut, S3Proxy
+from tests.support.s3_proxy import s3_proxy as running_s3_proxy
+from tests.support.s3_server import S3Server
+from tests.support.write_kinds import KINDS, next_write, opened, prepare
 
 from omnigraph.storage.object_stores.s3 import S3Store
 from omnigraph.testing.invariants import Observed, check_graph, observed
-from omnigraph.testing.kinds import KINDS, next_write, opened, prepare
-from omnigraph.testing.mortals import Mortals, Order, mortals
-from omnigraph.testing.s3_proxy import Cut, S3Proxy
-from omnigraph.testing.s3_proxy import s3_proxy as running_s3_proxy
-from omnigraph.testing.s3_server import S3Server
 from omnigraph.transaction.recovery import Healed, heal
 
 pytestmark = pytest.mark.s3
@@ -34,8 +34,8 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def ready() -> Iterator[Mortals]:
-    with mortals() as waiting:
+def ready() -> Iterator[KillableWriters]:
+    with killable_writers() as waiting:
         yield waiting
 
 
@@ -57,7 +57,7 @@ def of_opening(s3_server: S3Server, template: dict[str, bytes]) -> int:
         return proxy.mutations
 
 
-def killed_at(order: Order, mutation: int, cut: Cut, ready: Mortals, proxy: S3Proxy) -> bool:
+def killed_at(order: Order, mutation: int, cut: Cut, ready: KillableWriters, proxy: S3Proxy) -> bool:
     """Carry out an order and kill whoever does at its n-th request that changes something; False if there is none."""
     born, killed = threading.Event(), threading.Event()
     number = 0
@@ -86,7 +86,7 @@ def test_a_process_killed_at_any_of_its_requests_leaves_the_state_before_or_afte
     name: str,
     noted: bool,
     cut: Cut,
-    ready: Mortals,
+    ready: KillableWriters,
     template: dict[str, bytes],
     of_opening: int,
     s3_server: S3Server,

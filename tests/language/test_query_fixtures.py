@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.support.text_fixtures import expected_of, sections_of, sentences, unheard
 
 from omnigraph.errors import GraphError
 from omnigraph.language import query as language
@@ -28,7 +29,6 @@ from omnigraph.language.query.compile import CompiledQuery, compile_uncached
 from omnigraph.language.query.format import format_file
 from omnigraph.language.schema import accept
 from omnigraph.model.schema import Schema
-from omnigraph.testing.text_fixtures import expected_of, sections_of, sentences, unheard
 
 FOLDER = Path(__file__).parent / "query"
 FIXTURES = sorted(FOLDER.rglob("*.txt"))

@@ -19,6 +19,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support.text_fixtures import expected_of, sections_of, sentences, unheard
 
 from omnigraph.errors import GraphError, ParseError
 from omnigraph.language import schema as language
@@ -27,7 +28,6 @@ from omnigraph.model.schema import Annotation, EdgeType, InterfaceType, NodeType
 from omnigraph.model.schema_change import Diagnostic, SchemaPlan, format_constraint
 from omnigraph.model.schema_change_document import dump_plan, load_steps
 from omnigraph.model.schema_document import from_bytes, shape_digest, to_bytes
-from omnigraph.testing.text_fixtures import expected_of, sections_of, sentences, unheard
 
 FOLDER = Path(__file__).parent / "schema"
 FIXTURES = sorted(FOLDER.rglob("*.txt"))

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.operations import COMPANY, PERSON, insert, new_graph, rows_of
 
 from omnigraph import limits
 from omnigraph.clock import SystemClock
 from omnigraph.model.commit import MAIN
-from omnigraph.testing.operations import COMPANY, PERSON, insert, new_graph, rows_of
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.write import Operation, write
@@ -21,7 +21,7 @@ from omnigraph.transaction.write_set import WriteSet
 _RESTLESS = """
 import sys
 from pathlib import Path
-from omnigraph.testing.operations import insert
+from tests.support.operations import insert
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
@@ -106,7 +106,7 @@ _EQUAL = """
 import sys
 from pathlib import Path
 from omnigraph.clock import SystemClock
-from omnigraph.testing.operations import append
+from tests.support.operations import append
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import COMPANY, KNOWS, PERSON
+from tests.support.s3_server import S3Server
+from tests.support.workers import ACCOUNTS, COUNTER, OPENING_BALANCE, Order, Work, crew, prepare
 
 from omnigraph.branch import branches
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.s3 import S3Options, S3Store
-from omnigraph.testing import operations as op
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
-from omnigraph.testing.s3_server import S3Server
-from omnigraph.testing.workers import ACCOUNTS, COUNTER, OPENING_BALANCE, Order, Work, crew, prepare
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 

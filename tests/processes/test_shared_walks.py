@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tests.support.fast_folder import fast_folder
 from tests.support.shared_walk import OPTIONS, SCHEMA, VALUES, Order, sweep, walk
 from tests.support.whole_system.base import left_by_a_sweep
 
 import omnigraph
-from omnigraph.testing.fast_folder import fast_folder
 
 
 def run_walks(folder: Path, seed: int, steps: int) -> None:

@@ -6,13 +6,13 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
+from tests.support.chaos import SCHEMA, Order, Role, names_in, opened, start_file, stop_file, tallied
+from tests.support.needed_files import kept_entries, needless_files
 
 import omnigraph
 from omnigraph.api.graph import Graph
 from omnigraph.api.snapshot import GraphReader, Snapshot
 from omnigraph.clock import SystemClock
-from omnigraph.testing.sweeping import kept_entries, needless_files
-from omnigraph.testing.upheaval import SCHEMA, Order, Role, names_in, opened, start_file, stop_file, tallied
 
 
 @dataclass(frozen=True, slots=True)

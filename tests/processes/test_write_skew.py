@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.fast_folder import fast_folder
 
 import omnigraph
 from omnigraph import ConflictError, ConstraintError, Graph
 from omnigraph.failpoints import Failpoint, armed
-from omnigraph.testing.fast_folder import fast_folder
 
 TRIES_MAX = 50
 ROUNDS = 60

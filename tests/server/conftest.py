@@ -6,10 +6,10 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.testclient import TestClient
+from tests.support.served_here import LIBRARY, ROWS, InProcess
 
 import omnigraph
-from omnigraph.testing.served import RunningServer, served
-from omnigraph.testing.served_here import LIBRARY, ROWS, InProcess
+from omnigraph.testing.server import RunningServer, served
 
 
 def make_library(folder: Path) -> str:

@@ -4,11 +4,11 @@ import json
 
 import httpx
 import pytest
+from tests.support.s3_server import S3Server
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.aws_secret import sign
 from omnigraph.server.tokens import load_tokens
-from omnigraph.testing.s3_server import S3Server
 
 SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.support.served_here import LIBRARY, InProcess, refused
 
 import omnigraph
 from omnigraph import OpenOptions
 from omnigraph.server.settings import ServerSettings
 from omnigraph.storage.external_blobs import ExternalBlobPolicy
-from omnigraph.testing.served_here import LIBRARY, InProcess, refused
 
 ROWS = """\
 {"type":"Book","data":{"isbn":"1","title":"x","cover":"base64:MDEyMzQ1Njc4OQ=="}}

@@ -10,13 +10,13 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
+from tests.support.served_here import InProcess, refused
 
 from omnigraph import limits
 from omnigraph.server.errors import Refusal
 from omnigraph.server.fair_scheduler import Admission, StreamSlots
 from omnigraph.server.graph_call import AppState
 from omnigraph.server.responses import ChunkedResponse
-from omnigraph.testing.served_here import InProcess, refused
 
 QUERY = "query q() { match { $b: Book } return { $b.isbn } }"
 EVERYTHING = "query q() { match { $a: Author  $b: Book } return { $a.name, $b.title } order { $a.name } }"

@@ -3,9 +3,9 @@
 from typing import Any
 
 from fastapi.testclient import TestClient
+from tests.support.served_here import InProcess
 
 from omnigraph.server.tokens import load_tokens
-from omnigraph.testing.served_here import InProcess
 from omnigraph.version import VERSION
 
 CONTRACT = {

@@ -20,8 +20,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-
-from omnigraph.testing.served_here import InProcess
+from tests.support.served_here import InProcess
 
 CHECKS: list[CheckFunction] = [
     not_a_server_error,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
+from tests.support.served_here import InProcess, refused
 
 from omnigraph import limits
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.routes.mutations import read_if_commit
-from omnigraph.testing.served_here import InProcess, refused
 
 INSERT = "query add($isbn: String, $t: String) { insert Book { isbn: $isbn, title: $t } }"
 TITLES = "query titles() { match { $b: Book } return { $b.title } order { $b.title } }"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.support.served_here import LIBRARY, InProcess, refused
 
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.commands import import_
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.tokens import load_tokens
-from omnigraph.testing.served_here import LIBRARY, InProcess, refused
 
 CLUSTER = """
 version: 1

@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
+from tests.support.served_here import Answered, InProcess, refused
 
 from omnigraph import errors
 from omnigraph.errors import ConflictError, GraphError
@@ -12,10 +15,7 @@ from omnigraph.model.commit import MAIN
 from omnigraph.model.conflict import ReadSetChanged
 from omnigraph.server.errors import ERROR_TABLE, error_response, find_row
 from omnigraph.storage.object_store import OutcomeUnknown, StoreTransient
-from omnigraph.testing import operations as op
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.served_here import Answered, InProcess, refused
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.write import write

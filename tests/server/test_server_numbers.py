@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from prometheus_client import REGISTRY
+from tests.support.served_here import Answered, InProcess
 
 import omnigraph
 from omnigraph.api.maintenance import MaintenanceReport
 from omnigraph.server import metrics
 from omnigraph.server.maintenance import record_pass
-from omnigraph.testing.served_here import Answered, InProcess
 
 INSERT = "query q($n: String) { insert Author { name: $n } }"
 ALL = "query q() { match { $a: Author } return { $a.name } }"

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from tests.support.served_here import LIBRARY, ROWS
 
 import omnigraph
 from omnigraph.server.serving import open_listener
-from omnigraph.testing.served import RunningServer, served
-from omnigraph.testing.served_here import LIBRARY, ROWS
+from omnigraph.testing.server import RunningServer, served
 
 ALL_BOOKS = "query q() { match { $b: Book } return { $b.isbn } order { $b.isbn } }"
 INSERT = "query q($n: String) { insert Author { name: $n } }"

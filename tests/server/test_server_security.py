@@ -11,9 +11,9 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.served_here import InProcess, refused
 
 from omnigraph.server.settings import ServerSettings
-from omnigraph.testing.served_here import InProcess, refused
 
 SCHEMA = "node Thing { key: String @key  note: String? }\nedge Near: Thing -> Thing"
 INSERT = "query q($k: String, $n: String?) { insert Thing { key: $k, note: $n } }"

@@ -13,6 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pyarrow import ipc
 from starlette.types import Message, Receive, Scope, Send
+from tests.support.served_here import InProcess, refused
 
 from omnigraph.api.query_result import Result
 from omnigraph.server.errors import Refusal
@@ -21,7 +22,6 @@ from omnigraph.server.graph_call import AppState
 from omnigraph.server.memory_budget import MemoryBudget, Reservation
 from omnigraph.server.responses import ARROW
 from omnigraph.server.tokens import load_tokens
-from omnigraph.testing.served_here import InProcess, refused
 
 TOKENS = load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
 ALICE, BOB = ({"Authorization": f"Bearer {token}"} for token in ("alpha", "beta"))

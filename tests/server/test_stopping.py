@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 import omnigraph
-from omnigraph.testing.served import RunningServer, served
+from omnigraph.testing.server import RunningServer, served
 
 INSERT = "query q($n: String) { insert Author { name: $n } }"
 NAMES = "query q() { match { $a: Author } return { $a.name } }"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.support.served_here import Answered, InProcess, refused
 
 from omnigraph.server.tokens import load_tokens
-from omnigraph.testing.served_here import Answered, InProcess, refused
 
 TOKENS = load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
 # Two branches that one of the actors sees nothing of; only one of them is there.

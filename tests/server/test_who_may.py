@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.support.served_here import InProcess, refused
 
 from omnigraph.api.maintenance import Maintenance
 from omnigraph.errors import InvalidRequestError
@@ -14,7 +15,6 @@ from omnigraph.server.main import build_parser, build_settings
 from omnigraph.server.maintenance import create_maintenance
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.tokens import Tokens, load_tokens
-from omnigraph.testing.served_here import InProcess, refused
 
 TOKENS = load_tokens({"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"act-a": "alpha", "act-b": "beta"})})
 QUERY = {"query": "query q() { match { $b: Book } return { $b.isbn } }"}

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-
-from omnigraph.testing.guides import run_guide
+from tests.support.guides import run_guide
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.support.interleaving import once
 
 import omnigraph
 from omnigraph import Graph, InvalidRequestError, OpenOptions, UnavailableError, limits
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.pipeline.compact import spark as on_spark
-from omnigraph.testing.races import once
 
 SCHEMA = "node Person { name: String @key  age: I64? @index  note: Blob? }\nedge Knows: Person -> Person\n"
 FAST = OpenOptions(durability="process", auto_compact=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.support.s3_server import S3Server
 
 import omnigraph
 from omnigraph import Graph, InvalidRequestError, OpenOptions, limits
@@ -17,7 +18,6 @@ from omnigraph.model.commit import Pin
 from omnigraph.pipeline.sweep import spark as on_spark
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.s3 import S3Options
-from omnigraph.testing.s3_server import S3Server
 
 SCHEMA = "node Person { name: String @key  age: I64? }\nnode City { name: String @key }\nedge Knows: Person -> Person\n"
 EAGER = OpenOptions(durability="process", auto_compact=False, protection_s=0)

@@ -18,12 +18,12 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.support import base_model
 
 import omnigraph
 from omnigraph import Graph, MergeConflictError, OpenOptions
 from omnigraph.errors import RevertConflictError
 from omnigraph.storage.object_stores import MemoryStore
+from omnigraph.testing import ancestor_model as base_model
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mood: I32? }

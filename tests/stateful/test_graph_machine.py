@@ -20,6 +20,12 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from tests.support import operations as op
+from tests.support import write_model as model
+from tests.support.fast_folder import new_fast_folder
+from tests.support.interleaving import once
+from tests.support.operations import COMPANY, KNOWS, PERSON
+from tests.support.write_model import Act, Content, ModelGraph, TakenError
 
 from omnigraph import limits
 from omnigraph.branch import branches, tags
@@ -30,16 +36,10 @@ from omnigraph.model.conflict import KeyConflict
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import model
-from omnigraph.testing import operations as op
-from omnigraph.testing.fast_folder import new_fast_folder
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
 from omnigraph.testing.invariants import check_graph
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.model import Act, Content, ModelGraph, TakenError
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
-from omnigraph.testing.races import once
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.root import open_root

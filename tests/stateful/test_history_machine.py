@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from tests.support import base_model
+from tests.support.needed_files import AT_ONCE
 
 import omnigraph
 from omnigraph import Graph
 from omnigraph.api.schemas import Schemas
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores import MemoryStore
-from omnigraph.testing.sweeping import AT_ONCE
+from omnigraph.testing import ancestor_model as base_model
 from omnigraph.transaction.root import open_root
 
 SCHEMA = "node P { name: String @key  a: I32?  b: I32? }"

@@ -14,6 +14,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from tests.support import operations as op
+from tests.support import write_model as model
+from tests.support.fast_folder import new_fast_folder
+from tests.support.interleaving import Ended, TurningStore, Turns
+from tests.support.operations import COMPANY, PERSON
+from tests.support.write_model import Act
 
 from omnigraph.errors import ConflictError
 from omnigraph.failpoints import Crash
@@ -22,14 +28,8 @@ from omnigraph.model.conflict import DeclaredDead, KeyConflict
 from omnigraph.model.intent import Writer
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import model
-from omnigraph.testing import operations as op
-from omnigraph.testing.fast_folder import new_fast_folder
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.model import Act
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.turns import Ended, TurningStore, Turns
 from omnigraph.transaction import intent, queues
 from omnigraph.transaction import write as write_module
 from omnigraph.transaction.graph_context import GraphContext, Settings

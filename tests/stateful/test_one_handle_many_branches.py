@@ -9,11 +9,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from tests.support.fast_folder import fast_folder
 
 import omnigraph
 from omnigraph import Graph, limits
 from omnigraph.api.options import OpenOptions
-from omnigraph.testing.fast_folder import fast_folder
 
 SCHEMA = """
 node P { name: String @key  age: I32?  note: String? }

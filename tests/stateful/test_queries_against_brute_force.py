@@ -16,6 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from tests.support.brute_force import answer
+from tests.support.graphs import PlainGraph, StoredGraph, small_schema, store_graph
+from tests.support.random_queries import RandomGraphs, RandomQueries
+from tests.support.result_agreement import disagreement
 
 from omnigraph import limits
 from omnigraph.errors import ParseError
@@ -25,10 +29,6 @@ from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import CompiledQuery, bind_params, compile_uncached
 from omnigraph.model.schema_document import digest
-from omnigraph.testing.agreement import disagreement
-from omnigraph.testing.brute_force import answer
-from omnigraph.testing.graphs import PlainGraph, StoredGraph, small_schema, store_graph
-from omnigraph.testing.random_queries import RandomGraphs, RandomQueries
 from omnigraph.transaction.snapshot import Snapshot
 
 SCHEMA = small_schema()

@@ -1,9 +1,9 @@
 import pytest
+from tests.support import operations as op
 
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 
 

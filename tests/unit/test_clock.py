@@ -2,7 +2,7 @@ import pytest
 
 from omnigraph import limits
 from omnigraph.clock import SystemClock, backoff_s
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 
 def test_the_system_clock_counts_on_and_its_monotonic_count_never_goes_back() -> None:

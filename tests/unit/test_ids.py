@@ -4,7 +4,7 @@ import pytest
 
 from omnigraph import ids
 from omnigraph.ids import ULID_LENGTH, UlidSource
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 
 def test_ids_of_one_source_rise_within_one_millisecond() -> None:

@@ -1,1 +1,6 @@
-"""What our tests, and our users', share: counting, delaying and failing stores, servers, models of the store."""
+"""Tools for testing applications that use Omnigraph.
+
+`stores`: object stores that count, delay or fail requests. `faults`: which request fails, and how. `clock`: moved by hand.
+`model`, `merge_model`, `ancestor_model`: a graph as plain dictionaries, to compare with. `invariants`: what holds for
+every graph, whatever happened to it. `server`: `omnigraph-server` in a process of its own.
+"""

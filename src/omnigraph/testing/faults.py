@@ -1,4 +1,4 @@
-"""Faults that happen at a chosen request, to whatever store they are given to."""
+"""Faults that hit a chosen request of a store."""
 
 import threading
 from collections import Counter
@@ -12,24 +12,24 @@ from omnigraph.storage.object_stores.forwarding import DURABLE_REQUESTS, Request
 
 
 class Fault(StrEnum):
-    """What happens to the chosen request."""
+    """What happens to a request that is hit."""
 
     FAIL_BEFORE = "fail_before"
-    """It fails transiently and was not done."""
+    """Fails transiently; nothing was done."""
     FAIL_AFTER = "fail_after"
-    """It fails transiently and was done all the same."""
+    """Fails transiently, although it was done."""
     LOSE_ANSWER = "lose_answer"
-    """It was done, and the caller is told that nobody knows."""
+    """Done, but the caller gets `OutcomeUnknown`."""
     LOSE_REQUEST = "lose_request"
-    """It was not done, and the caller is told that nobody knows."""
+    """Not done, and the caller gets `OutcomeUnknown`."""
     CRASH_BEFORE = "crash_before"
-    """The caller dies, and it was not done."""
+    """The caller crashes before it is done."""
     CRASH_AFTER = "crash_after"
-    """It was done, and the caller dies before it learns of it."""
+    """The caller crashes after it was done, before the answer arrives."""
     NO_SPACE = "no_space"
-    """It is refused for good, as on a full disk."""
+    """Refused for good, as on a full disk."""
     STALL = "stall"
-    """It waits until the fault is released, then goes on as if nothing had been."""
+    """Waits until the fault is released, then goes on."""
 
 
 @dataclass(slots=True)
@@ -57,21 +57,13 @@ class ArmedFault:
     released: threading.Event = field(default_factory=threading.Event)
 
     def matches(self, kind: RequestKind, path: str) -> bool:
-        """Whether a request is one of those counted.
-
-        Args:
-            kind (RequestKind): of the request.
-            path (str): of the request.
-
-        Returns:
-            bool: regardless of how many have been seen.
-        """
+        """Return True if a request is counted, however many have been seen."""
         of_kind = kind in DURABLE_REQUESTS if self.kind is None else kind is self.kind
         return of_kind and self.path_part in path
 
 
 class Faults:
-    """What is armed. Several stores can share one, and then count their requests together."""
+    """The armed faults of a store. Several stores can share them, and then count their requests together."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -90,14 +82,14 @@ class Faults:
         """Let a future request fail. Several faults can be armed; each counts for itself.
 
         Args:
-            fault (Fault): what shall happen.
-            at (int): at which matching request from now on, counted from 1.
-            times (int): to how many matching requests in a row.
-            kind (RequestKind | None): which kind of request; None for any that changes what a reader finds.
-            path_part (str): only requests about paths that contain this.
+            fault: what happens.
+            at: hits the n-th matching request from now on, counted from 1.
+            times: hits this many matching requests in a row.
+            kind: matches requests of this kind; None matches every request that changes what a reader finds.
+            path_part: matches only paths that contain it.
 
         Returns:
-            ArmedFault: to wait for it, or to release a stall.
+            To wait for the fault (`hit`), or to release a stall (`released`).
         """
         armed = ArmedFault(fault, at, times, kind, path_part)
         with self._lock:
@@ -108,29 +100,16 @@ class Faults:
         """Let everything pass again, stalled requests included."""
         with self._lock:
             armed, self._armed = self._armed, ()
-        for each in armed:
-            each.released.set()
+        for fault in armed:
+            fault.released.set()
 
     def happened(self) -> Counter[Fault]:
-        """How often each fault has happened.
-
-        Returns:
-            Counter[Fault]: a copy.
-        """
+        """Return how often each fault has happened."""
         with self._lock:
             return Counter(self._happened)
 
     def around(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:
-        """Send a request, unless a fault is armed for it.
-
-        Args:
-            kind (RequestKind): of the request.
-            path (str): of the request.
-            send (Callable[[], T]): does it.
-
-        Returns:
-            T: the answer.
-        """
+        """Send a request, unless a fault is armed for it."""
         armed = self._reached(kind, path)
         if armed is None:
             return send()
@@ -158,7 +137,7 @@ class Faults:
                 return send()
 
     def _reached(self, kind: RequestKind, path: str) -> ArmedFault | None:
-        """Count the request for every armed fault; the first one it sets off."""
+        """Count the request for every armed fault, and return the first one that it sets off."""
         set_off: ArmedFault | None = None
         with self._lock:
             for armed in self._armed:

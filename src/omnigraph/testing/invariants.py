@@ -1,7 +1,7 @@
-"""What must hold of every graph at every moment when nobody writes, whatever happened to it before.
+"""Invariants of every graph that no one is writing, whatever happened to it before.
 
-`check_graph` looks at everything afresh, with no cached head. `observed` is what a user could tell about a graph, for
-comparing it with what it was before or should be now.
+`check_graph` reads everything again, without cached heads. `observed` is everything a user can see of a graph, to be
+compared with what it was before or should be now.
 """
 
 import re
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from omnigraph.api.graph import Graph
 from omnigraph.branch import branches, tags
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import MAIN, UNKNOWN, CommitKind, Pin, Record
@@ -28,13 +29,13 @@ Row = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a user could tell about a graph.
+    """Everything a user can see of a graph.
 
     Attributes:
         branches: per live branch, per type, the columns and the rows in order of their ids.
         schemas: per live branch, the digest of its schema.
-        history: per branch that ever was, the kinds of its entries. What recovery finished counts as what it was meant
-            to be; entries that only say how a write ended are left out.
+        history: per branch that ever existed, the kinds of its entries. What recovery finished counts as the kind it was
+            meant to be; entries that only record how a write ended are left out.
         tags: per tag, the entry it names.
     """
 
@@ -44,15 +45,9 @@ class Observed:
     tags: Mapping[str, tuple[str, int]]
 
 
-def observed(parts: GraphContext) -> Observed:
-    """Everything a user could tell about the graph now.
-
-    Args:
-        parts (GraphContext): of the graph, opened in any way.
-
-    Returns:
-        Observed: equal for two graphs that a user could not tell apart.
-    """
+def observed(graph: Graph | GraphContext) -> Observed:
+    """Read everything a user can see; equal for two graphs that a user cannot distinguish."""
+    parts = _context(graph)
     heads = {name: parts.log.live_head(name) for name in branches.names(parts)}
     named = [tags.read(parts, name) for name in tags.names(parts)]
     return Observed(
@@ -64,43 +59,38 @@ def observed(parts: GraphContext) -> Observed:
 
 
 def entries(parts: GraphContext, branch: str = MAIN) -> list[Record]:
-    """The whole log of a branch, oldest first.
-
-    Args:
-        branch (str): which.
-
-    Returns:
-        list[Record]: empty where there never was such a branch.
-    """
+    """Return the whole log of a branch, oldest first; empty if there never was such a branch."""
     return parts.log.since(branch, 0)
 
 
-def check_graph(parts: GraphContext) -> None:
-    """Look at every log, every commit and every table.
-
-    Args:
-        parts (GraphContext): of the graph, opened in any way; nobody may be writing it.
+def check_graph(graph: Graph | GraphContext) -> None:
+    """Check every log, every commit and every table of a graph that no one is writing.
 
     Raises:
-        AssertionError: it says everything that is wrong.
+        AssertionError: some invariant does not hold; the message lists every violation.
     """
+    parts = _context(graph)
     logs = {}
-    complaints = []
+    violations = []
     fresh = Log(parts.store, clock=parts.clock)
     for branch in fresh.branch_names():
         try:
             logs[branch] = fresh.since(branch, 0)
         except GraphError as fault:
-            complaints.append(f"the log of {branch!r} cannot be read: {fault}")
+            violations.append(f"the log of {branch!r} cannot be read: {fault}")
     for branch, log in logs.items():
-        complaints += _log_complaints(parts, branch, log)
-    complaints += _ancestry_complaints(logs)
-    complaints += _recovery_complaints(parts, logs)
-    complaints += _table_complaints(parts, logs)
-    assert not complaints, f"the graph at {parts.store.uri} is not well:\n" + "\n".join(complaints)
+        violations += _log_violations(parts, branch, log)
+    violations += _ancestry_violations(logs)
+    violations += _recovery_violations(parts, logs)
+    violations += _table_violations(parts, logs)
+    assert not violations, f"the graph at {parts.store.uri} breaks invariants:\n" + "\n".join(violations)
 
 
-def _log_complaints(parts: GraphContext, branch: str, log: Sequence[Record]) -> Iterator[str]:
+def _context(graph: Graph | GraphContext) -> GraphContext:
+    return graph._parts if isinstance(graph, Graph) else graph
+
+
+def _log_violations(parts: GraphContext, branch: str, log: Sequence[Record]) -> Iterator[str]:
     listed = sorted(
         number
         for file in parts.store.list(paths.log_folder(branch))
@@ -122,18 +112,18 @@ def _log_complaints(parts: GraphContext, branch: str, log: Sequence[Record]) -> 
         if not starts and before is not None and entry.parent != before.head_commit:
             yield f"{where}: its parent is {entry.parent}, not {before.head_commit}"
         if starts:
-            keys.clear()  # a name used again starts anew
+            keys.clear()  # the name is used again
         if entry.idempotency_key is not None:
             keys[entry.idempotency_key] += 1
             if keys[entry.idempotency_key] > 1:
                 yield f"{where}: the key {entry.idempotency_key!r} was used before"
         if before is not None and not starts:
-            yield from _change_complaints(where, before, entry)
+            yield from _change_violations(where, before, entry)
         before = entry
 
 
-def _change_complaints(where: str, before: Record, entry: Record) -> Iterator[str]:
-    """Counts of rows go up by what was inserted and down by what was deleted."""
+def _change_violations(where: str, before: Record, entry: Record) -> Iterator[str]:
+    """Row counts change by what was inserted and deleted."""
     for key, pin in entry.tables.items():
         old = before.tables.get(key)
         if old is None or old.table != pin.table:
@@ -144,7 +134,7 @@ def _change_complaints(where: str, before: Record, entry: Record) -> Iterator[st
             yield f"{where}: {key} went from {old.rows} to {pin.rows} rows, its changes say {grown:+}"
 
 
-def _ancestry_complaints(logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+def _ancestry_violations(logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     parents: dict[str, str | None] = {}
     for branch, log in logs.items():
         for entry in log:
@@ -153,8 +143,8 @@ def _ancestry_complaints(logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
             parents[entry.commit] = entry.parent
             if entry.kind is CommitKind.FORK and entry.fork_of is not None:
                 source = logs.get(entry.fork_of, [])
-                origin = [each for each in source if each.number == entry.fork_number]
-                if [each.head_commit for each in origin] != [entry.parent]:
+                origin = [commit for commit in source if commit.number == entry.fork_number]
+                if [commit.head_commit for commit in origin] != [entry.parent]:
                     yield f"{branch!r} entry {entry.number}: it was not made from {entry.fork_of} {entry.fork_number}"
     firsts = {entry.commit for entry in logs.get(MAIN, [])[:1]}
     reach: set[str | None] = set(firsts)
@@ -165,7 +155,7 @@ def _ancestry_complaints(logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
         yield f"commit {commit} does not reach the first: its parent is {parents[commit]}"
 
 
-def _recovery_complaints(parts: GraphContext, logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+def _recovery_violations(parts: GraphContext, logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     for listed in parts.store.list(paths.RECOVERY):
         yield f"{listed.path} is left over"
     everything = [entry for log in logs.values() for entry in log]
@@ -180,7 +170,7 @@ def _recovery_complaints(parts: GraphContext, logs: Mapping[str, Sequence[Record
         yield f"intent {intent} was both carried out and declared dead"
 
 
-def _table_complaints(parts: GraphContext, logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+def _table_violations(parts: GraphContext, logs: Mapping[str, Sequence[Record]]) -> Iterator[str]:
     for folder in (paths.NODES, paths.EDGES):
         for listed in parts.table_files.list(folder):
             if _ON_THE_LINEAGE.search(listed.path):
@@ -193,10 +183,10 @@ def _table_complaints(parts: GraphContext, logs: Mapping[str, Sequence[Record]])
             for key, pin in entry.tables.items():
                 if pin not in seen:
                     seen.add(pin)
-                    yield from _pin_complaints(parts, f"{branch!r} entry {entry.number}: {key}", pin)
+                    yield from _pin_violations(parts, f"{branch!r} entry {entry.number}: {key}", pin)
 
 
-def _pin_complaints(parts: GraphContext, where: str, pin: Pin) -> Iterator[str]:
+def _pin_violations(parts: GraphContext, where: str, pin: Pin) -> Iterator[str]:
     try:
         found = parts.tables.open(pin).scan(columns=["id"])["id"]
     except GraphError as fault:

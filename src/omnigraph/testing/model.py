@@ -1,233 +1,274 @@
-"""A graph as dictionaries: what the store must show, said in the plainest way there is.
+"""Plain-dictionary model of a graph with branches and history: the oracle of the whole-system test.
 
-Every act is told twice: as an operation for the store, and as what it does to a dictionary. Tests do both and compare.
-Types have the two columns of `omnigraph.testing.operations`; conditions are always on the value of `v`.
+It shares no code with the product. Types and properties have identities of their own, so that a rename changes a name
+and nothing else; a row is a dictionary from property identity to value, with `src` and `dst` on edges.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from omnigraph.model.commit import MAIN
-from omnigraph.testing import operations as op
-from omnigraph.testing.operations import TYPES, Rows
-from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.write import Operation
-
-Content = dict[str, dict[str, int | None]]
-"""Per type key, the value of `v` by id."""
+Row = Mapping[str, Any]
+Rows = Mapping[str, Mapping[str, Row]]
 
 
-class TakenError(Exception):
-    """What was to be new is there already; the store says so with a key conflict."""
+@dataclass(frozen=True)
+class Property:
+    """One property; `uid` outlives renames."""
+
+    uid: str
+    name: str
+    type: str
+    unique: bool = False
+    key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
-    """One write, as data.
+@dataclass(frozen=True)
+class Type:
+    """A node type, or, with `ends`, an edge type.
 
     Attributes:
-        text: for messages.
-        operation: what the store is asked to do; makes it anew for each graph.
-        apply: what it does to a dictionary, in place; raises `TakenError`, with nothing changed, if it must be refused.
+        uid: outlives renames.
+        ends: the types that an edge joins.
+        most: how many edges may leave a node.
+        unique_pair: two edges may not join the same two nodes.
+        keyed: an edge's id is made of its ends.
     """
 
-    text: str
-    operation: Callable[[GraphContext], Operation]
-    apply: Callable[[Content], None]
+    uid: str
+    name: str
+    properties: tuple[Property, ...]
+    ends: tuple[str, str] | None = None
+    most: int | None = None
+    unique_pair: bool = False
+    keyed: bool = False
 
-    def __repr__(self) -> str:
-        return self.text
+    @property
+    def is_edge(self) -> bool:
+        """True for edge types."""
+        return self.ends is not None
 
-
-def insert(type_key: str, rows: Rows) -> Act:
-    """Add entities that must be new."""
-
-    def apply(content: Content) -> None:
-        if rows.keys() & content[type_key].keys():
-            raise TakenError
-        content[type_key].update(rows)
-
-    return Act(f"insert {type_key} {dict(rows)}", lambda _: op.insert(type_key, rows), apply)
-
-
-def append(type_key: str, rows: Rows) -> Act:
-    """Add entities under ids that nobody else makes."""
-
-    def apply(content: Content) -> None:
-        assert not rows.keys() & content[type_key].keys(), "an id that nobody else makes was made twice"
-        content[type_key].update(rows)
-
-    return Act(f"append {type_key} {dict(rows)}", lambda _: op.append(type_key, rows), apply)
+    def named(self, row: Row) -> dict[str, Any]:
+        """Return a row by property names instead of identities."""
+        return {prop.name: row.get(prop.uid) for prop in self.properties}
 
 
-def upsert(type_key: str, rows: Rows) -> Act:
-    """Insert or replace."""
-    return Act(
-        f"upsert {type_key} {dict(rows)}",
-        lambda _: op.upsert(type_key, rows),
-        lambda content: content[type_key].update(rows),
-    )
+@dataclass(frozen=True)
+class Schema:
+    """All types of one state."""
+
+    types: tuple[Type, ...]
+
+    def by_uid(self) -> dict[str, Type]:
+        """Return the types by identity."""
+        return {kind.uid: kind for kind in self.types}
+
+    def with_type(self, changed: Type) -> "Schema":
+        """Return the schema with one type replaced or added."""
+        kept = [changed if kind.uid == changed.uid else kind for kind in self.types]
+        return Schema(tuple(kept if changed in kept else [*kept, changed]))
+
+    def text(self, renamed: Mapping[str, str] | None = None) -> str:
+        """Write the schema down; `renamed` maps property identities to former names."""
+        names = {kind.uid: kind.name for kind in self.types}
+        return "\n".join(_type_text(kind, names, renamed or {}) for kind in self.types)
 
 
-def load(rows: Mapping[str, Rows]) -> Act:
-    """Insert or replace in several types; always makes a commit."""
-
-    def apply(content: Content) -> None:
-        for type_key, some in rows.items():
-            content[type_key].update(some)
-
-    return Act(f"load { ({key: dict(some) for key, some in rows.items()}) }", lambda _: op.upsert_many(rows), apply)
-
-
-def update(type_key: str, ids: Sequence[str], to: int | None) -> Act:
-    """Set `v` of the entities with these ids, where they exist."""
-
-    def apply(content: Content) -> None:
-        content[type_key].update(dict.fromkeys(content[type_key].keys() & set(ids), to))
-
-    return Act(f"update {type_key} {list(ids)} to {to}", lambda _: op.update(type_key, ids, to), apply)
-
-
-def update_where(type_key: str, value: int, to: int | None) -> Act:
-    """Set `v` of every entity that has a certain value."""
-
-    def apply(content: Content) -> None:
-        content[type_key].update({each: to for each, v in content[type_key].items() if v == value})
-
-    return Act(
-        f"update {type_key} where v = {value} to {to}", lambda _: op.update_where(type_key, f"v = {value}", to), apply
-    )
+def _type_text(kind: Type, names: Mapping[str, str], renamed: Mapping[str, str]) -> str:
+    lines = []
+    for prop in kind.properties:
+        optional = "" if prop.key else "?"
+        marks = " @key" * prop.key + " @unique" * prop.unique
+        hint = f' @rename_from("{renamed[prop.uid]}")' if prop.uid in renamed else ""
+        lines.append(f"  {prop.name}: {prop.type}{optional}{marks}{hint}")
+    if kind.unique_pair:
+        lines.append("  @unique(src, dst)")
+    if kind.keyed:
+        lines.append("  @key(src, dst)")
+    body = "\n".join(lines)
+    if kind.ends is None:
+        return f"node {kind.name} {{\n{body}\n}}"
+    most = "" if kind.most is None else f" @card(0..{kind.most})"
+    return f"edge {kind.name}: {names[kind.ends[0]]} -> {names[kind.ends[1]]}{most} {{\n{body}\n}}"
 
 
-def delete(type_key: str, ids: Sequence[str]) -> Act:
-    """Delete the entities with these ids, where they exist."""
+@dataclass(frozen=True)
+class State:
+    """The content of one commit, with the commits that may be blamed for every cell."""
 
-    def apply(content: Content) -> None:
-        for each in ids:
-            content[type_key].pop(each, None)
-
-    return Act(f"delete {type_key} {list(ids)}", lambda _: op.delete(type_key, ids), apply)
-
-
-def delete_where(type_key: str, value: int) -> Act:
-    """Delete every entity that has a certain value."""
-
-    def apply(content: Content) -> None:
-        content[type_key] = {each: v for each, v in content[type_key].items() if v != value}
-
-    return Act(f"delete {type_key} where v = {value}", lambda _: op.delete_where(type_key, f"v = {value}"), apply)
+    schema: Schema
+    rows: Rows
+    blame: Mapping[tuple[str, str, str], frozenset[str]] = field(default_factory=dict)
 
 
-def overwrite(type_key: str, rows: Rows) -> Act:
-    """Make these rows the type's whole content."""
+@dataclass(frozen=True)
+class Commit:
+    """One commit: its parents, first parent first, and its content."""
 
-    def apply(content: Content) -> None:
-        content[type_key] = dict(rows)
-
-    return Act(f"overwrite {type_key} {dict(rows)}", lambda _: op.overwrite(type_key, rows), apply)
-
-
-def add_type(type_key: str, rows: Rows) -> Act:
-    """A type more, with its first rows."""
-
-    def apply(content: Content) -> None:
-        content[type_key] = dict(rows)
-
-    return Act(f"add {type_key} {dict(rows)}", lambda parts: op.add_table(parts, type_key, rows), apply)
+    id: str
+    parents: tuple[str, ...]
+    state: State
 
 
-def remove_type(type_key: str) -> Act:
-    """A type less."""
-
-    def apply(content: Content) -> None:
-        del content[type_key]
-
-    return Act(f"remove {type_key}", lambda _: op.remove_table(type_key), apply)
+class BrokenRuleError(Exception):
+    """A write or merge whose result breaks a rule of the schema."""
 
 
-def add_column(type_key: str, name: str) -> Act:
-    """A column more, which is empty."""
-    return Act(f"add column {name} of {type_key}", lambda parts: op.add_column(parts, type_key, name), _nothing)
+class ConflictingRowsError(Exception):
+    """A merge or revert that meets rows changed on both sides."""
+
+    def __init__(self, rows: Iterable[tuple[str, str]]) -> None:
+        super().__init__(sorted(rows))
+        self.rows = frozenset(rows)
 
 
-def drop_column(type_key: str, name: str) -> Act:
-    """A column less, of which no dictionary knew."""
-    return Act(f"drop column {name} of {type_key}", lambda parts: op.drop_column(parts, type_key, name), _nothing)
+class SchemaClashError(Exception):
+    """Two schemas that cannot be merged without a decision; `uid` is of the type or property, None for two of them."""
+
+    def __init__(self, message: str, uid: str | None) -> None:
+        super().__init__(message)
+        self.uid = uid
 
 
-def build_index(type_key: str) -> Act:
-    """An index, which changes no answer."""
-    return Act(f"index {type_key}", lambda parts: op.build_index(parts, type_key), _nothing)
+class NotModelledError(Exception):
+    """A case that the model has no opinion about."""
 
 
-def compact(type_key: str) -> Act:
-    """Fragments put together, which changes no answer."""
-    return Act(f"compact {type_key}", lambda parts: op.compact(parts, type_key), _nothing)
+def broken_rules(state: State) -> list[str]:
+    """Evaluate every rule of the schema by plain loops."""
+    found = []
+    types = state.schema.by_uid()
+    for uid, rows in state.rows.items():
+        kind = types[uid]
+        for prop in kind.properties:
+            if prop.unique:
+                values = [row.get(prop.uid) for row in rows.values() if row.get(prop.uid) is not None]
+                if len(values) != len(set(values)):
+                    found.append(f"unique {kind.name}.{prop.name}")
+        if kind.ends is None:
+            continue
+        degrees: dict[str, int] = {}
+        pairs = set()
+        for row_id, row in rows.items():
+            if row["src"] not in state.rows[kind.ends[0]] or row["dst"] not in state.rows[kind.ends[1]]:
+                found.append(f"dangling {kind.name} {row_id}")
+            degrees[row["src"]] = degrees.get(row["src"], 0) + 1
+            pairs.add((row["src"], row["dst"]))
+        if kind.most is not None and any(count > kind.most for count in degrees.values()):
+            found.append(f"cardinality {kind.name}")
+        if kind.unique_pair and len(pairs) != len(rows):
+            found.append(f"pair {kind.name}")
+    return found
 
 
-def both(first: Act, second: Act) -> Act:
-    """Two acts in one commit, the second seeing what the first did."""
+def with_rows(state: State, changes: Mapping[str, Mapping[str, Row | None]]) -> State:
+    """Return the state with rows put or (None) deleted; deleting a node deletes its edges."""
+    rows = {uid: dict(held) for uid, held in state.rows.items()}
+    gone: dict[str, set[str]] = {}
+    for uid, changed in changes.items():
+        for row_id, row in changed.items():
+            if row is None:
+                rows[uid].pop(row_id, None)
+                gone.setdefault(uid, set()).add(row_id)
+            else:
+                rows[uid][row_id] = dict(row)
+    for kind in state.schema.types:
+        if kind.ends is not None:
+            left, reached = gone.get(kind.ends[0], set()), gone.get(kind.ends[1], set())
+            rows[kind.uid] = {
+                row_id: row
+                for row_id, row in rows[kind.uid].items()
+                if row["src"] not in left and row["dst"] not in reached
+            }
+    return replace(state, rows=rows)
 
-    def apply(content: Content) -> None:
-        content.update(after(content, first, second))
 
-    return Act(f"{first} and {second}", lambda parts: op.both(first.operation(parts), second.operation(parts)), apply)
-
-
-def after(content: Content, *acts: Act) -> Content:
-    """The content after some acts, one after the other.
-
-    Args:
-        content (Content): before; it is not changed.
-        *acts (Act): what is done.
-
-    Returns:
-        Content: a new one, which shares nothing with the other.
+def checked(state: State) -> State:
+    """Return the state.
 
     Raises:
-        TakenError: one of them must be refused.
+        BrokenRuleError: it breaks a rule.
     """
-    result = {type_key: dict(rows) for type_key, rows in content.items()}
-    for act in acts:
-        act.apply(result)
-    return result
+    broken = broken_rules(state)
+    if broken:
+        raise BrokenRuleError(broken)
+    return state
 
 
-def _nothing(_: Content) -> None:
-    """What changes no answer changes no dictionary."""
+def blamed(before: State, after: State, commit: str) -> State:
+    """Return `after` with `commit` blamed for every cell that differs from `before`."""
+    blame = {}
+    for uid, rows in after.rows.items():
+        for row_id, row in rows.items():
+            old = before.rows.get(uid, {}).get(row_id)
+            for cell, value in row.items():
+                known = before.blame.get((uid, row_id, cell))
+                unchanged = old is not None and old.get(cell) == value and known is not None
+                blame[uid, row_id, cell] = known if unchanged and known else frozenset({commit})
+    return replace(after, blame=blame)
 
 
-@dataclass(slots=True)
-class ModelGraph:
-    """A whole graph.
+def changes_between(older: State, newer: State) -> dict[tuple[str, str], tuple[Row | None, Row | None]]:
+    """Return every row that differs, as it was and as it is, by type identity and id."""
+    found: dict[tuple[str, str], tuple[Row | None, Row | None]] = {}
+    for uid in older.rows.keys() | newer.rows.keys():
+        was, now = older.rows.get(uid, {}), newer.rows.get(uid, {})
+        for row_id in was.keys() | now.keys():
+            if not same(was.get(row_id), now.get(row_id)):
+                found[uid, row_id] = (was.get(row_id), now.get(row_id))
+    return found
 
-    Attributes:
-        branches: what each live branch shows.
-        commits: what each commit showed that anybody was told of, by its branch and number.
-        tags: which of them each tag names.
-    """
 
-    branches: dict[str, Content] = field(default_factory=lambda: {MAIN: {key: {} for key in TYPES}})
-    commits: dict[tuple[str, int], Content] = field(default_factory=dict)
-    tags: dict[str, tuple[str, int]] = field(default_factory=dict)
+def same(one: Row | None, other: Row | None) -> bool:
+    """Compare two rows; a missing cell is a null."""
+    if one is None or other is None:
+        return one is other
+    return all(one.get(cell) == other.get(cell) for cell in one.keys() | other.keys())
 
-    def committed(self, branch: str, number: int, content: Content) -> None:
-        """A commit was made.
 
-        Args:
-            branch (str): on this branch.
-            number (int): at this place of its log.
-            content (Content): what the branch shows after it.
-        """
-        self.branches[branch] = content
-        self.commits[branch, number] = after(content)
+# -- history ----------------------------------------------------------------------------------------------------------
 
-    def forked(self, name: str, number: int, source: str) -> None:
-        """A branch was made.
 
-        Args:
-            name (str): of the new branch.
-            number (int): of its first entry.
-            source (str): the branch it was made from.
-        """
-        self.committed(name, number, after(self.branches[source]))
+class History:
+    """Every commit that was ever made, and the heads of the live branches."""
+
+    def __init__(self) -> None:
+        self.commits: dict[str, Commit] = {}
+        self.heads: dict[str, str] = {}
+
+    def add(self, branch: str, commit: Commit) -> None:
+        """Make a commit the head of a branch."""
+        self.commits[commit.id] = commit
+        self.heads[branch] = commit.id
+
+    def state(self, branch: str) -> State:
+        """Return the content of a branch."""
+        return self.commits[self.heads[branch]].state
+
+    def first_parents(self, commit: str) -> list[str]:
+        """Return a commit and its first parents, newest first."""
+        found = [commit]
+        while self.commits[found[-1]].parents:
+            found.append(self.commits[found[-1]].parents[0])
+        return found
+
+    def distances(self, commit: str) -> dict[str, int]:
+        """Return every ancestor of a commit, itself included, with the fewest steps to it."""
+        found = {commit: 0}
+        level = [commit]
+        while level:
+            parents = [(here, parent) for here in level for parent in self.commits[here].parents]
+            level = []
+            for here, parent in parents:
+                if parent not in found:
+                    found[parent] = found[here] + 1
+                    level.append(parent)
+        return found
+
+    def merge_base(self, one: str, other: str) -> str:
+        """Return the common ancestor above all others; of several the nearest to both, then the newest."""
+        first, second = self.distances(one), self.distances(other)
+        common = first.keys() & second.keys()
+        below = {parent for commit in common for parent in self.commits[commit].parents}
+        nearest = min(first[commit] + second[commit] for commit in common - below)
+        return max(commit for commit in common - below if first[commit] + second[commit] == nearest)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.support.either_library import made_library
 
 import omnigraph
-from omnigraph.testing.either_library import made_library
-from omnigraph.testing.served import served
+from omnigraph.testing.server import served
 
 _LINES = itertools.count(1)
 

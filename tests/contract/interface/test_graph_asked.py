@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.either_library import ADD, AUTHORS, BOOKS, LOCAL, SCHEMA
 
 from omnigraph import errors
-from omnigraph.testing.either_library import ADD, AUTHORS, BOOKS, LOCAL, SCHEMA
 
 # What a graph can be asked about a state; each is another before and after the writes of the test that uses it.
 EVERY_READ: dict[str, Callable[[Any, dict[str, Any]], object]] = {

@@ -4,10 +4,10 @@ import io
 from typing import Any
 
 import pytest
+from tests.support.either_library import ADD, BOOKS, PAGES
 
 from omnigraph import errors
 from omnigraph.model.conflict import MergeConflictKind, RevertConflictKind
-from omnigraph.testing.either_library import ADD, BOOKS, PAGES
 
 # Either of two classes, which share their methods and no ancestor.
 AnyGraph = Any

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.either_library import ADD, BOOKS, LOCAL, PAGES
 
 from omnigraph import errors
 from omnigraph.model.conflict import ExpectedVersionMismatch, KeyConflict
-from omnigraph.testing.either_library import ADD, BOOKS, LOCAL, PAGES
 
 # Either of two classes, which share their methods and no ancestor.
 AnyGraph = Any

@@ -1,9 +1,9 @@
 """A point in time and the options of a write are one value each; the same names work as keywords, everywhere."""
 
 import pytest
+from tests.support.either_library import ADD, AUTHORS
 
 from omnigraph import Graph, InvalidRequestError, Point, PreconditionError, RemoteGraph, WriteOptions
-from omnigraph.testing.either_library import ADD, AUTHORS
 
 Either = Graph | RemoteGraph
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.load_lines import SCHEMA
 
 import omnigraph
 from omnigraph import Graph, LoadResult, limits
-from omnigraph.testing.load_lines import SCHEMA
 
 
 @pytest.fixture(params=["local", "spark", pytest.param("spark throughout", marks=pytest.mark.torture)])

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from tests.support.load_lines import ADA, BOB, KNOWS, edge, head, ids, note, person, refused, rows
 
 from omnigraph import Graph, LoadResult
 from omnigraph.errors import (
     ConflictError,
     ConstraintError,
 )
-from omnigraph.testing.load_lines import ADA, BOB, KNOWS, edge, head, ids, note, person, refused, rows
 
 Load = Callable[..., LoadResult]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from tests.support.load_lines import ADA, refused, rows
 
 from omnigraph import Graph, LoadResult
 from omnigraph.errors import InvalidRequestError
-from omnigraph.testing.load_lines import ADA, refused, rows
 
 Load = Callable[..., LoadResult]
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from tests.support.load_lines import ADA, BOB, KNOWS, SCHEMA, edge, head, ids, person, refused, rows
 
 import omnigraph
 from omnigraph import AllowedBase, ExternalBlobPolicy, Graph, LoadResult
@@ -25,7 +26,6 @@ from omnigraph.errors import (
 )
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.pipeline.settings import SparkSettings
-from omnigraph.testing.load_lines import ADA, BOB, KNOWS, SCHEMA, edge, head, ids, person, refused, rows
 
 Load = Callable[..., LoadResult]
 

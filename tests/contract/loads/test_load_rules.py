@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.load_lines import refused, rows
 
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import GraphError
-from omnigraph.testing.load_lines import refused, rows
 
 SCHEMA = """
 node P { name: String @key  mail: String? @unique }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.load_lines import ADA, BOB, KNOWS, edge, head, ids, person, refused, rows
 
 from omnigraph import Graph, LoadResult
 from omnigraph.errors import (
@@ -16,7 +17,6 @@ from omnigraph.errors import (
     PreconditionError,
 )
 from omnigraph.failpoints import Crash, Failpoint, armed
-from omnigraph.testing.load_lines import ADA, BOB, KNOWS, edge, head, ids, person, refused, rows
 
 Load = Callable[..., LoadResult]
 

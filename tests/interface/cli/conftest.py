@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-
-from omnigraph.testing import command_line
-from omnigraph.testing.command_line import Ended, Run
+from tests.support import command_line
+from tests.support.command_line import Ended, Run
 
 SCHEMA = """\
 interface Named { name: String }

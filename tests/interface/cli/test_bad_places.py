@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import Run
 
 from omnigraph.cli.specs import COMMANDS
 from omnigraph.storage import paths
-from omnigraph.testing.command_line import Run
 
 QUERY = "query q() { match { $a: Author } return { $a.name } }"
 WRITE = 'query q() { insert Author { name: "Butler" } }'

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-
-from omnigraph.testing.command_line import Run
-from omnigraph.testing.small_cluster import CONFIG, Cluster
+from tests.support.command_line import Run
+from tests.support.small_cluster import CONFIG, Cluster
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from omnigraph.testing.command_line import Run
+from tests.support.command_line import Run
 
 GOLDEN = Path(__file__).parent / "golden" / "elsewhere"
 TYPED = [

@@ -4,10 +4,10 @@ import io
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import Run
 
 from omnigraph.cli import config
 from omnigraph.errors import InvalidRequestError
-from omnigraph.testing.command_line import Run
 
 QUERY = "query q() { match { $a: Author } return { $a.name } }"
 ADD = 'query q() { insert Author { name: "Butler" } }'

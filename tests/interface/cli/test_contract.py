@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import Run
 
 from omnigraph.cli.parsing import command_parser
 from omnigraph.cli.specs import ALIASES, BY_NAME, COMMANDS, DEPRECATED
-from omnigraph.testing.command_line import Run
 
 # One line per command: its words; its arguments, `[X]` where one may be left out; its flags, `!` after one that is
 # required, `*` after one that may be repeated, `a^b` where only one of two may be given.

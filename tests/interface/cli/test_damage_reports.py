@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import Run
 
 from omnigraph.clock import SystemClock
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
-from omnigraph.testing.command_line import Run
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.barrier import put_barrier
 from omnigraph.transaction.root import open_root
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import Run
 
 from omnigraph.embedding.provider import MockProvider, Purpose
-from omnigraph.testing.command_line import Run
 
 SPEC = {"dimension": 4, "types": {"Doc": {"target": "vec", "fields": ["title", "body"]}}}
 RECORDS = [

@@ -1,6 +1,6 @@
 """What every command prints, word for word.
 
-A session is a text in `golden/`; `omnigraph.testing.sessions` says how to read it. To accept what is printed now:
+A session is a text in `golden/`; `tests.support.sessions` says how to read it. To accept what is printed now:
 `OMNIGRAPH_GOLDEN=accept pytest tests/interface/cli/test_golden.py`.
 """
 
@@ -9,11 +9,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import Run
+from tests.support.sessions import Session
 
 from omnigraph.cli.commands.completion import command_flags
 from omnigraph.cli.specs import COMMANDS, CommandSpec
-from omnigraph.testing.command_line import Run
-from omnigraph.testing.sessions import Session
 
 FOLDER = Path(__file__).parent / "golden"
 SESSIONS = sorted(FOLDER.glob("*.txt"))

@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from tests.support.command_line import Run
 
 from omnigraph.cli.parsing import GLOBAL_FLAGS
 from omnigraph.cli.specs import COMMANDS, CommandSpec
-from omnigraph.testing.command_line import Run
 
 QUERY = "query names() { match { $a: Author } return { $a.name } }"
 

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from omnigraph.testing.command_line import Run
+from tests.support.command_line import Run
 
 INSERT = 'query q() { insert Author { name: "Butler" } }'
 

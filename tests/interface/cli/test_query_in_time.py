@@ -3,8 +3,7 @@
 import json
 
 import pytest
-
-from omnigraph.testing.command_line import Run
+from tests.support.command_line import Run
 
 AUTHORS = "query q() { match { $a: Author } return { $a.name as name } }"
 

@@ -10,6 +10,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from tests.support.command_line import Ended, Run
 
 import omnigraph
 from omnigraph.cli.shell.prompt import Terminal, _Colours, _SchemaCompleter
@@ -19,7 +20,6 @@ from omnigraph.clock import SystemClock
 from omnigraph.ids import UlidSource
 from omnigraph.language.query.completing import suggest_next
 from omnigraph.language.schema import accept
-from omnigraph.testing.command_line import Ended, Run
 
 Type = Callable[[str], Ended]
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support import command_line
+from tests.support.command_line import Run
 
 from omnigraph.client.connect import connect
-from omnigraph.testing import command_line
-from omnigraph.testing.command_line import Run
-from omnigraph.testing.served import RunningServer, served
+from omnigraph.testing.server import RunningServer, served
 
 CLUSTER = """\
 version: 1

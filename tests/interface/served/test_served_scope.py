@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.command_line import run
 
 import omnigraph
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.commands import import_
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.tokens import load_tokens
-from omnigraph.testing.command_line import run
 
 SCHEMA = "node Author { name: String @key }\n"
 ADD = 'query q() { insert Author { name: "Lem" } }'

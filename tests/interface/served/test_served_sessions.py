@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support import command_line
+from tests.support.command_line import Ended
+from tests.support.sessions import Session
 
 from omnigraph.cli.specs import BY_NAME, Capability, CommandSpec
 from omnigraph.server.settings import ServerSettings
 from omnigraph.server.tokens import load_tokens
-from omnigraph.testing import command_line
-from omnigraph.testing.command_line import Ended
-from omnigraph.testing.sessions import Session
 
 GOLDEN = Path(__file__).parents[1] / "cli" / "golden"
 SESSIONS = ("1-first", "2-branches", "3-history", "4-schema", "8-blobs")

@@ -3,11 +3,11 @@
 import traceback
 
 import pytest
+from tests.support.command_line import run
 
 import omnigraph
 from omnigraph.client.connect import graphs_at, server_and_graph
 from omnigraph.errors import InvalidRequestError
-from omnigraph.testing.command_line import run
 
 SECRET = "very-secret"
 HOLDING_SECRETS = [

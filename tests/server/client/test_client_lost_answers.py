@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from tests.support.s3_proxy import Cut, S3Proxy, s3_proxy
 
 import omnigraph
 from omnigraph import errors
 from omnigraph.client.graph import RemoteGraph
-from omnigraph.testing.s3_proxy import Cut, S3Proxy, s3_proxy
-from omnigraph.testing.served import RunningServer
+from omnigraph.testing.server import RunningServer
 
 BOOKS = "query q() { match { $b: Book } return { $b.isbn } order { $b.isbn } }"
 _LINES = itertools.count(1)

@@ -10,7 +10,7 @@ from omnigraph import errors
 from omnigraph.client.graph import RemoteGraph
 from omnigraph.client.wire import KEY, NDJSON, ServerRequest, Wire
 from omnigraph.ids import UlidSource
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 DONE = httpx.Response(200, json={"done": True})
 

@@ -8,22 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.load_clients import (
+    GRAPH,
+    SCHEMA,
+    LoadRun,
+    items,
+    load_server,
+    marks,
+    resident_bytes,
+    run_clients,
+    statuses,
+    tokens,
+)
 
 import omnigraph
 from omnigraph.clock import SystemClock
-from omnigraph.testing.served import RunningServer
-from omnigraph.testing.storm import (
-    GRAPH,
-    SCHEMA,
-    Storm,
-    items,
-    marks,
-    resident_bytes,
-    statuses,
-    storm_server,
-    storming,
-    tokens,
-)
+from omnigraph.testing.server import RunningServer
 
 CLIENTS = 64
 TORTURE_S = 120.0
@@ -48,15 +48,15 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def check_once(url: str, storm: Storm) -> None:
+def check_once(url: str, load: LoadRun) -> None:
     """Every acknowledged write is there, once, and nothing else is."""
     [(_, token), *_] = tokens(1).items()
     with omnigraph.connect(url, graph=GRAPH, token=token) as graph:
-        assert storm.faults == []
-        assert storm.unseen == []
-        assert marks(graph) == Counter(storm.acknowledged)
+        assert load.faults == []
+        assert load.unseen == []
+        assert marks(graph) == Counter(load.acknowledged)
         commits = Counter(each.actor for each in graph.commits.list(kind="mutation"))
-    assert commits == Counter(f"client-{client}" for client, _ in storm.acknowledged)
+    assert commits == Counter(f"client-{client}" for client, _ in load.acknowledged)
 
 
 def check_answers(logs: str) -> None:
@@ -66,17 +66,17 @@ def check_answers(logs: str) -> None:
     assert [status for status in found if status >= 400] == []
 
 
-def calm(address: str, folder: Path, *, more: Callable[[int], bool], warm: Callable[[Storm], None]) -> None:
+def calm(address: str, folder: Path, *, more: Callable[[int], bool], warm: Callable[[LoadRun], None]) -> None:
     """64 clients, and a server that lives; its memory is measured once it is warm, and at the end."""
     small = ("--cache-memory", str(CACHE_BYTES))
-    with storm_server(address, folder, *small, clients=CLIENTS, port=free_port()) as server:
-        with storming([server.url], clients=CLIENTS, more=more) as storm:
-            warm(storm)
+    with load_server(address, folder, *small, clients=CLIENTS, port=free_port()) as server:
+        with run_clients([server.url], clients=CLIENTS, more=more) as load:
+            warm(load)
             before = resident_bytes(server.process.pid)
         after = resident_bytes(server.process.pid)
-        check_once(server.url, storm)
+        check_once(server.url, load)
     check_answers(server.logs)
-    assert len(storm.write_s) * 5 < storm.operations, "most of them were reads"
+    assert len(load.write_s) * 5 < load.operations, "most of them were reads"
     assert after < before * GROWTH
 
 
@@ -85,26 +85,26 @@ def deadly(address: str, folder: Path, *, clients: int, more: Callable[[int], bo
     port = free_port()
     logs: list[str] = []
 
-    def killed(server: RunningServer, storm: Storm, operations: int) -> None:
-        storm.wait_for(operations)
+    def killed(server: RunningServer, load: LoadRun, operations: int) -> None:
+        load.wait_for(operations)
         server.process.send_signal(signal.SIGKILL)
         server.process.wait()
         logs.append(server.logs)
 
     url = f"http://127.0.0.1:{port}"
-    with storming([url], clients=clients, more=more) as storm:
+    with run_clients([url], clients=clients, more=more) as load:
         for operations in at:
-            with storm_server(address, folder, clients=clients, port=port) as server:
-                killed(server, storm, operations)
-        with storm_server(address, folder, clients=clients, port=port) as server:
-            storm.wait_for(1_000_000_000)
-            check_once(server.url, storm)
+            with load_server(address, folder, clients=clients, port=port) as server:
+                killed(server, load, operations)
+        with load_server(address, folder, clients=clients, port=port) as server:
+            load.wait_for(1_000_000_000)
+            check_once(server.url, load)
         logs.append(server.logs)
     check_answers("\n".join(logs))
 
 
 def test_many_clients_lose_nothing_and_memory_stays(address: str, tmp_path: Path) -> None:
-    calm(address, tmp_path, more=lambda done: done < 10, warm=lambda storm: storm.wait_for(CLIENTS * 5))
+    calm(address, tmp_path, more=lambda done: done < 10, warm=lambda load: load.wait_for(CLIENTS * 5))
 
 
 def test_each_write_is_there_once_though_the_server_was_killed(address: str, tmp_path: Path) -> None:
@@ -114,13 +114,13 @@ def test_each_write_is_there_once_though_the_server_was_killed(address: str, tmp
 def test_two_servers_one_of_them_with_workers_are_one_graph(address: str, tmp_path: Path) -> None:
     clients = 8
     with (
-        storm_server(address, tmp_path, clients=clients, port=0) as first,
-        storm_server(address, tmp_path, "--workers", "2", clients=clients, port=0) as second,
+        load_server(address, tmp_path, clients=clients, port=0) as first,
+        load_server(address, tmp_path, "--workers", "2", clients=clients, port=0) as second,
     ):
-        with storming([first.url, second.url], clients=clients, more=lambda done: done < 20) as storm:
+        with run_clients([first.url, second.url], clients=clients, more=lambda done: done < 20) as load:
             pass
         for server in (first, second):
-            check_once(server.url, storm)
+            check_once(server.url, load)
     for server in (first, second):
         check_answers(server.logs)
 
@@ -152,11 +152,11 @@ def test_two_minutes_of_many_clients_and_a_server_killed_three_times(address: st
 def test_two_minutes_of_many_clients_on_two_servers_with_workers(address: str, tmp_path: Path) -> None:
     workers = str(max(2, os.cpu_count() or 2))
     with (
-        storm_server(address, tmp_path, "--workers", workers, clients=CLIENTS, port=0) as first,
-        storm_server(address, tmp_path, "--workers", workers, clients=CLIENTS, port=0) as second,
+        load_server(address, tmp_path, "--workers", workers, clients=CLIENTS, port=0) as first,
+        load_server(address, tmp_path, "--workers", workers, clients=CLIENTS, port=0) as second,
     ):
         urls = [first.url, second.url]
         deadline = SystemClock().monotonic() + TORTURE_S
-        with storming(urls, clients=CLIENTS, more=lambda _: SystemClock().monotonic() < deadline) as storm:
+        with run_clients(urls, clients=CLIENTS, more=lambda _: SystemClock().monotonic() < deadline) as load:
             pass
-        check_once(first.url, storm)
+        check_once(first.url, load)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from tests.support.browser import Look, looking
 
 import omnigraph
-from omnigraph.testing.looking import Look, looking
-from omnigraph.testing.served import RunningServer, served
+from omnigraph.testing.server import RunningServer, served
 
 CHROMIUM = shutil.which("chromium")
 LIBRARY = """

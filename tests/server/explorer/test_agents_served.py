@@ -14,7 +14,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.client.connect import connect
 from omnigraph.errors import GraphError, NotFoundError, PermissionDeniedError
 from omnigraph.mcp.tools import Permissions, Tools
-from omnigraph.testing.served import RunningServer
+from omnigraph.testing.server import RunningServer
 
 BOOKS = "query books() { match { $b: Book } return { $b.isbn as isbn } order { isbn } }"
 

@@ -4,9 +4,9 @@ import re
 
 import httpx
 from playwright.sync_api import Page, expect
+from tests.support.browser import Look
 
-from omnigraph.testing.looking import Look
-from omnigraph.testing.served import RunningServer
+from omnigraph.testing.server import RunningServer
 
 WROTE = """query wrote() {
   match { $a: Author  $a wrote $b }

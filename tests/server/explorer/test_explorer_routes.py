@@ -5,10 +5,10 @@ from importlib.resources import files
 
 import httpx
 import pytest
+from tests.support.served_here import InProcess
 
 from omnigraph import limits
-from omnigraph.testing.served import RunningServer
-from omnigraph.testing.served_here import InProcess
+from omnigraph.testing.server import RunningServer
 
 STATIC = files("omnigraph.server.explorer").joinpath("static")
 NAMES = sorted(each.name for each in STATIC.iterdir() if each.is_file())

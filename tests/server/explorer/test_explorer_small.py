@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.support.browser import Look, Looked
 
 import omnigraph
-from omnigraph.testing.looking import Look, Looked
-from omnigraph.testing.served import RunningServer, served
+from omnigraph.testing.server import RunningServer, served
 
 VIEWS = ("query", "explore", "schema", "branches", "history")
 PHONE = {"width": 390, "height": 844}

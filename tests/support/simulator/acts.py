@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tests.support import operations as op
+from tests.support.operations import PERSON
 from tests.support.simulator.host import Host
 from tests.support.simulator.model import Request
 from tests.support.simulator.trouble import Trouble
@@ -16,8 +18,6 @@ from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.failpoints import Crash
 from omnigraph.model.commit import MAIN
 from omnigraph.storage.tables.place import reopened
-from omnigraph.testing import operations as op
-from omnigraph.testing.operations import PERSON
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.prune import Policy, prune

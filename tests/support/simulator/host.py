@@ -21,7 +21,7 @@ from omnigraph.storage.object_store import Listed, ObjectExists, ObjectStore, Ou
 from omnigraph.storage.object_stores import ExternallyFencedStore
 from omnigraph.storage.object_stores.forwarding import DURABLE_REQUESTS, RequestKind, T
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.paging import PagingStore
+from omnigraph.testing.stores import PagingStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.liveness import Heartbeat
 from omnigraph.transaction.root import open_root

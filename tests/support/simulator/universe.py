@@ -14,6 +14,9 @@ from functools import cache, partial
 from pathlib import Path
 from unittest.mock import patch
 
+from tests.support import operations as op
+from tests.support.fast_folder import new_fast_folder
+from tests.support.operations import PERSON
 from tests.support.simulator.acts import work
 from tests.support.simulator.fence import Fence
 from tests.support.simulator.host import CHECKER, SETTINGS, Host, OfEachHost
@@ -30,9 +33,6 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores import ExternallyFencedStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.fast_folder import new_fast_folder
-from omnigraph.testing.operations import PERSON
 from omnigraph.transaction import intent, liveness, recovery
 from omnigraph.transaction import write as write_module
 from omnigraph.transaction.prune import Policy, prune

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.support import graph_model as model
-from tests.support.graph_model import Commit, History, Property, Row, Schema, State, Type
+from tests.support.fast_folder import new_fast_folder
 
 import omnigraph
 from omnigraph import Graph, OpenOptions
-from omnigraph.testing.fast_folder import new_fast_folder
+from omnigraph.testing import model as model
+from omnigraph.testing.model import Commit, History, Property, Row, Schema, State, Type
 
 P, T, KNOWS, OWNS, RATES, LIKES = "P", "T", "Knows", "Owns", "Rates", "Likes"
 FIRST_SCHEMA = Schema(

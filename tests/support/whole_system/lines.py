@@ -4,11 +4,13 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from tests.support import base_model, merge_model
-from tests.support import graph_model as model
-from tests.support.graph_model import Row, Schema, State, Type
-from tests.support.merge_model import SOURCE, TARGET, Cells, Choices
 from tests.support.whole_system.base import WalkBase
+
+from omnigraph.testing import ancestor_model as base_model
+from omnigraph.testing import merge_model
+from omnigraph.testing import model as model
+from omnigraph.testing.merge_model import SOURCE, TARGET, Cells, Choices
+from omnigraph.testing.model import Row, Schema, State, Type
 
 BRANCHES = ("one", "two", "three")
 

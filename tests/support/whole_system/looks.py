@@ -3,12 +3,12 @@
 from itertools import pairwise
 from typing import Any
 
-from tests.support import graph_model as model
-from tests.support.graph_model import Row, State, Type
 from tests.support.whole_system.base import IDS, KNOWS, OTHER_IDS, WORDS, P, T, WalkBase
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.testing import model as model
+from omnigraph.testing.model import Row, State, Type
 
 Contents = dict[str, dict[str, dict[str, Any]]]
 UNREADABLE = (omnigraph.NotFoundError, omnigraph.ReclaimedError, omnigraph.ChangeGapError)

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from tests.support.graph_model import Property, Row, Schema, Type
 from tests.support.whole_system.base import WalkBase, left_by_a_sweep
 
 from omnigraph import Maintenance
+from omnigraph.testing.model import Property, Row, Schema, Type
 
 NEW_NAMES = ("extra", "more", "other")
 

@@ -4,9 +4,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tests.support import graph_model as model
-from tests.support.graph_model import Row, State, Type
 from tests.support.whole_system.base import WalkBase, given, key_of_ends
+
+from omnigraph.testing import model as model
+from omnigraph.testing.model import Row, State, Type
 
 Rows = dict[str, dict[str, Row]]
 

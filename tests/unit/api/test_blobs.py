@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Unpack
 
 import pytest
+from tests.support.where import Where
 
 import omnigraph
 from omnigraph import Graph, limits
 from omnigraph.errors import InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.storage.blob_values import HEAD_BYTES, managed, reference
-from omnigraph.testing.where import Where
 
 SCHEMA = """\
 node Photo { name: String @key  note: String?  raw: Blob?  thumb: Blob? }

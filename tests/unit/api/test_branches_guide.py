@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from omnigraph.testing.guides import run_guide
+from tests.support.guides import run_guide
 
 GUIDES = Path(__file__).parents[3] / "docs" / "guides"
 

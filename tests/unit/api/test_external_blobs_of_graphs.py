@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Unpack
 
 import pytest
+from tests.support.s3_server import S3Server
+from tests.support.where import Where
 
 import omnigraph
 from omnigraph import AllowedBase, BlobScope, BlobSourceError, ExternalBlobPolicy, Graph, OpenOptions
 from omnigraph.errors import InvalidRequestError
 from omnigraph.storage.blob_values import reference
 from omnigraph.storage.object_stores import S3Store
-from omnigraph.testing.s3_server import S3Server
-from omnigraph.testing.where import Where
 
 SCHEMA = "node Photo { name: String @key  note: String?  raw: Blob? }"
 BUCKET = "omnigraph-tests"

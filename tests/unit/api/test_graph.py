@@ -11,6 +11,8 @@ from typing import Any, Unpack
 
 import numpy as np
 import pytest
+from tests.support.interleaving import once
+from tests.support.where import Where
 
 import omnigraph
 from omnigraph import (
@@ -31,9 +33,7 @@ from omnigraph.language.schema import accept
 from omnigraph.model.schema_document import digest
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores import MemoryStore
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.races import once
-from omnigraph.testing.where import Where
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.accepted import Accepted, SchemaMovedError
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.schema_files import store_schema

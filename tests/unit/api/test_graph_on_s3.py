@@ -1,10 +1,10 @@
 """The same API over a bucket."""
 
 import pytest
+from tests.support.s3_server import S3Server
 
 import omnigraph
 from omnigraph import ConstraintError, OpenOptions
-from omnigraph.testing.s3_server import S3Server
 
 SCHEMA = "node Person { name: String @key  email: String? @unique }  edge Knows: Person -> Person"
 BUCKET = "omnigraph-tests"

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Unpack
 
 import pytest
+from tests.support.where import Where
 
 import omnigraph
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidRequestError, NotFoundError, ParseError
 from omnigraph.ids import UlidSource
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.where import Where
+from omnigraph.testing.clock import ManualClock
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, Maintenance, OpenOptions, PermissionDeniedError
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nnode Company { name: String @key }"
 QUIET = OpenOptions(durability="process", auto_compact=False)

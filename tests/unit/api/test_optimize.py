@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Unpack
 
 import pytest
+from tests.support.interleaving import once
+from tests.support.where import Where
 
 import omnigraph
 from omnigraph import ConflictError, Graph, GraphError, NotFoundError, OpenOptions, PermissionDeniedError, limits
@@ -16,9 +18,7 @@ from omnigraph.model.commit import UPKEEP_ACTOR, CommitKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.tables.fragments import stored_fragments
 from omnigraph.storage.tables.table import Layout
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.races import once
-from omnigraph.testing.where import Where
+from omnigraph.testing.stores import CountingStore
 
 SCHEMA = """
 node Person { name: String @key  age: I32? @index }
@@ -305,7 +305,7 @@ import omnigraph
 from omnigraph import OpenOptions
 from omnigraph.api import tail_compaction
 from omnigraph.failpoints import Failpoint, armed
-from omnigraph.testing.races import once
+from tests.support.interleaving import once
 
 compact_tail = tail_compaction.compact_tail
 

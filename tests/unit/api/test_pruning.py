@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Unpack
 
 import pytest
+from tests.support.interleaving import once
+from tests.support.where import Where
 
 import omnigraph
 from omnigraph import (
@@ -22,12 +24,9 @@ from omnigraph.branch.sweep.files import Candidate, FileKind
 from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.races import once
-from omnigraph.testing.where import Where
+from omnigraph.testing.stores import CountingStore, FaultyStore
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

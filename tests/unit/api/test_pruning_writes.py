@@ -11,7 +11,7 @@ from omnigraph import Graph, OpenOptions
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import DURABLE_REQUESTS
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.stores import CountingStore
 
 SCHEMA = "node Person { name: String @key  age: I32? }\n"
 MORE = "node Place { name: String @key }\n"

@@ -3,13 +3,13 @@
 from typing import Unpack
 
 import pytest
+from tests.support.where import Where
 
 import omnigraph
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidRequestError, NotFoundError, PermissionDeniedError, RevertConflictError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.ids import UlidSource
-from omnigraph.testing.where import Where
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique }

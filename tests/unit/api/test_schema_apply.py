@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.support.interleaving import once
 
 import omnigraph
 from omnigraph import Graph
@@ -16,7 +17,6 @@ from omnigraph.errors import (
 )
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import CommitKind
-from omnigraph.testing.races import once
 from omnigraph.transaction.accepted import Accepted
 
 BEFORE = """\

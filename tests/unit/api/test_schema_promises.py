@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.interleaving import once
+from tests.support.interrupted_writes import interrupt, let_it_grow_old, noted_intents
 
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import ConflictError, FormatError, InvalidRequestError
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.storage import paths
-from omnigraph.testing.interrupted import interrupt, let_it_grow_old, noted_intents
-from omnigraph.testing.races import once
 from omnigraph.transaction.incoming import Frame
 from omnigraph.transaction.write_rows import rows_to_write
 

@@ -10,7 +10,7 @@ import omnigraph
 from omnigraph import Graph, OpenOptions
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.stores import CountingStore
 
 QUIET = OpenOptions(durability="process", auto_compact=False)
 SCHEMA = "node Person { name: String @key  mail: String? @unique }\nedge Knows: Person -> Person"

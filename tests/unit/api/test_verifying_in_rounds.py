@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.needed_files import AT_ONCE
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
@@ -15,8 +16,7 @@ from omnigraph.storage.object_store import StoreTransient
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.sweeping import AT_ONCE
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.root import open_root
 from omnigraph.verification import rounds

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
 
 from omnigraph.api.prune import prune_branches
 from omnigraph.branch import branches, marks
@@ -17,11 +19,8 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.operations import PERSON
+from omnigraph.testing.stores import CountingStore, FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import COMPANY, PERSON, rows_of
 
 from omnigraph import limits
 from omnigraph.branch import branches
@@ -11,11 +13,9 @@ from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, PERSON, rows_of
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.root import open_root

@@ -3,6 +3,8 @@
 from itertools import count
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
 
 from omnigraph.branch import branches
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER, Ancestry
@@ -11,8 +13,6 @@ from omnigraph.errors import ConflictError
 from omnigraph.ids import encode
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import paths
-from omnigraph.testing import operations as op
-from omnigraph.testing.operations import PERSON
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet

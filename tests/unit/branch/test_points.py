@@ -4,6 +4,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from tests.support import operations as op
+from tests.support.histories import grow_history
+from tests.support.operations import PERSON, rows_at, rows_of
 
 from omnigraph.branch import branches, tags
 from omnigraph.branch.lines import Line, birth, lines
@@ -13,11 +16,8 @@ from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.histories import grow_history
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON, rows_at, rows_of
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
 
 from omnigraph.branch import branches, tags
 from omnigraph.branch.history import commits
@@ -13,11 +15,9 @@ from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root

@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.needed_files import AT_ONCE, grow, kept_entries, swept
+from tests.support.operations import PERSON
 
 from omnigraph.branch import branches, tags
 from omnigraph.branch.sweep.files import FileKind
@@ -12,11 +15,8 @@ from omnigraph.errors import InvalidRequestError, PermissionDeniedError
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.sweeping import AT_ONCE, grow, kept_entries, swept
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.prune import Policy, prune

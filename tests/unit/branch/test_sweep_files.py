@@ -4,6 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.needed_files import AT_ONCE, grow, swept
+from tests.support.operations import COMPANY, KNOWS, PERSON
 
 from omnigraph import limits
 from omnigraph.branch import tags
@@ -14,11 +17,8 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON
-from omnigraph.testing.sweeping import AT_ONCE, grow, swept
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.prune import Policy, prune
 from omnigraph.transaction.root import open_root

@@ -6,6 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.interrupted_writes import interrupt, move_to_another_host, noted_intents
+from tests.support.needed_files import AT_ONCE, grow, readable, swept
+from tests.support.operations import COMPANY, PERSON
 
 from omnigraph import limits
 from omnigraph.branch import branches
@@ -19,13 +23,9 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.testing import operations as op
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.interrupted import interrupt, move_to_another_host, noted_intents
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COMPANY, PERSON
-from omnigraph.testing.sweeping import AT_ONCE, grow, readable, swept
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.prune import Policy, prune

@@ -4,6 +4,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.support import operations as op
+from tests.support.interleaving import once
+from tests.support.operations import PERSON
+
 import omnigraph
 from omnigraph import Graph, OpenOptions
 from omnigraph.branch.sweep.sweep import sweep
@@ -12,9 +16,6 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.races import once
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

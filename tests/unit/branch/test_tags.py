@@ -4,6 +4,8 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
 
 from omnigraph.branch import branches, tags
 from omnigraph.errors import (
@@ -16,9 +18,7 @@ from omnigraph.errors import (
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.support import base_model
 
 from omnigraph.branch.merge.three_way import Image
 from omnigraph.branch.merge.virtual_base import Ancestors, virtual_rows
+from omnigraph.testing import ancestor_model as base_model
 
 # Ancestors of each shape: two with one commit between them, three with one for each two, two with two between them.
 SHAPES: dict[str, tuple[Ancestors, dict[int, tuple[int, ...]]]] = {

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from omnigraph.testing.small_cluster import Cluster
+from tests.support.small_cluster import Cluster
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.support.small_cluster import CONFIG, POLICY, QUERIES, SCHEMA, Cluster, codes, made_of
 
 import omnigraph
 from omnigraph.cluster import addresses
@@ -15,8 +16,7 @@ from omnigraph.cluster.serving import ServedGraph, load_applied
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.faults import Fault, Faults
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.small_cluster import CONFIG, POLICY, QUERIES, SCHEMA, Cluster, codes, made_of
+from omnigraph.testing.stores import FaultyStore
 
 BOTH = {"base": {"file": "base.policy.yaml", "applies_to": ["people", "more"]}}
 EMPTY: dict[str, Any] = {"graphs": {}, "policies": {}}

@@ -3,11 +3,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.small_cluster import Cluster, codes
 
 from omnigraph.cluster.config import read_text
 from omnigraph.cluster.desired import validate
 from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.testing.small_cluster import Cluster, codes
 
 
 def said_of(text: str) -> list[tuple[str, str]]:

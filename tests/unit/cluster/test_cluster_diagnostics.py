@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.small_cluster import QUERIES, SCHEMA, Cluster, codes, made_of
 
 import omnigraph
 from omnigraph.cluster import layout
@@ -18,8 +19,7 @@ from omnigraph.failpoints import Crash
 from omnigraph.storage.object_stores.forwarding import RequestKind, T
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.faults import Fault, Faults
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.small_cluster import QUERIES, SCHEMA, Cluster, codes, made_of
+from omnigraph.testing.stores import FaultyStore
 
 GROWN = SCHEMA.replace("}", " age: I32? }")
 NONE: dict[str, dict[str, object]] = {"graphs": {}, "policies": {}}

@@ -1,11 +1,11 @@
 """What is left of a cluster's commands when somebody stops them, or only looks."""
 
 import pytest
+from tests.support.small_cluster import Cluster, codes
 
 from omnigraph.cluster.commands import plan
 from omnigraph.cluster.session import Environment
 from omnigraph.storage.object_store import ObjectStore, StoreRefused
-from omnigraph.testing.small_cluster import Cluster, codes
 
 
 def test_whoever_interrupts_a_command_gives_the_lock_back(

@@ -13,7 +13,7 @@ from omnigraph.failpoints import Crash
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.stores import FaultyStore
 
 DIGEST = "0" * 64
 

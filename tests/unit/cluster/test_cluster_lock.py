@@ -1,4 +1,5 @@
 import pytest
+from tests.support.small_cluster import Cluster, codes
 
 from omnigraph.cluster import layout
 from omnigraph.cluster.diagnostics import Diagnostics
@@ -6,10 +7,9 @@ from omnigraph.cluster.lock import Lock, LockFaultError, LockRecord
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.small_cluster import Cluster, codes
+from omnigraph.testing.stores import FaultyStore
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tests.support.small_cluster import QUERIES, Cluster, codes
 
 from omnigraph.api.open import open as open_graph
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.serving import load_applied
 from omnigraph.storage.object_stores.s3 import S3Store
-from omnigraph.testing.small_cluster import QUERIES, Cluster, codes
 
 BUCKET = "omnigraph-tests"
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.support.small_cluster import CONFIG, QUERIES, Cluster
 
 from omnigraph.cluster.access import graph_address, read_policies, read_stored_queries
 from omnigraph.cluster.declared import DeclaredProvider
@@ -15,7 +16,6 @@ from omnigraph.cluster.state import read_state
 from omnigraph.embedding.choose import choose_provider
 from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, UnavailableError
 from omnigraph.storage.object_stores.open import open_store
-from omnigraph.testing.small_cluster import CONFIG, QUERIES, Cluster
 
 TWO = {**CONFIG["graphs"], "other": {"schema": "people.pg"}}
 LISTING = """\

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.embedding_server import embedding_server
 
 from omnigraph.embedding.choose import choose_provider
 from omnigraph.embedding.files import EmbedMode, EmbedReport, embed_file, read_selection, read_spec
 from omnigraph.embedding.provider import MockProvider, Provider
 from omnigraph.errors import InvalidRequestError, UnavailableError
-from omnigraph.testing.embedding_server import embedding_server
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 SPEC = {"dimension": 4, "types": {"Doc": {"target": "vec", "fields": ["title", "body"]}}}
 LINES = b"""\

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.support.embedding_server import EmbeddingServer, embedding_server
 
 from omnigraph.embedding.choose import choose_provider
 from omnigraph.embedding.provider import MockProvider, Provider, Purpose
 from omnigraph.errors import InvalidRequestError, UnavailableError
-from omnigraph.testing.embedding_server import EmbeddingServer, embedding_server
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 KEY = "the-secret-key"
 SERVICES = {

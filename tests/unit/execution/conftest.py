@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.support.mutation_graph import SCHEMA, load
 
 import omnigraph
 from omnigraph import Graph, OpenOptions
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.mutating import SCHEMA, load
+from omnigraph.testing.clock import ManualClock
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.graphs import StoredGraph, power_law, small_schema, store_graph
 
 from omnigraph import limits
 from omnigraph.execution.adjacency import Adjacency, build_adjacency, extend_adjacency
@@ -27,8 +28,7 @@ from omnigraph.storage.derived import ADJACENCY, adjacency_folder, sealed, unsea
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.tables.fragments import StoredFragment, fragment_rows
 from omnigraph.storage.tables.tables import Table
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.graphs import StoredGraph, power_law, small_schema, store_graph
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.root import open_root
 
 QUICK = settings(derandomize=True)

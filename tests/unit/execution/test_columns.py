@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.graphs import StoredGraph, small_schema, store_graph
 
 from omnigraph import limits
 from omnigraph.errors import LimitError
@@ -21,7 +22,6 @@ from omnigraph.execution.id_index import build_id_index, hash_text, hash_texts
 from omnigraph.storage.tables import fragments
 from omnigraph.storage.tables.fragments import StoredFragment
 from omnigraph.storage.tables.tables import Table
-from omnigraph.testing.graphs import StoredGraph, small_schema, store_graph
 
 QUICK = settings(derandomize=True)
 SCHEMA = small_schema()

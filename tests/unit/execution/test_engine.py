@@ -6,15 +6,15 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pytest
+from tests.support.brute_force import answer
+from tests.support.graphs import PlainGraph, StoredGraph, small_schema, store_graph
+from tests.support.result_agreement import disagreement
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import bind_params, compile
-from omnigraph.testing.agreement import disagreement
-from omnigraph.testing.brute_force import answer
-from omnigraph.testing.graphs import PlainGraph, StoredGraph, small_schema, store_graph
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.snapshot import Snapshot
 
 SCHEMA = small_schema()

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from tests.support.graphs import PowerLaw, StoredGraph, power_law, store_graph
 
 from omnigraph import limits
 from omnigraph.errors import InvalidRequestError, LimitError
@@ -17,7 +18,6 @@ from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.language.query.compile import CompiledQuery, compile
 from omnigraph.model.schema import Schema
-from omnigraph.testing.graphs import PowerLaw, StoredGraph, power_law, store_graph
 
 PEOPLE, KNOWN = 300, 3_000
 PERSON, KNOWS = "node:Person", "edge:Knows"

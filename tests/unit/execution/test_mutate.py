@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from tests.support.mutation_graph import SCHEMA, ages, counts, load, pairs, rows, statements
 
 import omnigraph
 from omnigraph import Graph, InvalidRequestError, OpenOptions
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.mutating import SCHEMA, ages, counts, load, pairs, rows, statements
+from omnigraph.testing.clock import ManualClock
 
 FAST = OpenOptions(durability="process")
 PEOPLE = 'query people() { insert Person { name: "Ada", age: 36 } insert Person { name: "Bob", age: 25 } }'

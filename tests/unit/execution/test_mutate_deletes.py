@@ -1,9 +1,9 @@
 """Deletes: what goes, what goes with it, and what stands in the way."""
 
 import pytest
+from tests.support.mutation_graph import ages, counts, load, pairs, statements
 
 from omnigraph import ConstraintError, Graph
-from omnigraph.testing.mutating import ages, counts, load, pairs, statements
 
 # -- delete -----------------------------------------------------------------------------------------------------------
 

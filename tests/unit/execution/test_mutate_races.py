@@ -7,12 +7,12 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from tests.support.interleaving import once
 
 import omnigraph
 from omnigraph import ConflictError, ConstraintError, Graph, GraphError, OpenOptions, PreconditionError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.conflict import KeyConflict, ReadSetChanged
-from omnigraph.testing.races import once
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  email: String? @unique }

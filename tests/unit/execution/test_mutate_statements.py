@@ -1,14 +1,14 @@
 """Several statements in one mutation: what they see of each other, in which order, all or none; and the rules."""
 
 import pytest
+from tests.support.mutation_graph import SCHEMA, ages, counts, load, pairs, rows, statements
 
 import omnigraph
 from omnigraph import ConstraintError, Graph, InvalidRequestError, OpenOptions, ParseError
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.storage.object_stores import MemoryStore
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.mutating import SCHEMA, ages, counts, load, pairs, rows, statements
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.stores import CountingStore
 
 FAST = OpenOptions(durability="process")
 

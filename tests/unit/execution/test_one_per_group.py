@@ -1,6 +1,9 @@
 """Groups of one row: told before anything runs, and the same answers as grouping."""
 
 import pytest
+from tests.support.brute_force import answer
+from tests.support.graphs import PlainGraph, StoredGraph, store_graph
+from tests.support.result_agreement import disagreement
 
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.lower import lower
@@ -10,9 +13,6 @@ from omnigraph.language.plan.pattern import Read
 from omnigraph.language.plan.steps import ReadPlan
 from omnigraph.language.query.compile import CompiledQuery, compile
 from omnigraph.language.schema import accept
-from omnigraph.testing.agreement import disagreement
-from omnigraph.testing.brute_force import answer
-from omnigraph.testing.graphs import PlainGraph, StoredGraph, store_graph
 
 SCHEMA = accept(
     """

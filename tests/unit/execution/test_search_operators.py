@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
+from tests.support import search_meaning
 
 import omnigraph
 from omnigraph import Graph, limits
@@ -20,7 +21,6 @@ from omnigraph.execution.search.query_text import Embedder
 from omnigraph.execution.search.text_index import build_text_index
 from omnigraph.execution.search.tokenizer import Term, tokenize, tokenize_query
 from omnigraph.model.analyzer import Analyzer
-from omnigraph.testing import search_meaning
 
 pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
 

@@ -16,9 +16,8 @@ from omnigraph.storage.derived import version_of
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing.counting_store import CountingStore
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.stores import CountingStore, FaultyStore
 
 WORDS = (
     'search($d.body, "word7 word300")',

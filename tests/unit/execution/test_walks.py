@@ -9,6 +9,10 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.brute_force import answer
+from tests.support.graphs import PlainGraph, StoredGraph, small_schema, store_graph
+from tests.support.random_queries import RandomGraphs
+from tests.support.result_agreement import disagreement
 
 from omnigraph import limits
 from omnigraph.errors import LimitError
@@ -16,10 +20,6 @@ from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.language.plan.pattern import Read
 from omnigraph.language.query.compile import CompiledQuery, bind_params, compile
-from omnigraph.testing.agreement import disagreement
-from omnigraph.testing.brute_force import answer
-from omnigraph.testing.graphs import PlainGraph, StoredGraph, small_schema, store_graph
-from omnigraph.testing.random_queries import RandomGraphs
 
 SCHEMA = small_schema()
 STARTS = ("$p: Person { name: $k }", "$p: Person $p.name in $many")

@@ -19,7 +19,7 @@ from omnigraph.pipeline.spill import Spill, SpilledFile, spill_beside, write_par
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreRefused
 from omnigraph.storage.tables.place import TablesPlace
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 COLUMNS = pa.schema([("name", pa.string())]).append(pa.field("age", pa.int32()))
 LINES = pa.schema([pa.field("value", pa.string())])

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tests.support.operations import PERSON, insert, new_graph, rows_of
 
 import omnigraph
 from omnigraph.api.options import OpenOptions
 from omnigraph.errors import FormatError
-from omnigraph.testing.operations import PERSON, insert, new_graph, rows_of
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

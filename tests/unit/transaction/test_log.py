@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.support.cuts import FOR_EVER
 
 from omnigraph import ids, limits
 from omnigraph.errors import FormatError, NotFoundError, OutcomeUnknownError, UnavailableError
@@ -15,11 +16,9 @@ from omnigraph.storage.object_store import StoreRefused
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.storage.records.read import FORMAT
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.cuts import FOR_EVER
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.stores import CountingStore, FaultyStore
 from omnigraph.transaction.log import Baseless, Done, Log, PutOutcome, Refused
 
 CLOCK = ManualClock()

@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.operations import PERSON, new_graph, table_of
 
 from omnigraph import limits
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.model.footprint import TokenKind, tokens
 from omnigraph.storage.tables.tables import RowsToStage, Table, Tables
-from omnigraph.testing.operations import PERSON, new_graph, table_of
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.write import Operation, write

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.operations import COLUMNS, table_of
 
 from omnigraph.storage.tables.tables import RowsToStage
-from omnigraph.testing.operations import COLUMNS, table_of
 from omnigraph.transaction.pending import Pending
 
 Committed = dict[str, int | None]

@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.cuts import FOR_EVER
+from tests.support.operations import PERSON
 
 from omnigraph.branch import branches, tags
 from omnigraph.branch.sweep.sweep import sweep
@@ -14,12 +17,9 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore, StoreError
 from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind, T
-from omnigraph.testing import operations as op
-from omnigraph.testing.cuts import FOR_EVER
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.prune import Policy, prune

@@ -3,6 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.histories import grow_history
+from tests.support.interleaving import once
+from tests.support.operations import PERSON
 
 from omnigraph import limits
 from omnigraph.branch import branches
@@ -13,12 +17,8 @@ from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.model.retention import Pruned
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.histories import grow_history
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON
-from omnigraph.testing.races import once
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.prune import Policy, prune

@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import COMPANY, KNOWS, PERSON, rows_of
+from tests.support.paused_work import paused
 
 from omnigraph.branch import branches
 from omnigraph.errors import InternalError
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.testing.operations import COMPANY, KNOWS, PERSON, rows_of
-from omnigraph.testing.parked import parked
 from omnigraph.transaction import idempotency, queues
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
@@ -125,7 +125,7 @@ def test_a_write_waits_only_for_one_of_its_own_table_and_branch(store: MemorySto
     branches.create(parts, "side")
     other = open_root(store)
     with ThreadPoolExecutor(1) as pool:
-        with parked(lambda: write(parts, MAIN, op.insert(PERSON, {"a": 1})), at=Failpoint.WRITE_PREPARED) as first:
+        with paused(lambda: write(parts, MAIN, op.insert(PERSON, {"a": 1})), at=Failpoint.WRITE_PREPARED) as first:
             write(other, MAIN, op.insert(COMPANY, {"x": 1}))
             write(other, "side", op.insert(PERSON, {"a": 1}))
             # The queue is the process's, not the handle's.

@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
 
 from omnigraph.errors import NotFoundError, ReclaimedError
 from omnigraph.model.commit import MAIN
 from omnigraph.model.retention import NOTHING_PRUNED, Pruned
-from omnigraph.testing import operations as op
-from omnigraph.testing.operations import PERSON
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.retention import check_kept, check_listed, is_kept, still_kept
 from omnigraph.transaction.write import write

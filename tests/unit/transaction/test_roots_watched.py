@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON, rows_of
 
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import FormatError, NotFoundError
@@ -13,11 +15,9 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreTransient
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.testing import operations as op
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import PERSON, rows_of
+from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.write import write

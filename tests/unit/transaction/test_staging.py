@@ -2,15 +2,15 @@
 
 import pyarrow as pa
 import pytest
+from tests.support import operations as op
+from tests.support.operations import COLUMNS, COMPANY, KNOWS, PERSON, rows_of, table_of
 
 from omnigraph.errors import ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN
 from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.footprint import TokenKind, TypeFootprint, tokens
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing import operations as op
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.operations import COLUMNS, COMPANY, KNOWS, PERSON, rows_of, table_of
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import create_table, init
 from omnigraph.transaction.write import write

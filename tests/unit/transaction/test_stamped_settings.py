@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support import operations as op
+from tests.support.operations import PERSON
 
 import omnigraph
 from omnigraph import OpenOptions, limits
@@ -12,8 +14,6 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_stores import sync
 from omnigraph.storage.object_stores.local import LocalStore
 from omnigraph.storage.records.read import FORMAT
-from omnigraph.testing import operations as op
-from omnigraph.testing.operations import PERSON
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

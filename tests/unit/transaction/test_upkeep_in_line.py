@@ -3,10 +3,11 @@
 import threading
 from itertools import repeat
 
+from tests.support.interleaving import RacingStore
+
 import omnigraph
 from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.testing.manual_clock import ManualClock
-from omnigraph.testing.races import RacingStore
+from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction import queues
 
 SCHEMA = "node Mark { serial: I32 }"

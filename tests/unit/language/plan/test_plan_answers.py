@@ -9,6 +9,10 @@ import random  # noqa: TID251  (seeded: the same graphs and queries in every run
 from collections import Counter
 
 import pytest
+from tests.support.expression_meaning import Values
+from tests.support.pattern_meaning import PatternMeaning
+from tests.support.plan_meaning import PlanMeaning
+from tests.support.small_graph import Edge, SmallGraph
 
 from omnigraph.errors import ParseError
 from omnigraph.language.plan import pattern, steps
@@ -19,10 +23,6 @@ from omnigraph.language.query import parse
 from omnigraph.language.query.bind import bind
 from omnigraph.language.schema import accept
 from omnigraph.language.text import Source
-from omnigraph.testing.expression_meaning import Values
-from omnigraph.testing.pattern_meaning import PatternMeaning
-from omnigraph.testing.plan_meaning import PlanMeaning
-from omnigraph.testing.small_graph import Edge, SmallGraph
 
 SCHEMA = accept("""
     node Person { name: String @key  age: I64?  boss: String? }

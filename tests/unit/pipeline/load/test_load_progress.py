@@ -6,7 +6,7 @@ import pytest
 import omnigraph
 from omnigraph.pipeline.load.how_far import LoadProgress
 from omnigraph.pipeline.load.progress import shown
-from omnigraph.testing.manual_clock import ManualClock
+from omnigraph.testing.clock import ManualClock
 
 
 class Terminal(io.StringIO):

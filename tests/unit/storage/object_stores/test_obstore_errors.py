@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from obstore import exceptions
+from tests.support.s3_server import options_for
 
 from omnigraph import limits
 from omnigraph.storage.object_store import (
@@ -23,7 +24,6 @@ from omnigraph.storage.object_store import (
 )
 from omnigraph.storage.object_stores import RequestKind, S3Store
 from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, mapped
-from omnigraph.testing.s3_server import options_for
 
 REQUESTS: dict[RequestKind, Callable[[S3Store], object]] = {
     RequestKind.GET: lambda store: store.get("a"),

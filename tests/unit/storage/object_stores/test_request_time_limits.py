@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.support.s3_server import options_for
 
 from omnigraph import limits
 from omnigraph.errors import UnavailableError
@@ -14,7 +15,6 @@ from omnigraph.storage.object_store import OutcomeUnknown, StoreTransient
 from omnigraph.storage.object_stores.open import table_options
 from omnigraph.storage.object_stores.s3 import S3Store
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.testing.s3_server import options_for
 
 LIMIT_S = 1.0
 # The table library tries a few times by itself, and waits between.

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import lance
 import pyarrow as pa
 import pytest
+from tests.support.s3_proxy import Cut, S3Proxy
 
 from omnigraph import limits
 from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, OutcomeUnknown, StoreTransient
 from omnigraph.storage.object_stores import S3Store, open_store, table_options
-from omnigraph.testing.s3_proxy import Cut, S3Proxy
 
 pytestmark = pytest.mark.s3
 
@@ -134,7 +134,7 @@ def test_a_callback_runs_before_the_request_or_after_it(
 PUT_THREE = """
 import sys
 from omnigraph.storage.object_stores import S3Store
-from omnigraph.testing.s3_server import options_for
+from tests.support.s3_server import options_for
 bucket, prefix, endpoint = sys.argv[1:]
 store = S3Store(bucket, prefix, options=options_for(endpoint))
 sys.stdin.readline()

@@ -18,10 +18,8 @@ from omnigraph.storage.object_store import (
 )
 from omnigraph.storage.object_stores import MemoryStore, ReadOnlyStore, RequestKind, RetryingStore
 from omnigraph.storage.object_stores.forwarding import DURABLE_REQUESTS
-from omnigraph.testing.counting_store import CountingStore
-from omnigraph.testing.delaying_store import DelayingStore
 from omnigraph.testing.faults import Fault
-from omnigraph.testing.faulty_store import FaultyStore
+from omnigraph.testing.stores import CountingStore, DelayingStore, FaultyStore
 
 REQUESTS: dict[RequestKind, Callable[[ObjectStore], object]] = {
     RequestKind.GET: lambda store: store.get("a"),

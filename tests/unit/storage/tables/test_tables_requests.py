@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.s3_proxy import S3Proxy
 
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, Tables
-from omnigraph.testing.s3_proxy import S3Proxy
 
 pytestmark = pytest.mark.s3
 
