@@ -34,8 +34,8 @@ class Observed:
     Attributes:
         branches: per live branch, per type, the columns and the rows in order of their ids.
         schemas: per live branch, the digest of its schema.
-        history: per branch that ever existed, the kinds of its entries. What recovery finished counts as the kind it was
-            meant to be; entries that only record how a write ended are left out.
+        history: per branch that ever existed, the kinds of its entries. What recovery finished counts as the kind it
+            was meant to be; entries that only record how a write ended are left out.
         tags: per tag, the entry it names.
     """
 
