@@ -22,11 +22,11 @@ from omnigraph.api.snapshot import Snapshot as Snapshot
 from omnigraph.api.verify import VerifyReport as VerifyReport
 from omnigraph.branch.diff import Diff as Diff
 from omnigraph.branch.entity_change import EntityChange as EntityChange
+from omnigraph.branch.history_values import Blame as Blame
+from omnigraph.branch.history_values import EntityEvent as EntityEvent
+from omnigraph.branch.history_values import FeedPage as FeedPage
+from omnigraph.branch.history_values import Tag as Tag
 from omnigraph.branch.point import Point as Point
-from omnigraph.branch.told import Blame as Blame
-from omnigraph.branch.told import EntityEvent as EntityEvent
-from omnigraph.branch.told import FeedPage as FeedPage
-from omnigraph.branch.told import Tag as Tag
 from omnigraph.client.connect import connect as connect
 from omnigraph.client.graph import RemoteGraph as RemoteGraph
 from omnigraph.errors import AlreadyExistsError as AlreadyExistsError

@@ -9,11 +9,10 @@ from tests.support.operations import COMPANY, KNOWS, PERSON, contents
 
 from omnigraph import limits
 from omnigraph.branch import branches
-from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.entity_change import ChangeFilter, Op, change_filter
-from omnigraph.branch.feed import Feed, PageBounds
-from omnigraph.branch.history import commits
-from omnigraph.branch.told import Block, FeedPage
+from omnigraph.branch.feed import Feed, PageBounds, commit_page
+from omnigraph.branch.history_values import Block, FeedPage
+from omnigraph.branch.lineage import commits
 from omnigraph.errors import ChangeGapError, ChangeRefusedError, InvalidRequestError, LimitError, NotFoundError
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import MAIN, CommitKind, Record

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph
 from omnigraph.api.graph import Graph
-from omnigraph.branch.told import Block
+from omnigraph.branch.history_values import Block
 from omnigraph.errors import ChangeRefusedError
 from omnigraph.ids import UlidSource
 

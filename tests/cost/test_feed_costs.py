@@ -8,9 +8,8 @@ from tests.support.s3_proxy import S3Proxy
 from tests.support.s3_server import S3Server
 
 from omnigraph import limits
-from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.entity_change import ChangeFilter
-from omnigraph.branch.feed import PageBounds
+from omnigraph.branch.feed import PageBounds, commit_page
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.transaction.graph_context import GraphContext

@@ -12,13 +12,12 @@ from tests.support.s3_server import S3Server
 
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches, tags
-from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.entity_change import ChangeFilter, change_filter
 from omnigraph.branch.entity_log import Entity, events
-from omnigraph.branch.feed import Feed, PageBounds
-from omnigraph.branch.history import commits
+from omnigraph.branch.feed import Feed, PageBounds, commit_page
+from omnigraph.branch.find_entry import entry_at
+from omnigraph.branch.lineage import commits
 from omnigraph.branch.point import Point
-from omnigraph.branch.points import entry_at
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores import S3Store

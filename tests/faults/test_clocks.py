@@ -15,9 +15,9 @@ from omnigraph import limits
 from omnigraph.api.open import open as open_graph
 from omnigraph.branch import branches, tags
 from omnigraph.branch.clock_repair import repair_clock
-from omnigraph.branch.history import commits
+from omnigraph.branch.find_entry import entry_at, of_commit
+from omnigraph.branch.lineage import commits
 from omnigraph.branch.point import Point
-from omnigraph.branch.points import entry_at, of_commit
 from omnigraph.clock import SystemClock
 from omnigraph.errors import ClockError
 from omnigraph.model.commit import MAIN, Record

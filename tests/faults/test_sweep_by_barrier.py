@@ -15,8 +15,8 @@ from tests.support.write_kinds import prepare
 from omnigraph import limits
 from omnigraph.branch import branches
 from omnigraph.branch.marks import live_branches
+from omnigraph.branch.sweep.files import Swept
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.branch.sweep.worklist import Swept
 from omnigraph.errors import GraphError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.ids import UlidSource

@@ -11,9 +11,8 @@ from tests.support.s3_server import S3Server
 import omnigraph
 from omnigraph import Graph, InvalidRequestError, OpenOptions, limits
 from omnigraph.api.prune import SweepReport
-from omnigraph.branch.sweep.files import Candidate
-from omnigraph.branch.sweep.reading import Told
-from omnigraph.branch.sweep.worklist import Verdict
+from omnigraph.branch.sweep.files import Candidate, Verdict
+from omnigraph.branch.sweep.reading import Files
 from omnigraph.model.commit import Pin
 from omnigraph.pipeline.sweep import spark as on_spark
 from omnigraph.storage import paths
@@ -99,7 +98,7 @@ def test_spark_is_taken_by_itself_for_very_many_files_or_versions(
             asked.append("files")
             return super().listed()
 
-        def files(self, pins: Sequence[Pin]) -> Iterable[Told]:
+        def files(self, pins: Sequence[Pin]) -> Iterable[Files]:
             asked.append("versions")
             return super().files(pins)
 

@@ -10,11 +10,11 @@ from tests.support import operations as op
 
 from omnigraph import limits
 from omnigraph.branch import tags
-from omnigraph.branch.lines import inherited
+from omnigraph.branch.lineage import inherited
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import best_common
+from omnigraph.branch.sweep.files import Swept
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.branch.sweep.worklist import Swept
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import derived, paths
 from omnigraph.storage.records.read import CUT_MARK

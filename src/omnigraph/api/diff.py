@@ -6,15 +6,14 @@ from omnigraph import limits
 from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
 from omnigraph.api.interface.reads import State
 from omnigraph.api.snapshot import Snapshot
-from omnigraph.branch.counting import counted_here
-from omnigraph.branch.diff import Diff, compared_here
+from omnigraph.branch.diff import Diff, compared_here, counted_here
 from omnigraph.branch.entity_change import ChangeFilter
+from omnigraph.branch.find_entry import entry_at
+from omnigraph.branch.history_values import DiffStats
 from omnigraph.branch.merge import base
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.point import Point, instant_us
-from omnigraph.branch.points import entry_at
 from omnigraph.branch.row_changes import RowChanges
-from omnigraph.branch.told import DiffStats
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.ids import is_ulid
 from omnigraph.model.commit import Pin, Record

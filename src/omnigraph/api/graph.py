@@ -39,8 +39,8 @@ from omnigraph.branch.arguments import checked_methods, first_and_last
 from omnigraph.branch.clock_repair import CorrectedClock, repair_clock
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.entity_change import change_filter
+from omnigraph.branch.history_values import Blame, EntityEvent
 from omnigraph.branch.point import PointKeywords
-from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.engine import EngineStats
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits

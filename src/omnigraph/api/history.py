@@ -19,15 +19,14 @@ from omnigraph.api.pages import Page, check_limit, page_of_names, refused_token
 from omnigraph.api.snapshot import GraphReader, Snapshot
 from omnigraph.branch import blame, branches, tags
 from omnigraph.branch.arguments import checked_methods
-from omnigraph.branch.commit_pages import commit_page
 from omnigraph.branch.cursor import Carried, decode, encode
 from omnigraph.branch.entity_change import ChangeFilter, EntityKind, change_filter
 from omnigraph.branch.entity_log import Entity, events, shown
-from omnigraph.branch.feed import Feed, PageBounds
-from omnigraph.branch.history import CommitFilter, commits
+from omnigraph.branch.feed import Feed, PageBounds, commit_page
+from omnigraph.branch.find_entry import act_at, entry_at, own_entry
+from omnigraph.branch.history_values import Blame, CommitChangesPage, EntityEvent, FeedPage, Tag, whole_commits
+from omnigraph.branch.lineage import CommitFilter, commits
 from omnigraph.branch.point import Instant, Point, instant_us
-from omnigraph.branch.points import act_at, entry_at, own_entry
-from omnigraph.branch.told import Blame, CommitChangesPage, EntityEvent, FeedPage, Tag, whole_commits
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import COMMIT_KINDS, MAIN, CommitKind, Record
 from omnigraph.model.schema import NodeType

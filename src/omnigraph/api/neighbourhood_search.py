@@ -7,8 +7,7 @@ from typing import Any
 
 from omnigraph import limits
 from omnigraph.api.neighbourhood import NearEdge, NearNode, Neighbourhood, NodeKey
-from omnigraph.branch.images import images_of
-from omnigraph.branch.row_changes import ids_of
+from omnigraph.branch.row_changes import ids_of, images_of
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType, Schema
 from omnigraph.transaction.lookup import identifier, literal

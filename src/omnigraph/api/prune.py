@@ -8,11 +8,10 @@ from typing import Any
 
 from omnigraph.api.engines import Engine, engine_of, session_for, spark_module
 from omnigraph.branch import branches
-from omnigraph.branch.points import in_log
-from omnigraph.branch.sweep.files import FileKind
+from omnigraph.branch.find_entry import in_log
+from omnigraph.branch.sweep.files import FileKind, Swept, Verdict
 from omnigraph.branch.sweep.reading import Reading, ReadingBySize, ReadingHere
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.branch.sweep.worklist import Swept, Verdict
 from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import paths

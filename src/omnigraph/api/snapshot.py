@@ -14,8 +14,8 @@ from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.query_result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
+from omnigraph.branch.find_entry import entry_at
 from omnigraph.branch.point import Point, PointKeywords, point_of
-from omnigraph.branch.points import entry_at
 from omnigraph.embedding.choose import choose_provider
 from omnigraph.errors import FormatError, InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.execution.engine import QueryEngine

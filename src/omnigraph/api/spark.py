@@ -14,8 +14,8 @@ from omnigraph.api.load import load
 from omnigraph.api.load_options import LoadOptions
 from omnigraph.api.results import LoadResult
 from omnigraph.api.schemas import Schemas
+from omnigraph.branch.find_entry import entry_at
 from omnigraph.branch.point import PointKeywords, point_of
-from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import Schema

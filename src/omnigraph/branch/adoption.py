@@ -6,7 +6,7 @@ that began earlier has spared its files, a later one sees the intent; and where 
 
 from collections.abc import Callable
 
-from omnigraph.branch.lines import inherited
+from omnigraph.branch.lineage import inherited
 from omnigraph.branch.marks import live_branches
 from omnigraph.errors import NotFoundError, OutcomeUnknownError, UnavailableError
 from omnigraph.model.commit import Record
@@ -14,7 +14,7 @@ from omnigraph.transaction import retention
 from omnigraph.transaction.graph_context import GraphContext
 
 
-def kept_still(parts: GraphContext, *entries: Record) -> Callable[[], None]:
+def kept_still(context: GraphContext, *entries: Record) -> Callable[[], None]:
     """What a write that takes over the versions of these entries does once its intent is on the store.
 
     Args:
@@ -27,17 +27,13 @@ def kept_still(parts: GraphContext, *entries: Record) -> Callable[[], None]:
 
     def confirm() -> None:
         for entry in entries:
-            retention.check_kept(parts, entry)
+            retention.check_kept(context, entry)
 
     return confirm
 
 
-def check_named(parts: GraphContext, entry: Record, named: str) -> None:
+def check_named(context: GraphContext, entry: Record, named: str) -> None:
     """What a fork or tag does once it is on the store: from then on no sweep takes what it names, if none had before.
-
-    Args:
-        entry: whose state it names.
-        named: the fork or tag, for messages.
 
     Raises:
         ReclaimedError: a prune had passed the entry; what was put must be taken back.
@@ -46,9 +42,9 @@ def check_named(parts: GraphContext, entry: Record, named: str) -> None:
     """
     try:
         try:
-            retention.check_kept(parts, entry)
+            retention.check_kept(context, entry)
         except NotFoundError:
-            if not _is_inherited(parts, entry):
+            if not _is_inherited(context, entry):
                 raise
     except UnavailableError as fault:
         raise OutcomeUnknownError(
@@ -57,10 +53,10 @@ def check_named(parts: GraphContext, entry: Record, named: str) -> None:
         ) from fault
 
 
-def _is_inherited(parts: GraphContext, entry: Record) -> bool:
+def _is_inherited(context: GraphContext, entry: Record) -> bool:
     """Whether a living branch has inherited an entry from a branch that was deleted; then no sweep takes it."""
-    heads = [head for name in live_branches(parts) if (head := parts.log.head(name)) is not None and head.is_live]
+    heads = [head for name in live_branches(context) if (head := context.log.head(name)) is not None and head.is_live]
     return any(
         line.branch == entry.branch and line.lowest <= entry.number <= line.last
-        for line in inherited(parts, heads).values()
+        for line in inherited(context, heads).values()
     )

@@ -44,16 +44,17 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
 
     Looked at are texts, whole numbers, yes and no, times, and lists of texts; other kinds are the method's own matter.
 
-    Args:
-        method (Callable[P, R]): as it is written, with annotations.
-
     Returns:
         Callable[P, R]: raises `InvalidRequestError` for an argument that is not of its kind.
     """
     signature = expanded_signature(method)
     parameters = signature.parameters
     names = list(parameters)
-    checks = {name: check for name, each in parameters.items() if (check := _CHECKS.get(each.annotation)) is not None}
+    checks = {
+        name: check
+        for name, parameter in parameters.items()
+        if (check := _CHECKS.get(parameter.annotation)) is not None
+    }
 
     def looked_at(name: str, value: object) -> object:
         check = checks.get(name)
@@ -94,19 +95,12 @@ def expanded_signature(method: Callable[..., object]) -> inspect.Signature:
 def texts(value: Iterable[str], what: str) -> list[str]:
     """Texts as a list; one alone is a list of one, not of its letters.
 
-    Args:
-        value (Iterable[str]): as the caller gave it.
-        what (str): what it is, for the message.
-
-    Returns:
-        list[str]: the same texts.
-
     Raises:
         InvalidRequestError: it is none, or holds something else.
     """
     if isinstance(value, bytes) or not isinstance(value, Iterable):
         raise InvalidRequestError(f"{what} must be a list of texts, got {type(value).__name__}")
-    return [require_text(each, f"each of {what}") for each in ([value] if isinstance(value, str) else value)]
+    return [require_text(text, f"each of {what}") for text in ([value] if isinstance(value, str) else value)]
 
 
 def first_and_last(commit: str | tuple[str, str]) -> tuple[str, str | None]:

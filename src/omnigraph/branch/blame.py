@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from omnigraph.branch.entity_change import Op
 from omnigraph.branch.entity_log import Entity, events, image_at, renamed
+from omnigraph.branch.find_entry import of_commit
+from omnigraph.branch.history_values import Blame, EntityEvent, values_of
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
 from omnigraph.branch.merge.sides import SchemaOf
-from omnigraph.branch.points import of_commit
-from omnigraph.branch.told import Blame, EntityEvent, values_of
 from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.transaction.graph_context import GraphContext
@@ -26,7 +26,7 @@ _GONE = frozenset({ReclaimedError.code, "entry_missing"})
 class _Search:
     """The search for one entity, as far as it is."""
 
-    parts: GraphContext
+    context: GraphContext
     schema_of: SchemaOf
     entity: Entity
     found: dict[str, Record | None] = field(default_factory=dict)
@@ -35,18 +35,18 @@ class _Search:
 
     def walk(self, start: Record, names: dict[str, str], *, head: Record | None = None) -> None:
         """Find who set some properties, from an entry down; each by its name there, with the one it has today."""
-        for event in events(self.parts, self.schema_of, self.entity, start, head=head):
-            asked = names.keys() & event.changed if event.op is Op.UPDATE else names.keys()
+        for event in events(self.context, self.schema_of, self.entity, start, head=head):
+            wanted = names.keys() & event.changed if event.op is Op.UPDATE else names.keys()
             merged: set[str] = set()
-            if asked and not event.pruned:
-                merged = self._walk_what_was_merged(event, {name: names[name] for name in asked})
+            if wanted and not event.pruned:
+                merged = self._walk_what_was_merged(event, {name: names[name] for name in wanted})
             # What came from a branch that no longer tells who set it was set by a commit that is gone.
             teller = None if event.pruned or merged else event.entry
             if event.changed or event.op is not Op.UPDATE:
                 self.last = self.last or [teller]
-            for name in asked:
+            for name in wanted:
                 self.found.setdefault(names[name], None if event.pruned or name in merged else event.entry)
-            names = {event.renamed.get(name, name): names[name] for name in names.keys() - asked}
+            names = {event.renamed.get(name, name): names[name] for name in names.keys() - wanted}
             if event.op is Op.INSERT:
                 self.created = self.created or [teller]
             if event.op is Op.INSERT or (not names and self.created):
@@ -57,11 +57,11 @@ class _Search:
         if event.entry.kind is not CommitKind.MERGE or event.entry.merged_parent is None:
             return set()
         with _what_is_gone_passed_over():
-            source = _source_of(self.parts, event.entry)
+            source = _source_of(self.context, event.entry)
             if source is None:
                 return set(names)
             other = renamed(self.schema_of, self.entity, source, event.entry)
-            there = values_of(image_at(self.parts, self.schema_of, self.entity, source))
+            there = values_of(image_at(self.context, self.schema_of, self.entity, source))
             here = values_of(event.after)
             merged = {name for name in names if there and there.get(other.get(name, name)) == here.get(name)}
             if merged != names.keys():
@@ -83,30 +83,30 @@ def _what_is_gone_passed_over() -> Iterator[None]:
             raise
 
 
-def blame(parts: GraphContext, schema_of: SchemaOf, entity: Entity, head: Record) -> Blame:
+def blame(context: GraphContext, schema_of: SchemaOf, entity: Entity, head: Record) -> Blame:
     """Who made an entity what it is at a head.
 
     Raises:
         NotFoundError: it is not there.
     """
-    image = image_at(parts, schema_of, entity, head)
+    image = image_at(context, schema_of, entity, head)
     if image is None:
         raise NotFoundError(
             f"there is no entity '{entity.id}' at commit {head.head_commit}", code="entity_not_found", id=entity.id
         )
-    search = _Search(parts, schema_of, entity)
+    search = _Search(context, schema_of, entity)
     search.walk(head, {name: name for name in values_of(image)}, head=head)
     known = {name: entry for name, entry in search.found.items() if entry is not None}
     created, last = (some[0] if some else None for some in (search.created, search.last))
     return Blame(entity.id, known, created, last, tuple(sorted(values_of(image).keys() - known.keys())))
 
 
-def _source_of(parts: GraphContext, merge: Record) -> Record | None:
+def _source_of(context: GraphContext, merge: Record) -> Record | None:
     """The entry that a merge brought in; None where it is no longer there."""
     note = merge.notes.get(MERGE_NOTE)
     if isinstance(note, dict) and SOURCE_NUMBER in note:
-        return parts.log.read(str(note[SOURCE_BRANCH]), int(note[SOURCE_NUMBER]))
+        return context.log.read(str(note[SOURCE_BRANCH]), int(note[SOURCE_NUMBER]))
     try:
-        return of_commit(parts, merge.merged_parent or "")
+        return of_commit(context, merge.merged_parent or "")
     except NotFoundError:
         return None

@@ -7,9 +7,9 @@ says so beside the log first (`marks.py`): a listing then answers without readin
 
 from omnigraph import ids, limits
 from omnigraph.branch import adoption, marks, tags
+from omnigraph.branch.find_entry import act_at
 from omnigraph.branch.marks import Mark
 from omnigraph.branch.point import HEAD_OF_MAIN, Point
-from omnigraph.branch.points import act_at
 from omnigraph.errors import AlreadyExistsError, ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, CommitKind, Record
@@ -23,7 +23,12 @@ from omnigraph.transaction.validation import require_optional_text
 
 
 def create(
-    parts: GraphContext, name: str, *, source: str | None = None, point: Point = HEAD_OF_MAIN, actor: str | None = None
+    context: GraphContext,
+    name: str,
+    *,
+    source: str | None = None,
+    point: Point = HEAD_OF_MAIN,
+    actor: str | None = None,
 ) -> Record:
     """Make a branch from the head of another, or from any other point of the history.
 
@@ -41,163 +46,155 @@ def create(
         NotFoundError: there is no such point.
         InvalidRequestError: the name cannot be one.
     """
-    parts.refuse_read_only()
+    context.refuse_read_only()
     branch = paths.branch_name(name)
     if branch == MAIN:
         raise InvalidRequestError("cannot create branch 'main'")
     require_optional_text(actor, "the actor")
     point = point if source is None else Point(branch=source)
-    return act_at(parts, point, lambda origin: _create(parts, branch, origin, point, actor))
+    return act_at(context, point, lambda origin: _create(context, branch, origin, point, actor))
 
 
-def _create(parts: GraphContext, branch: str, origin: Record, point: Point, actor: str | None) -> Record:
-    check_made(parts, origin)
+def _create(context: GraphContext, branch: str, origin: Record, point: Point, actor: str | None) -> Record:
+    check_made(context, origin)
     before: Record | None = None  # a name never used before, as a rule: then nothing has to be read
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
-        entry = _fork(parts, branch, origin, before, actor)
+        entry = _fork(context, branch, origin, before, actor)
         if before is not None:
-            marks.announce(parts, branch, entry.number)
-        match parts.log.put(entry, after=before):
+            marks.announce(context, branch, entry.number)
+        match context.log.put(entry, after=before):
             case Done(entry):
                 reached(Failpoint.BRANCH_ENTRY_PUT)
                 if before is not None:
-                    marks.settle(parts, branch, entry.number, Mark.LIVE, announced=True)
-                _keep_or_take_back(parts, entry, origin, point)
+                    marks.settle(context, branch, entry.number, Mark.LIVE, announced=True)
+                _keep_or_take_back(context, entry, origin, point)
                 return entry
             case Refused(winner):
                 if before is not None:
-                    marks.give_way(parts, branch, entry.number, winner)
-                before = _ended(parts, branch, actor)
+                    marks.give_way(context, branch, entry.number, winner)
+                before = _ended(context, branch, actor)
             case Baseless():
-                before = parts.log.head(branch)
+                before = context.log.head(branch)
     raise _too_busy(branch)
 
 
-def delete(parts: GraphContext, name: str, *, actor: str | None = None, if_commit: str | None = None) -> Record:
+def delete(context: GraphContext, name: str, *, actor: str | None = None, if_commit: str | None = None) -> Record:
     """Delete a branch. Its log stays, ended by an entry that says so; branches made from it live on.
-
-    Args:
-        name (str): the branch.
-        actor (str | None): who.
-        if_commit (str | None): only if this is its head commit.
-
-    Returns:
-        Record: the entry that ends it.
 
     Raises:
         NotFoundError: there is no such branch.
         InvalidRequestError: it is `main`.
         PreconditionError: the head is another commit.
     """
-    parts.refuse_read_only()
+    context.refuse_read_only()
     branch = paths.branch_name(name)
     if branch == MAIN:
         raise InvalidRequestError("cannot delete branch 'main'")
     require_optional_text(actor, "the actor")
     for _ in range(limits.PUBLISH_ATTEMPTS_MAX):
-        head = parts.log.live_head(branch, tentative=if_commit is None)
-        check_head(parts, head, if_commit)
+        head = context.log.live_head(branch, tentative=if_commit is None)
+        check_head(context, head, if_commit)
         entry = Record(
-            commit=ids.after(head.commit, parts.ids.new()),
+            commit=ids.after(head.commit, context.ids.new()),
             branch=branch,
             number=head.number + 1,
             kind=CommitKind.DELETE,
             parent=head.head_commit,
             schema=head.schema,
             tables={},
-            created_at_us=max(parts.clock.now_us(), head.created_at_us),
+            created_at_us=max(context.clock.now_us(), head.created_at_us),
             actor=actor,
             born=head.life,
             pruned=head.pruned,
         )
-        marks.announce(parts, branch, entry.number)
-        match parts.log.put(entry, after=head):
+        marks.announce(context, branch, entry.number)
+        match context.log.put(entry, after=head):
             case Done(entry):
                 reached(Failpoint.BRANCH_ENTRY_PUT)
-                marks.settle(parts, branch, entry.number, Mark.GONE, announced=True)
+                marks.settle(context, branch, entry.number, Mark.GONE, announced=True)
                 return entry
             case Refused(winner):
-                marks.give_way(parts, branch, entry.number, winner)
+                marks.give_way(context, branch, entry.number, winner)
             case Baseless():
                 continue  # the next listing withdraws the announcement
     raise _too_busy(branch)
 
 
-def exists(parts: GraphContext, name: str) -> bool:
+def exists(context: GraphContext, name: str) -> bool:
     """Whether there is such a branch.
 
     Raises:
         InvalidRequestError: the name cannot be one.
     """
-    head = parts.log.head(paths.branch_name(name))
+    head = context.log.head(paths.branch_name(name))
     return head is not None and head.is_live
 
 
-def names(parts: GraphContext) -> list[str]:
+def names(context: GraphContext) -> list[str]:
     """The branches there are, in order: one listing, with a name for each and one more for a deleted one."""
-    return marks.live_branches(parts)
+    return marks.live_branches(context)
 
 
-def heads(parts: GraphContext) -> list[Record]:
+def heads(context: GraphContext) -> list[Record]:
     """The newest entries of the branches there are, in order; each log is looked at.
 
     What was deleted a moment ago is passed over; and so is what is listed though it is not there, because somebody took
     the mark away that said so: then it is put again.
     """
     found = []
-    for name in names(parts):
-        head = parts.log.head(name)
+    for name in names(context):
+        head = context.log.head(name)
         if head is not None and head.is_live:
             found.append(head)
-        elif head is not None and not parts.read_only:
-            marks.settle(parts, name, head.number, Mark.GONE)
+        elif head is not None and not context.read_only:
+            marks.settle(context, name, head.number, Mark.GONE)
     return found
 
 
-def _ended(parts: GraphContext, branch: str, actor: str | None) -> Record:
+def _ended(context: GraphContext, branch: str, actor: str | None) -> Record:
     """The entry that ended the last life of a name that is to be used again; one that was never made is ended here.
 
     Raises:
         AlreadyExistsError: there is such a branch.
     """
-    head = parts.log.head(branch)
+    head = context.log.head(branch)
     if head is not None and not head.is_live:
         return head
     if head is not None:
         try:
-            check_made(parts, head)
+            check_made(context, head)
         except NotFoundError:
-            return delete(parts, branch, actor=actor)
+            return delete(context, branch, actor=actor)
     raise AlreadyExistsError(f"branch '{branch}' already exists", code="branch_exists", branch=branch)
 
 
-def _keep_or_take_back(parts: GraphContext, entry: Record, origin: Record, point: Point) -> None:
+def _keep_or_take_back(context: GraphContext, entry: Record, origin: Record, point: Point) -> None:
     """See to it that what the new branch shows is kept: a prune may have passed its source before the fork was there.
 
     From the fork on no sweep takes it, so one look is enough; and where it is too late, the fork is taken back.
     """
-    if point.tag is not None and tags.names_commit(parts, point.tag, origin.head_commit):
+    if point.tag is not None and tags.names_commit(context, point.tag, origin.head_commit):
         return  # the tag has held it all along
     try:
-        adoption.check_named(parts, origin, f"branch '{entry.branch}'")
+        adoption.check_named(context, origin, f"branch '{entry.branch}'")
     except NotFoundError as gone:
-        delete(parts, entry.branch, actor=entry.actor)
+        delete(context, entry.branch, actor=entry.actor)
         gone.add_note(f"branch '{entry.branch}' was not made")
         raise
 
 
-def _fork(parts: GraphContext, branch: str, origin: Record, before: Record | None, actor: str | None) -> Record:
+def _fork(context: GraphContext, branch: str, origin: Record, before: Record | None, actor: str | None) -> Record:
     """The entry that makes a branch; ids and times rise both from its source and from an earlier life of its name."""
     earlier = [origin] if before is None else [origin, before]
     return Record(
-        commit=ids.after(max(entry.commit for entry in earlier), parts.ids.new()),
+        commit=ids.after(max(entry.commit for entry in earlier), context.ids.new()),
         branch=branch,
         number=1 if before is None else before.number + 1,
         kind=CommitKind.FORK,
         parent=origin.head_commit,
         schema=origin.schema,
         tables=origin.tables,
-        created_at_us=max(parts.clock.now_us(), *(entry.created_at_us for entry in earlier)),
+        created_at_us=max(context.clock.now_us(), *(entry.created_at_us for entry in earlier)),
         actor=actor,
         fork_of=origin.branch,
         fork_number=origin.number,

@@ -26,7 +26,6 @@ class CorrectedClock:
     """The commits of one branch whose times a repair has corrected.
 
     Attributes:
-        branch: which.
         numbers: of the entries.
         ahead_s: how far the worst of them was ahead.
         entry: the entry that corrects them.
@@ -38,26 +37,26 @@ class CorrectedClock:
     entry: Record
 
 
-def repair_clock(parts: GraphContext, *, actor: str | None = None) -> list[CorrectedClock]:
+def repair_clock(context: GraphContext, *, actor: str | None = None) -> list[CorrectedClock]:
     """Correct the times of all living branches, where they are ahead of the store's clock.
 
     Raises:
         ClockError: the clock of this machine is ahead as well; set it first.
         ConflictError: others keep writing the log.
     """
-    parts.refuse_read_only()
-    found = [_repaired(parts, branch, actor) for branch in live_branches(parts)]
-    return [each for each in found if each is not None]
+    context.refuse_read_only()
+    found = [_repaired(context, branch, actor) for branch in live_branches(context)]
+    return [entry for entry in found if entry is not None]
 
 
-def _repaired(parts: GraphContext, branch: str, actor: str | None) -> CorrectedClock | None:
+def _repaired(context: GraphContext, branch: str, actor: str | None) -> CorrectedClock | None:
     for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
-        head = parts.log.head(branch)
+        head = context.log.head(branch)
         if head is None or not head.is_live:
             return None
-        now_us = parts.intents.store_now_us()
-        put_at = _times_of_puts(parts, branch)
-        entries = [*parts.log.between(branch, max(head.pruned.floor, head.life or 1), head.number_before), head]
+        now_us = context.intents.store_now_us()
+        put_at = _times_of_puts(context, branch)
+        entries = [*context.log.between(branch, max(head.pruned.floor, head.life or 1), head.number_before), head]
         times = {entry.number: min(put_at.get(entry.number) or now_us, now_us) for entry in entries}
         ahead = [entry for entry in entries if entry.created_at_us > times[entry.number] + AHEAD_US_MAX]
         if not ahead:
@@ -67,22 +66,22 @@ def _repaired(parts: GraphContext, branch: str, actor: str | None) -> CorrectedC
         merged = tuple(sorted((*kept, *corrected)))
         ages = tuple((number, correct_time(merged, number, at_us)) for number, at_us in head.pruned.ages)
         entry = replace(
-            entry_after(parts, head, nothing_staged(head), Draft(branch=branch, kind=CommitKind.CLOCK, actor=actor)),
-            created_at_us=max(parts.clock.now_us(), correct_time(merged, head.number, head.created_at_us)),
+            entry_after(context, head, nothing_staged(head), Draft(branch=branch, kind=CommitKind.CLOCK, actor=actor)),
+            created_at_us=max(context.clock.now_us(), correct_time(merged, head.number, head.created_at_us)),
             pruned=replace(head.pruned, ages=ages),
             times=merged,
         )
-        outcome = parts.log.put(entry, after=head)
+        outcome = context.log.put(entry, after=head)
         if isinstance(outcome, Done):
             worst_us = max(entry.created_at_us - times[entry.number] for entry in ahead)
             return CorrectedClock(branch, tuple(entry.number for entry in ahead), worst_us / 1_000_000, outcome.entry)
-        parts.clock.sleep(backoff_s(attempt))
+        context.clock.sleep(backoff_s(attempt))
     raise ConflictError(f"branch '{branch}' is too busy: others keep writing its log; try again", code="too_busy")
 
 
-def _times_of_puts(parts: GraphContext, branch: str) -> dict[int | None, int]:
+def _times_of_puts(context: GraphContext, branch: str) -> dict[int | None, int]:
     """When the store was given the entries of a log, by number."""
-    return {paths.entry_number(file.path): file.modified_us for file in parts.store.list(paths.log_folder(branch))}
+    return {paths.entry_number(file.path): file.modified_us for file in context.store.list(paths.log_folder(branch))}
 
 
 def _corrected(entries: Sequence[Record], put_at: Mapping[int, int], *, first: int, last: int) -> Times:

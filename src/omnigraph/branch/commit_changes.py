@@ -16,8 +16,7 @@ import numpy as np
 
 from omnigraph import limits
 from omnigraph.branch.entity_change import ChangeFilter, EntityChange, EntityKind, Op, type_id
-from omnigraph.branch.images import told_changes
-from omnigraph.branch.row_changes import RowChanges, row_changes
+from omnigraph.branch.row_changes import RowChanges, changes_in_order, row_changes
 from omnigraph.errors import ChangeGapError, ChangeRefusedError, GraphError, ReclaimedError
 from omnigraph.model.change import TypeChange
 from omnigraph.model.commit import UNKNOWN, CommitKind, Pin, Record
@@ -75,10 +74,15 @@ class _Touched:
     newer: Pin
     stored: TypeChange | None
 
-    def told(self, rows: RowChanges, wanted: ChangeFilter, offset: int = 0) -> Iterator[tuple[int, EntityChange]]:
+    def entity_changes(
+        self, rows: RowChanges, wanted: ChangeFilter, offset: int = 0
+    ) -> Iterator[tuple[int, EntityChange]]:
         """Changes of the type in the order of their ids, from a place on, each with its place."""
-        for at, told in enumerate(told_changes(rows, wanted, offset), offset):
-            yield at, EntityChange(self.kind, self.type_id, self.name, told.id, told.op, told.before, told.after)
+        for at, change in enumerate(changes_in_order(rows, wanted, offset), offset):
+            yield (
+                at,
+                EntityChange(self.kind, self.type_id, self.name, change.id, change.op, change.before, change.after),
+            )
 
 
 @dataclass(slots=True)
@@ -88,10 +92,9 @@ class CommitChanges:
     Attributes:
         entry: the commit.
         previous: the entry before it in the same log, whose state is that of its first parent.
-        wanted: which changes.
     """
 
-    parts: GraphContext
+    context: GraphContext
     entry: Record
     previous: Record | None
     wanted: ChangeFilter = field(default_factory=ChangeFilter)
@@ -147,7 +150,7 @@ class CommitChanges:
             if not self.wanted.takes_type(kind, name) or not self._may_have(stored) or not self._differ(key, was, pin):
                 continue
             found.append(_Touched(kind, name, key, type_id(table), was, pin, stored))
-        return sorted(found, key=lambda each: (each.kind is EntityKind.EDGE, each.type_id))
+        return sorted(found, key=lambda touched: (touched.kind is EntityKind.EDGE, touched.type_id))
 
     def _before(self) -> Record:
         if self.entry.parent is None:
@@ -179,7 +182,7 @@ class CommitChanges:
         """Whether the rows of two versions can be compared, and not only the columns were changed."""
         if older is None:
             return self._holds_rows(newer)
-        columns = [{each.name: each.type for each in self.parts.tables.open(pin).schema} for pin in (older, newer)]
+        columns = [{field.name: field.type for field in self.context.tables.open(pin).schema} for pin in (older, newer)]
         if columns[0] != columns[1]:
             raise self._boundary(key)
         return True
@@ -194,14 +197,14 @@ class CommitChanges:
         )
 
     def _holds_rows(self, pin: Pin) -> bool:
-        return (self.parts.tables.open(pin).count() if pin.rows == UNKNOWN else pin.rows) > 0
+        return (self.context.tables.open(pin).count() if pin.rows == UNKNOWN else pin.rows) > 0
 
     def _changes(self, touched: _Touched, offset: int, room: Room) -> Iterator[tuple[int, EntityChange]]:
-        """The changes of one type from a place on, each with its own place, read as they are asked for."""
+        """The changes of one type from a place on, each with its own place, read lazily."""
         stored = touched.stored
         count = None if stored is None else stored.inserted + stored.updated + stored.deleted
         if count is None or count <= limits.CHANGE_ROWS_AT_ONCE_MAX:
-            yield from touched.told(self._difference(touched), self.wanted, offset)
+            yield from touched.entity_changes(self._difference(touched), self.wanted, offset)
             return
         ids, ops = self._stored_ids(touched.type_key)
         read = self._by_ids(touched)
@@ -209,13 +212,13 @@ class CommitChanges:
             some = slice(offset, offset + max(room.changes, 1))
             new, gone = (ids[some][ops[some] != _OPS.index(op)].tolist() for op in (Op.DELETE, Op.INSERT))
             rows = read(new, gone)
-            places = {each: offset + place for place, each in enumerate(ids[some].tolist())}
-            for _, change in touched.told(rows, self.wanted):
+            places = {entity_id: offset + place for place, entity_id in enumerate(ids[some].tolist())}
+            for _, change in touched.entity_changes(rows, self.wanted):
                 yield places[change.id], change
             offset = some.stop
 
     def _difference(self, touched: _Touched) -> RowChanges:
-        tables = self.parts.tables
+        tables = self.context.tables
         if touched.older is None:
             added = tables.open(touched.newer).scan()
             return row_changes(added.slice(0, 0), added)
@@ -225,19 +228,19 @@ class CommitChanges:
     def _by_ids(self, touched: _Touched) -> Callable[[list[str], list[str]], RowChanges]:
         """What tells the changes with some ids: of rows that are there now, and of rows that are not as they were."""
         if touched.older is None:
-            table = self.parts.tables.open(touched.newer)
+            table = self.context.tables.open(touched.newer)
             nothing = table.schema.empty_table()
             return lambda new, _gone: row_changes(nothing, table.rows_with_ids(new))
         # Only where the versions differ: what else the table holds does not count.
-        apart = self.parts.tables.apart(touched.older, touched.newer)
+        apart = self.context.tables.apart(touched.older, touched.newer)
         return lambda new, gone: row_changes(apart.removed_with(gone), apart.added_with(new))
 
     def _stored_ids(self, type_key: str) -> "tuple[np.typing.NDArray[Any], np.typing.NDArray[Any]]":
         """The stored ids of one type that are wanted, in order, and what happened to each."""
-        stored = stored_changes(self.parts, self.entry)[type_key]
+        stored = stored_changes(self.context, self.entry)[type_key]
         found = (stored.inserted_ids or (), stored.updated_ids or (), stored.deleted_ids or ())
         kept = [(op, ids) for op, ids in enumerate(found) if self.wanted.takes_op(_OPS[op])]
-        ids = np.array([each for _, some in kept for each in some], dtype=object)
+        ids = np.array([entity_id for _, some in kept for entity_id in some], dtype=object)
         ops = np.concatenate([np.full(len(some), op, np.int8) for op, some in kept])
         order = np.argsort(ids, kind="stable")
         return ids[order], ops[order]
@@ -260,7 +263,7 @@ def gap(commit: str, *, cursor: str | None = None) -> ChangeGapError:
     return ChangeGapError(f"change feed gap at commit '{commit}'", first_unreadable_commit_id=commit, cursor=cursor)
 
 
-def stored_changes(parts: GraphContext, entry: Record) -> dict[str, TypeChange]:
+def stored_changes(context: GraphContext, entry: Record) -> dict[str, TypeChange]:
     """The changes a commit has stored, with the ids, by type key; from their file where they are many.
 
     Raises:
@@ -270,4 +273,4 @@ def stored_changes(parts: GraphContext, entry: Record) -> dict[str, TypeChange]:
     path = entry.changes.file
     if path is None:
         return dict(entry.changes.types)
-    return read_change_file(parts.store.get(path), path=paths.absolute(parts.store, path))
+    return read_change_file(context.store.get(path), path=paths.absolute(context.store, path))

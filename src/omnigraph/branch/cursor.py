@@ -42,14 +42,6 @@ def encode(what: Carried, payload: Mapping[str, Any]) -> str:
 def decode(what: Carried, text: str, *, refuse: Callable[[str], InvalidRequestError] = rejected) -> dict[str, Any]:
     """The place in a text.
 
-    Args:
-        what: what it must be for.
-        text: as the client gave it.
-        refuse: makes the error from the reason.
-
-    Returns:
-        What was encoded.
-
     Raises:
         InvalidRequestError: it is too long, damaged, or for something else.
     """
@@ -76,7 +68,7 @@ def decode(what: Carried, text: str, *, refuse: Callable[[str], InvalidRequestEr
 
 @contextmanager
 def sound_payload(what: Carried, *, refuse: Callable[[str], InvalidRequestError] = rejected) -> Iterator[None]:
-    """Take a payload apart; one that has not what it must have is refused. Its checksum is no proof that we made it."""
+    """Reject a payload without the expected fields; its checksum does not prove that we made it."""
     try:
         yield
     except (KeyError, TypeError) as fault:

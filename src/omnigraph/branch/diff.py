@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
+from omnigraph import limits
 from omnigraph.branch.entity_change import ChangeFilter, EntityChange, EntityKind, Op, type_id
-from omnigraph.branch.images import told_changes
-from omnigraph.branch.row_changes import RowChanges, row_changes
-from omnigraph.branch.told import DiffStats
+from omnigraph.branch.history_values import DiffStats
+from omnigraph.branch.row_changes import RowChanges, changes_in_order, differing, row_changes
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID
+from omnigraph.storage.tables.addresses import Addresses
+from omnigraph.storage.tables.difference import Apart
 from omnigraph.storage.tables.tables import Tables
 
 # Tells what happened to the rows of a type from its older to its newer version; None where it is not there.
@@ -60,14 +63,13 @@ class DiffedType:
 
 @dataclass(slots=True)
 class Diff:
-    """What lies between two states. Read when somebody asks, a type at a time, and once; counting reads less.
+    """The differences between two states. Read lazily, a type at a time, and once; counting reads less.
 
     Iterating gives every change: nodes before edges, then by the type's name, then by id.
 
     Attributes:
         older: the entry of the one state.
         newer: the entry of the other.
-        wanted: which changes.
     """
 
     _compare: Compare
@@ -92,27 +94,29 @@ class Diff:
     @property
     def types(self) -> tuple[str, ...]:
         """The keys of the types that have changes."""
-        return tuple(each.type_key for each in self._differing() if self._stats(each).total)
+        return tuple(pair.type_key for pair in self._differing() if self._stats(pair).total)
 
     def __iter__(self) -> Iterator[EntityChange]:
-        for each in self._differing():
-            for told in told_changes(self._changes(each), self.wanted):
-                yield EntityChange(each.kind, each.type_id, each.name, told.id, told.op, told.before, told.after)
+        for pair in self._differing():
+            for change in changes_in_order(self._changes(pair), self.wanted):
+                yield EntityChange(
+                    pair.kind, pair.type_id, pair.name, change.id, change.op, change.before, change.after
+                )
 
     def __bool__(self) -> bool:
-        return any(self._stats(each).total for each in self._differing())
+        return any(self._stats(pair).total for pair in self._differing())
 
     def __len__(self) -> int:
-        return sum(each.total for each in self.stats.values())
+        return sum(stats.total for stats in self.stats.values())
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """Return every change as a dictionary of JSON values."""
-        return [each.to_dict() for each in self]
+        return [change.to_dict() for change in self]
 
     @property
     def stats(self) -> Mapping[str, DiffStats]:
         """By type key, how many entities differ; types without change are absent."""
-        found = {each.type_key: self._stats(each) for each in self._differing()}
+        found = {pair.type_key: self._stats(pair) for pair in self._differing()}
         return {key: stats for key, stats in found.items() if stats.total}
 
     def to_arrow(self) -> dict[str, pa.Table]:
@@ -122,25 +126,25 @@ class Diff:
             dict[str, pa.Table]: the columns `op`, `id`, and `before` and `after`: the whole rows, null where there is
                 none.
         """
-        return {each.type_key: _table(rows) for each in self._differing() if (rows := self._changes(each)).count}
+        return {pair.type_key: _table(rows) for pair in self._differing() if (rows := self._changes(pair)).count}
 
     def _differing(self) -> tuple[DiffedType, ...]:
         if self._types is None:
-            found = [each for each in _paired(self.older, self.newer) if self.wanted.takes_type(each.kind, each.name)]
-            self._types = tuple(sorted(found, key=lambda each: (each.kind is EntityKind.EDGE, each.name)))
+            found = [pair for pair in _paired(self.older, self.newer) if self.wanted.takes_type(pair.kind, pair.name)]
+            self._types = tuple(sorted(found, key=lambda pair: (pair.kind is EntityKind.EDGE, pair.name)))
         return self._types
 
-    def _changes(self, each: DiffedType) -> RowChanges:
-        known = self._rows.get(each.key)
+    def _changes(self, pair: DiffedType) -> RowChanges:
+        known = self._rows.get(pair.key)
         if known is None:
-            known = self._rows[each.key] = _only(self._compare(each.older, each.newer), self.wanted)
+            known = self._rows[pair.key] = _only(self._compare(pair.older, pair.newer), self.wanted)
         return known
 
-    def _stats(self, each: DiffedType) -> DiffStats:
-        known = self._counts.get(each.key)
+    def _stats(self, pair: DiffedType) -> DiffStats:
+        known = self._counts.get(pair.key)
         if known is None:
-            counted = None if each.key in self._rows else self._count(each.older, each.newer)
-            known = self._counts[each.key] = _stats(self._changes(each)) if counted is None else self._wanted(counted)
+            counted = None if pair.key in self._rows else self._count(pair.older, pair.newer)
+            known = self._counts[pair.key] = _stats(self._changes(pair)) if counted is None else self._wanted(counted)
         return known
 
     def _wanted(self, stats: DiffStats) -> DiffStats:
@@ -150,16 +154,7 @@ class Diff:
 
 
 def compared_here(tables: Tables, older: Pin | None, newer: Pin | None) -> RowChanges:
-    """What happened to the rows of a type, found out in this process.
-
-    Args:
-        tables (Tables): of the graph.
-        older (Pin | None): one version; None where the type is not there.
-        newer (Pin | None): another.
-
-    Returns:
-        RowChanges: all of it in memory.
-    """
+    """What happened to the rows of a type, found out in this process."""
     if older is not None and newer is not None:
         difference = tables.difference(older, newer)
         return row_changes(difference.removed, difference.added)
@@ -229,3 +224,55 @@ def _rows(rows: pa.Table | None, schema: pa.Schema, count: int) -> "pa.Array[Any
     if rows is None:
         return pa.nulls(count, kind)
     return pa.StructArray.from_arrays([column.combine_chunks() for column in rows.columns], fields=list(kind))
+
+
+# The stubs know what a kernel takes only where the Arrow type is known.
+pc: Any = pyarrow.compute
+
+
+def counted_here(tables: Tables, older: Pin | None, newer: Pin | None) -> DiffStats | None:
+    """How many entities differ.
+
+    Returns:
+        DiffStats | None: None where so many may have been updated that it is better to read them whole.
+    """
+    if older is None or newer is None:
+        there = newer if newer is not None else older
+        assert there is not None, "a type is in one of both states"
+        count = tables.open(there).count()
+        return DiffStats(inserted=count) if older is None else DiffStats(deleted=count)
+    apart = tables.apart(older, newer)
+    removed, added = len(apart.removed_at), apart.added_rows
+    if not removed or not added:
+        return DiffStats(inserted=added, deleted=removed)
+    if max(removed, added) > limits.COUNTED_ROWS_MAX:
+        return None
+    rows = apart.added()
+    ids = apart.taken(apart.removed_at, [ID]).column(ID).combine_chunks()
+    place = pc.index_in(rows.column(ID).combine_chunks(), value_set=ids)
+    addresses = apart.removed_at[np.asarray(pc.drop_null(place))]
+    updated = _updated(apart, addresses, rows.filter(pc.is_valid(place)))
+    return DiffStats(added - len(addresses), updated, removed - len(addresses))
+
+
+def _updated(apart: Apart, addresses: Addresses, after: pa.Table) -> int:
+    """How many rows are not as they were where they lay before."""
+    order = np.argsort(addresses)
+    addresses, after = addresses[order], after.take(order)
+    same = np.arange(len(addresses))
+    for name in sorted(after.column_names, key=lambda name: _cost(after.schema.field(name).type)):
+        if not len(same) or name == ID:
+            continue
+        if name in apart.older.schema.names:
+            was = apart.taken(addresses[same], [name])
+        else:
+            was = pa.table({ID: pa.nulls(len(same), pa.string())})
+        same = same[~differing(was, after.select([name]).take(same))]
+    return len(addresses) - len(same)
+
+
+def _cost(type_: "pa.DataType") -> int:
+    """How dear a value of a type is to fetch, against others."""
+    if pa.types.is_primitive(type_):
+        return 0
+    return 1 if pa.types.is_string(type_) else 2

@@ -113,7 +113,7 @@ class ChangeFilter:
     @property
     def digest(self) -> str:
         """Equal for filters that want the same; tokens carry it."""
-        text = "\n".join(",".join(sorted(each)) for each in (self.kinds, self.types, self.ops))
+        text = "\n".join(",".join(sorted(names)) for names in (self.kinds, self.types, self.ops))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -124,9 +124,9 @@ def change_filter(kinds: Iterable[str] = (), types: Iterable[str] = (), ops: Ite
         InvalidRequestError: a kind or operation is none.
     """
     return ChangeFilter(
-        frozenset(_word(EntityKind, "kind", each) for each in kinds),
+        frozenset(_word(EntityKind, "kind", word) for word in kinds),
         frozenset(types),
-        frozenset(_word(Op, "op", each) for each in ops),
+        frozenset(_word(Op, "op", word) for word in ops),
     )
 
 

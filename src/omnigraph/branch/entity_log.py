@@ -1,4 +1,4 @@
-"""What happened to one entity, told along a chain of commits, newest first.
+"""The changes of one entity along a chain of commits, newest first.
 
 The change sets of the commits say which of them touched it, so only those open a table. Commits that stored none, as in
 graphs of earlier formats, are looked at by its row before and after.
@@ -7,14 +7,15 @@ graphs of earlier formats, are looked at by its row before and after.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from omnigraph import limits
 from omnigraph.branch.commit_changes import stored_changes
 from omnigraph.branch.entity_change import Image, Op
-from omnigraph.branch.images import images_of
-from omnigraph.branch.lines import lines
+from omnigraph.branch.history_values import EntityEvent
+from omnigraph.branch.lineage import lines
 from omnigraph.branch.merge.sides import SchemaOf
-from omnigraph.branch.told import EntityEvent
+from omnigraph.branch.row_changes import images_of
 from omnigraph.errors import FormatError, ReclaimedError
 from omnigraph.model.change import TypeChange
 from omnigraph.model.commit import CommitKind, Pin, Record
@@ -32,7 +33,6 @@ class Entity:
     Attributes:
         table: the table of its type where the search begins.
         type_id: the number of its type, which has another table on a branch that added the same type by itself.
-        id: its id.
     """
 
     table: str
@@ -41,13 +41,12 @@ class Entity:
 
 
 def events(
-    parts: GraphContext, schema_of: SchemaOf, entity: Entity, start: Record, *, head: Record | None = None
+    context: GraphContext, schema_of: SchemaOf, entity: Entity, start: Record, *, head: Record | None = None
 ) -> Iterator[EntityEvent]:
     """What the commits up to an entry did to an entity, newest first.
 
     Args:
         schema_of: the accepted schema of a digest.
-        entity: which.
         start: the last commit of the chain.
         head: the head of its branch, where that was just read.
 
@@ -56,20 +55,20 @@ def events(
         The oldest commit that can be seen tells nothing, for want of one to compare it with, unless it is the first of
         all.
     """
-    for line in lines(parts, start, head=head):
+    for line in lines(context, start, head=head):
         newer: Record | None = None
         gone: list[Record] = []
         first = max(line.lowest, line.pruned.through + 1)
-        for entry in parts.log.backwards(
+        for entry in context.log.backwards(
             line.branch, start=line.last, first=first, step=limits.HISTORY_READ_AHEAD_ENTRIES
         ):
             is_listed = line.pruned.is_listed(entry.number)
-            if newer is not None and not is_listed and not _is_readable(parts, schema_of, entity, entry):
+            if newer is not None and not is_listed and not _is_readable(context, schema_of, entity, entry):
                 gone.append(entry)
                 continue
             if newer is not None:
                 was_listed = line.pruned.is_listed(newer.number)
-                yield from _event(parts, schema_of, entity, entry, newer, gone=gone, pruned=not was_listed)
+                yield from _event(context, schema_of, entity, entry, newer, gone=gone, pruned=not was_listed)
             newer, gone = entry, []
 
 
@@ -82,10 +81,10 @@ def shown(found: Iterable[EntityEvent]) -> Iterator[EntityEvent]:
             yield event
 
 
-def image_at(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> Image | None:
+def image_at(context: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> Image | None:
     """The entity as an entry shows it; None where it is not there."""
     pin = _pin(schema_of, entry, entity)[1]
-    return None if pin is None else _image(parts, pin, entity)
+    return None if pin is None else _image(context, pin, entity)
 
 
 def renamed(schema_of: SchemaOf, entity: Entity, older: Record, newer: Record) -> dict[str, str]:
@@ -98,7 +97,7 @@ def renamed(schema_of: SchemaOf, entity: Entity, older: Record, newer: Record) -
 
 
 def _event(
-    parts: GraphContext,
+    context: GraphContext,
     schema_of: SchemaOf,
     entity: Entity,
     older: Record,
@@ -111,13 +110,18 @@ def _event(
     was, now = (_pin(schema_of, entry, entity)[1] for entry in (older, newer))
     if now is None or (was is not None and (was.table, was.version) == (now.table, now.version)):
         return
-    touched = [entry for entry in (newer, *gone) if _may_have_changed(parts, schema_of, entity, entry)]
+    touched = [
+        entry
+        for entry, below in pairwise((newer, *gone, older))
+        # A change of the schema, as by a merge that brings a property back, is in no change set.
+        if entry.schema != below.schema or _may_have_changed(context, schema_of, entity, entry)
+    ]
     if not touched:
         return
-    own_op = None if pruned or touched == [newer] else _own_op(parts, schema_of, entity, newer)
+    own_op = None if pruned or touched == [newer] else _own_op(context, schema_of, entity, newer)
     names = renamed(schema_of, entity, older, newer)
-    before = None if was is None else _under_other_names(_image(parts, was, entity), names)
-    after = _image(parts, now, entity)
+    before = None if was is None else _under_other_names(_image(context, was, entity), names)
+    after = _image(context, now, entity)
     if before is None and after is None and own_op is None:
         return
     op = Op.INSERT if before is None else Op.DELETE if after is None else Op.UPDATE
@@ -135,9 +139,9 @@ def _under_other_names(image: Image | None, names: Mapping[str, str]) -> Image |
     return replace(image, properties=kept | values)
 
 
-def _is_readable(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
+def _is_readable(context: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
     try:
-        image_at(parts, schema_of, entity, entry)
+        image_at(context, schema_of, entity, entry)
     except FormatError as fault:
         if fault.code != ReclaimedError.code:
             raise
@@ -145,7 +149,7 @@ def _is_readable(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry
     return True
 
 
-def _may_have_changed(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
+def _may_have_changed(context: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> bool:
     """Whether the stored changes of a commit leave it possible."""
     if not entry.is_commit or entry.kind in _LAYOUT:
         return False
@@ -156,16 +160,16 @@ def _may_have_changed(parts: GraphContext, schema_of: SchemaOf, entity: Entity, 
         return entry.kind not in (CommitKind.MUTATION, CommitKind.LOAD, CommitKind.REVERT) or not entry.changes.types
     if stored.inserted_ids is None:
         try:
-            stored = stored_changes(parts, entry).get(type_key, TypeChange(0, 0, 0))
+            stored = stored_changes(context, entry).get(type_key, TypeChange(0, 0, 0))
         except ObjectNotFound:
             return True  # swept with its commit
     return _op_on(entity, stored) is not None
 
 
-def _own_op(parts: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> Op | None:
+def _own_op(context: GraphContext, schema_of: SchemaOf, entity: Entity, entry: Record) -> Op | None:
     """What the stored changes of a commit say that it did to an entity; None where they say nothing of it."""
     with suppress(ObjectNotFound):
-        stored = stored_changes(parts, entry).get(_pin(schema_of, entry, entity)[0])
+        stored = stored_changes(context, entry).get(_pin(schema_of, entry, entity)[0])
         return None if stored is None else _op_on(entity, stored)
     return None
 
@@ -186,6 +190,6 @@ def _pin(schema_of: SchemaOf, entry: Record, entity: Entity) -> tuple[str, Pin |
     return "", None
 
 
-def _image(parts: GraphContext, pin: Pin, entity: Entity) -> Image | None:
-    found = images_of(parts.tables.open(pin).rows_with_ids([entity.id]))
+def _image(context: GraphContext, pin: Pin, entity: Entity) -> Image | None:
+    found = images_of(context.tables.open(pin).rows_with_ids([entity.id]))
     return found[0] if found else None

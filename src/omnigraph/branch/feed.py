@@ -13,9 +13,9 @@ from omnigraph import limits
 from omnigraph.branch.commit_changes import CommitChanges, Place, Room, gap
 from omnigraph.branch.cursor import Carried, decode, encode, rejected, sound_payload
 from omnigraph.branch.entity_change import ChangeFilter
-from omnigraph.branch.lines import Line, birth, lines
-from omnigraph.branch.points import of_commit
-from omnigraph.branch.told import Block, FeedPage
+from omnigraph.branch.find_entry import entry_before, of_commit
+from omnigraph.branch.history_values import Block, CommitChangesPage, FeedPage
+from omnigraph.branch.lineage import Line, birth, lines
 from omnigraph.errors import ChangeGapError, FormatError, InvalidRequestError, LimitError
 from omnigraph.model.commit import Record
 from omnigraph.transaction.graph_context import GraphContext
@@ -72,14 +72,9 @@ class PageBounds:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The feed of one branch under one filter.
+    """The feed of one branch under one filter."""
 
-    Attributes:
-        branch: whose.
-        wanted: which changes.
-    """
-
-    parts: GraphContext
+    context: GraphContext
     branch: str
     wanted: ChangeFilter
 
@@ -100,11 +95,11 @@ class Feed:
             ChangeRefusedError: the next commit changed the schema in a way no change of rows can tell.
             LimitError: the page would be larger than pages may be.
         """
-        if sum(each is not None for each in (cursor, start, page_token)) > 1:
+        if sum(option is not None for option in (cursor, start, page_token)) > 1:
             raise InvalidRequestError("cursor, start, and page_token are mutually exclusive")
         bounds = bounds or PageBounds()
         room = bounds.room()
-        head = self.parts.log.live_head(self.branch)
+        head = self.context.log.live_head(self.branch)
         if page_token is not None:
             spot, number = self._from_token(page_token, head)
             captured = self._entry(head, number)
@@ -119,7 +114,7 @@ class Feed:
 
     def cursor_at(self, head: Record) -> str:
         """The cursor after everything there is at a head of this branch."""
-        return self._cursor(_Spot(head.branch, head.number), birth(self.parts, head))
+        return self._cursor(_Spot(head.branch, head.number), birth(self.context, head))
 
     # -- places -------------------------------------------------------------------------------------------------------
 
@@ -128,13 +123,13 @@ class Feed:
             case None | "now":
                 return _Spot(head.branch, head.number)
             case "beginning":
-                oldest = list(lines(self.parts, head, head=head))[-1]
+                oldest = list(lines(self.context, head, head=head))[-1]
                 return _Spot(oldest.branch, oldest.first)
             case _ if start == f"{_AFTER}{head.head_commit}":
                 return _Spot(head.branch, head.number)
             case _ if start.startswith(_AFTER) and len(start) > len(_AFTER):
-                after = of_commit(self.parts, start.removeprefix(_AFTER), near=self.branch)
-                for line in lines(self.parts, head, head=head):
+                after = of_commit(self.context, start.removeprefix(_AFTER), near=self.branch)
+                for line in lines(self.context, head, head=head):
                     if line.branch == after.branch and line.first <= after.number <= line.last:
                         return _Spot(after.branch, after.number)
                 raise rejected("start commit is not on this branch's first-parent chain")
@@ -155,19 +150,19 @@ class Feed:
 
     def _carried(self, what: Carried, text: str, head: Record) -> Mapping[str, Any]:
         carried = decode(what, text)
-        mine = self._bound(birth(self.parts, head))
-        for name, told in (
+        mine = self._bound(birth(self.context, head))
+        for name, owner in (
             ("graph", "a different graph"),
             ("branch", "a different branch"),
             ("life", "an earlier branch of that name"),
             ("filter", "different filters"),
         ):
             if carried.get(name) != mine[name]:
-                raise rejected(f"{what} belongs to {told}")
+                raise rejected(f"{what} belongs to {owner}")
         return carried
 
     def _bound(self, life: int) -> dict[str, Any]:
-        return {"graph": self.parts.graph, "branch": self.branch, "life": life, "filter": self.wanted.digest}
+        return {"graph": self.context.graph, "branch": self.branch, "life": life, "filter": self.wanted.digest}
 
     def _cursor(self, spot: _Spot, life: int) -> str:
         return encode(Carried.FEED_CURSOR, self._bound(life) | {"at": [spot.branch, spot.number]})
@@ -177,7 +172,7 @@ class Feed:
         return encode(Carried.FEED_PAGE, self._bound(life) | place)
 
     def _entry(self, head: Record, number: int) -> Record:
-        found = head if number == head.number else self.parts.log.read(self.branch, number)
+        found = head if number == head.number else self.context.log.read(self.branch, number)
         if found is None:
             raise gap(head.commit)
         return found
@@ -185,7 +180,7 @@ class Feed:
     # -- blocks -------------------------------------------------------------------------------------------------------
 
     def _page(self, captured: Record, spot: _Spot, room: Room, commits: int, head: Record) -> FeedPage:
-        life = birth(self.parts, captured)
+        life = birth(self.context, captured)
         blocks: list[Block] = []
         start = spot.inside or Place()
         for previous, entry in self._entries(captured, spot, commits, head):
@@ -195,7 +190,7 @@ class Feed:
             if blocks and (room.is_full or len(blocks) == commits):
                 spot = _Spot(entry.branch, entry.number_before)
                 break
-            changes, rest = CommitChanges(self.parts, entry, previous, self.wanted).page(start, room)
+            changes, rest = CommitChanges(self.context, entry, previous, self.wanted).page(start, room)
             blocks.append(Block(entry, changes))
             start = Place()
             if rest is not None:
@@ -210,7 +205,7 @@ class Feed:
         if (spot.branch, spot.number, spot.inside) == (captured.branch, captured.number, None):
             return
         ahead: list[tuple[Line, int]] = []
-        for line in lines(self.parts, captured, head=head):
+        for line in lines(self.context, captured, head=head):
             here = line.branch == spot.branch and line.first <= spot.number <= line.last
             ahead.append((line, spot.number + (spot.inside is None) if here else line.first))
             if here:
@@ -231,7 +226,7 @@ class Feed:
             # not shown is nothing to compare with, and the commit after it is a gap.
             begin = first if previous is not None or not line.pruned.is_listed(first - 1) else first - 1
             try:
-                some = self.parts.log.between(line.branch, max(begin, line.first), last)
+                some = self.context.log.between(line.branch, max(begin, line.first), last)
             except FormatError as missing:
                 if missing.code != "entry_missing":
                     raise
@@ -246,8 +241,44 @@ class Feed:
 
     def _known_commit(self, line: Line, number: int) -> str:
         """The oldest commit of a line that can still be named, where the one in question was cut away."""
-        for each in range(max(number, line.lowest), line.last + 1):
-            found = self.parts.log.read(line.branch, each)
+        for entry_number in range(max(number, line.lowest), line.last + 1):
+            found = self.context.log.read(line.branch, entry_number)
             if found is not None and found.is_commit:
                 return found.commit
         return f"number {number} of {line.branch}"
+
+
+_WHAT = Carried.COMMIT_PAGE
+
+
+def changes_of(context: GraphContext, entry: Record, wanted: ChangeFilter | None = None) -> CommitChanges:
+    """The changes of a commit against the state before it."""
+    return CommitChanges(context, entry, entry_before(context, entry), wanted or ChangeFilter())
+
+
+def commit_page(
+    context: GraphContext, entry: Record, wanted: ChangeFilter, *, page_token: str | None, bounds: PageBounds
+) -> CommitChangesPage:
+    """A page of a commit's changes.
+
+    Raises:
+        InvalidRequestError: the token is none of this commit and filter.
+        ChangeRefusedError: there is no first parent, or the schema changed in a way no change of rows can tell.
+        ChangeGapError: the commit, or the state before it, was pruned.
+        LimitError: the page would be larger than pages may be.
+    """
+    room = bounds.room()
+    bound = {"graph": context.graph, "commit": entry.commit, "filter": wanted.digest}
+    start = Place()
+    if page_token is not None:
+        with sound_payload(_WHAT):
+            carried = decode(_WHAT, page_token)
+            for name, owner in (("graph", "a different graph"), ("commit", "a different commit")):
+                if carried[name] != bound[name]:
+                    raise rejected(f"{_WHAT} belongs to {owner}")
+            if carried["filter"] != bound["filter"]:
+                raise rejected(f"{_WHAT} belongs to different filters")
+            start = Place(str(carried["inside"][0]), int(carried["inside"][1]))
+    changes, rest = changes_of(context, entry, wanted).page(start, room)
+    token = None if rest is None else encode(_WHAT, bound | {"inside": [rest.type_id, rest.offset]})
+    return CommitChangesPage(entry, changes, token)

@@ -1,4 +1,4 @@
-"""Which branches there are, told by the names in one listing.
+"""List the branches from the names in one listing.
 
 Only a branch's own log decides whether the branch exists. The listing of the logs' folders answers without reading
 them: a log on its own is that of a branch which never ended, and beside the others lie marks, folders whose names say
@@ -42,7 +42,7 @@ class Mark(StrEnum):
     CHANGING = "changing"
 
 
-_MARKS = {each.value: each for each in Mark}
+_MARKS = {mark.value: mark for mark in Mark}
 
 
 @dataclass(slots=True)
@@ -77,12 +77,12 @@ class _Known:
             yield from ((number, Mark.CHANGING) for number in self.changing if number <= self.settled[0])
 
 
-def live_branches(parts: GraphContext) -> list[str]:
+def live_branches(context: GraphContext) -> list[str]:
     """The branches there are, in order: one listing, and a look into the logs of those in doubt."""
-    parts.log.confirm_root()
-    never_ended = (0, Mark.LIVE) if parts.ends_announced else None
+    context.log.confirm_root()
+    never_ended = (0, Mark.LIVE) if context.ends_announced else None
     known: defaultdict[str, _Known] = defaultdict(lambda: _Known(settled=never_ended))
-    for folder in parts.store.list_folders(paths.LOGS):
+    for folder in context.store.list_folders(paths.LOGS):
         marked = paths.parse_branch_mark(folder)
         name = paths.unsegment(folder)
         if marked is not None and marked[2] in _MARKS:
@@ -90,79 +90,77 @@ def live_branches(parts: GraphContext) -> list[str]:
         elif paths.segment(name) == folder:  # otherwise somebody else left it there
             known[name].has_log = True
     known[MAIN].settled = (1, Mark.LIVE)  # nobody can delete it
-    branches = {name: each for name, each in known.items() if each.has_log}
-    doubtful = [name for name, each in branches.items() if each.is_doubtful]
+    branches = {name: marks for name, marks in known.items() if marks.has_log}
+    doubtful = [name for name, marks in branches.items() if marks.is_doubtful]
     if doubtful:
         with ThreadPoolExecutor(min(_LOOK_THREADS, len(doubtful))) as pool:
-            for name, settled in zip(doubtful, pool.map(lambda name: _looked_up(parts, name), doubtful), strict=True):
+            for name, settled in zip(doubtful, pool.map(lambda name: _looked_up(context, name), doubtful), strict=True):
                 if settled is None:
                     branches.pop(name)
                 else:
                     number, mark, branches[name].is_noted = settled
                     branches[name].add(number, mark)
-    if not parts.read_only:
-        _tidy(parts, branches)
-    return sorted(name for name, each in branches.items() if each.settled is not None and each.settled[1] is Mark.LIVE)
+    if not context.read_only:
+        _tidy(context, branches)
+    return sorted(
+        name for name, marks in branches.items() if marks.settled is not None and marks.settled[1] is Mark.LIVE
+    )
 
 
-def announce(parts: GraphContext, branch: str, number: int) -> None:
+def announce(context: GraphContext, branch: str, number: int) -> None:
     """Note, before the entry is put, that it may begin or end the branch."""
     mark = paths.branch_mark(branch, number, Mark.CHANGING)
     try:
-        parts.store.put(mark, b"")
+        context.store.put(mark, b"")
     except OutcomeUnknown:
-        parts.store.put(mark, b"")  # put twice it is put once; the entry must not come before it
+        context.store.put(mark, b"")  # put twice it is put once; the entry must not come before it
     reached(Failpoint.BRANCH_CHANGE_NOTED)
 
 
-def settle(parts: GraphContext, branch: str, number: int, mark: Mark, *, announced: bool = False) -> bool:
-    """Note what holds since an entry, and take back the announcement of it. Best effort: a listing does it as well.
-
-    Returns:
-        Whether it is noted.
-    """
+def settle(context: GraphContext, branch: str, number: int, mark: Mark, *, announced: bool = False) -> bool:
+    """Note what holds since an entry, and take back the announcement of it. Best effort: a listing does it as well."""
     try:
-        parts.store.put(paths.branch_mark(branch, number, mark), b"")
+        context.store.put(paths.branch_mark(branch, number, mark), b"")
     except StoreError:
         return False  # and the doubt stays: without the new mark an older one would count again
     if announced:
-        withdraw(parts, branch, number)
+        withdraw(context, branch, number)
     return True
 
 
-def give_way(parts: GraphContext, branch: str, number: int, winner: Record) -> None:
-    """Take back the announcement of an entry whose place somebody else's has. Best effort.
+def give_way(context: GraphContext, branch: str, number: int, winner: Record) -> None:
+    """Take back the announcement of an entry that lost its place in the log to another one. Best effort.
 
-    Whoever put that one may have announced it by the same name, and die before noting what came of it: then we do.
+    The winner may have announced itself by the same name and died before it wrote its mark: then we write it.
     """
     is_ordinary = winner.number == number and winner.kind not in _BEGINNING_OR_END
-    if is_ordinary or settle(parts, branch, winner.number, Mark.LIVE if winner.is_live else Mark.GONE):
-        withdraw(parts, branch, number)
+    if is_ordinary or settle(context, branch, winner.number, Mark.LIVE if winner.is_live else Mark.GONE):
+        withdraw(context, branch, number)
 
 
-def withdraw(parts: GraphContext, branch: str, number: int) -> None:
+def withdraw(context: GraphContext, branch: str, number: int) -> None:
     """Take an announcement back: what came of the entry is noted, or it is an ordinary one. Best effort."""
     with contextlib.suppress(StoreError):
-        parts.store.delete(paths.branch_mark(branch, number, Mark.CHANGING))
+        context.store.delete(paths.branch_mark(branch, number, Mark.CHANGING))
 
 
-def _looked_up(parts: GraphContext, branch: str) -> tuple[int, Mark, bool] | None:
+def _looked_up(context: GraphContext, branch: str) -> tuple[int, Mark, bool] | None:
     """What the log says, and whether that is noted now; None where the folder is no log after all."""
-    head = parts.log.head(branch)
+    head = context.log.head(branch)
     if head is None:
         return None
     mark = Mark.LIVE if head.is_live else Mark.GONE
-    noted = not parts.read_only and settle(parts, branch, head.number, mark)
+    noted = not context.read_only and settle(context, branch, head.number, mark)
     return head.number, mark, noted
 
 
-def _tidy(parts: GraphContext, branches: dict[str, _Known]) -> None:
+def _tidy(context: GraphContext, branches: dict[str, _Known]) -> None:
     """Delete marks that mean nothing any more; some of them, where there are many."""
     left = limits.BRANCH_MARKS_TIDIED_MAX
-    for name, each in branches.items():
-        for number, mark in each.meaningless():
+    for name, marks in branches.items():
+        for number, mark in marks.meaningless():
             if not left:
                 return
             left -= 1
             with contextlib.suppress(StoreError):
-                parts.store.delete(paths.branch_mark(name, number, mark))
+                context.store.delete(paths.branch_mark(name, number, mark))

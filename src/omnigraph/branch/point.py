@@ -16,7 +16,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Names one state of the graph. With nothing said, the head of `main`.
+    """A state of the graph; the head of `main` by default.
 
     Attributes:
         branch: its head; or with `number` or `at`, an earlier state of it.

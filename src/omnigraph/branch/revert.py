@@ -12,10 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from omnigraph.branch.images import images_of
-from omnigraph.branch.lines import lines
-from omnigraph.branch.points import entry_before, of_commit
-from omnigraph.branch.row_changes import RowChanges, ids_of, row_changes
+from omnigraph.branch.find_entry import entry_before, of_commit
+from omnigraph.branch.lineage import lines
+from omnigraph.branch.row_changes import RowChanges, ids_of, images_of, row_changes
 from omnigraph.errors import InvalidRequestError, RevertConflictError
 from omnigraph.model.commit import CommitKind, Pin, Record
 from omnigraph.model.conflict import RevertConflict, RevertConflictKind
@@ -32,7 +31,7 @@ from omnigraph.transaction.write_set import WriteSet
 pc: Any = pyarrow.compute
 
 REVERT_NOTE = "revert"
-_TOLD_AT_MOST = 3
+_NAMED_AT_MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,6 @@ class Reverted:
 
     Attributes:
         before: the entry before the first of them, whose state is to come back.
-        first: the first of them.
         last: the last of them; may be the same.
     """
 
@@ -50,7 +48,7 @@ class Reverted:
     last: Record
 
 
-def to_revert(parts: GraphContext, first: str, last: str | None = None, *, branch: str) -> Reverted:
+def to_revert(context: GraphContext, first: str, last: str | None = None, *, branch: str) -> Reverted:
     """Find the commits to be undone.
 
     Args:
@@ -63,20 +61,20 @@ def to_revert(parts: GraphContext, first: str, last: str | None = None, *, branc
         ReclaimedError: one of them, or the state before the first, was pruned.
         InvalidRequestError: the first does not come before the last, or is the first of all.
     """
-    begin = of_commit(parts, first, near=branch)
-    end = begin if last is None or last == first else of_commit(parts, last, near=branch)
-    if not any(line.branch == begin.branch and line.first <= begin.number <= line.last for line in lines(parts, end)):
+    begin = of_commit(context, first, near=branch)
+    end = begin if last is None or last == first else of_commit(context, last, near=branch)
+    if not any(line.branch == begin.branch and line.first <= begin.number <= line.last for line in lines(context, end)):
         raise InvalidRequestError(f"commit '{first}' does not come before commit '{last}' on one line")
     if begin.parent is None:
         raise InvalidRequestError(f"commit '{first}' is the first of all; there is nothing to go back to")
-    before = entry_before(parts, begin)
+    before = entry_before(context, begin)
     if before is None:
         raise reclaimed(begin.branch, begin.number - 1, next_number=begin.number)
     return Reverted(before, begin, end)
 
 
 def revert_operation(
-    parts: GraphContext, accepted: Accepted, then: Accepted, reverted: Reverted, head: Record
+    context: GraphContext, accepted: Accepted, then: Accepted, reverted: Reverted, head: Record
 ) -> Operation:
     """The write that undoes commits.
 
@@ -94,11 +92,11 @@ def revert_operation(
 
     def run(staging: WriteSet) -> None:
         refuse_other_schema(accepted, staging)
-        conflicts = list(_undo(parts, staging, (then.schema, accepted.schema), reverted))
+        conflicts = list(_undo(context, staging, (then.schema, accepted.schema), reverted))
         if not conflicts:
-            conflicts = [_breach(each) for each in constraints.breaches(staging, accepted.rules)]
+            conflicts = [_breach(breach) for breach in constraints.breaches(staging, accepted.rules)]
         if conflicts:
-            raise RevertConflictError(_told(conflicts), conflicts=tuple(conflicts))
+            raise RevertConflictError(_message_for(conflicts), conflicts=tuple(conflicts))
         staging.notes[REVERT_NOTE] = {"first": reverted.first.commit, "last": reverted.last.commit}
 
     return Operation(
@@ -110,7 +108,7 @@ def revert_operation(
 
 
 def _undo(
-    parts: GraphContext, staging: WriteSet, schemas: tuple[Schema, Schema], reverted: Reverted
+    context: GraphContext, staging: WriteSet, schemas: tuple[Schema, Schema], reverted: Reverted
 ) -> Iterator[RevertConflict]:
     """Stage the way back; yields what is in the way."""
     tables = [{pin.table for pin in entry.tables.values()} for entry in (reverted.before, reverted.last)]
@@ -124,7 +122,7 @@ def _undo(
         if here is None or names is None:
             yield _schema_conflict(type_key, f"type '{type_key}' has been changed or dropped since")
             continue
-        difference = parts.tables.difference(older, newer)
+        difference = context.tables.difference(older, newer)
         done = (_named(rows, names) for rows in (difference.removed, difference.added))
         yield from _undo_rows(staging, here[0], row_changes(*done))
 
@@ -169,15 +167,15 @@ def _undo_rows(staging: WriteSet, type_key: str, done: RowChanges) -> Iterator[R
     missing = row_changes(current, wanted)
     # What is as it was before already needs nothing; what is neither that nor as it was left was changed since.
     in_the_way = pc.is_in(missing.ids, value_set=moved.ids)
-    for each in sorted(str(each) for each in missing.ids.filter(in_the_way).to_pylist()):
-        yield _changed_since(type_key, each, left=left, current=current, wanted=wanted)
+    for entity_id in sorted(str(entity_id) for entity_id in missing.ids.filter(in_the_way).to_pylist()):
+        yield _changed_since(type_key, entity_id, left=left, current=current, wanted=wanted)
     to_restore = missing.ids.filter(pc.invert(in_the_way))
     rows = wanted.filter(pc.is_in(wanted.column(ID), value_set=to_restore))
     gone = to_restore.filter(pc.invert(pc.is_in(to_restore, value_set=wanted.column(ID).combine_chunks())))
     if rows.num_rows:
         staging.upsert(type_key, _with_later_columns(rows, found))
     if len(gone):
-        staging.delete(type_key, [str(each) for each in gone.to_pylist()])
+        staging.delete(type_key, [str(entity_id) for entity_id in gone.to_pylist()])
 
 
 def _with_later_columns(rows: pa.Table, current: pa.Table) -> pa.Table:
@@ -218,7 +216,7 @@ def _breach(breach: constraints.Breach) -> RevertConflict:
     return RevertConflict(RevertConflictKind.CONSTRAINT, breach.type_key, None, breach.error.message)
 
 
-def _told(conflicts: list[RevertConflict]) -> str:
-    first = "; ".join(each.message for each in conflicts[:_TOLD_AT_MOST])
-    more = len(conflicts) - _TOLD_AT_MOST
+def _message_for(conflicts: list[RevertConflict]) -> str:
+    first = "; ".join(conflict.message for conflict in conflicts[:_NAMED_AT_MOST])
+    more = len(conflicts) - _NAMED_AT_MOST
     return f"cannot revert: {first}" + (f"; +{more} more" if more > 0 else "")

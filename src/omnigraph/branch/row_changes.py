@@ -1,5 +1,6 @@
 """What happened to the rows of one type between two states, by id, with the row before and the row after."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,8 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from omnigraph.model.schema import ID
+from omnigraph.branch.entity_change import ChangeFilter, Image, Op
+from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.storage.equal_values import same_rows
+from omnigraph.storage.json_values import to_json
 from omnigraph.storage.layout import PROPERTY_ID
 from omnigraph.storage.records.change_file import ChangedIds
 
@@ -36,7 +39,7 @@ class RowChanges:
     ids: "pa.Array[Any]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        columns = [each.column(ID) for each in (self.inserted, self.after, self.deleted)]
+        columns = [rows.column(ID) for rows in (self.inserted, self.after, self.deleted)]
         chunks = [chunk for column in columns for chunk in column.chunks]
         object.__setattr__(self, "ids", pa.chunked_array(chunks, pa.string()).combine_chunks())
 
@@ -70,7 +73,7 @@ class RowChanges:
 
 
 def row_changes(removed: pa.Table, added: pa.Table) -> RowChanges:
-    """What happened, told from the rows that only one of two states has.
+    """What happened, from the rows that only one of two states has.
 
     Args:
         removed: rows of the older state; those that only moved may be among them.
@@ -100,16 +103,13 @@ def differing(before: pa.Table, after: pa.Table) -> "npt.NDArray[np.bool_]":
     Args:
         before: rows of the older state.
         after: as many of the newer; only what is a column here is compared.
-
-    Returns:
-        True where a value is another.
     """
     return np.logical_not(same_rows(*_comparable(before, after), after.column_names))
 
 
 def ids_of(rows: pa.Table) -> list[str]:
     """The ids of rows."""
-    return [str(each) for each in rows.column(ID).to_pylist()]
+    return [str(entity_id) for entity_id in rows.column(ID).to_pylist()]
 
 
 def _comparable(older: pa.Table, newer: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -147,10 +147,66 @@ def _is_as_wide(one: "pa.DataType", other: "pa.DataType") -> bool:
 
 def _is_same_property(older: "pa.Field[Any]", newer: "pa.Field[Any]") -> bool:
     """Whether two columns of one name hold one property; one that was dropped and came again has another number."""
-    was, now = ((each.metadata or {}).get(PROPERTY_ID) for each in (older, newer))
+    was, now = ((field.metadata or {}).get(PROPERTY_ID) for field in (older, newer))
     return was is None or now is None or was == now
 
 
 def _ids(rows: pa.Table) -> "pa.Array[Any]":
     found: pa.Array[Any] = rows.column(ID).combine_chunks()
     return found
+
+
+_SYSTEM = frozenset({ID, SRC, DST})
+_IMAGES_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedEntity:
+    """What happened to one entity of a type."""
+
+    id: str
+    op: Op
+    before: Image | None
+    after: Image | None
+
+
+def changes_in_order(rows: RowChanges, wanted: ChangeFilter, offset: int = 0) -> Iterator[ChangedEntity]:
+    """Changes in the order of their ids, without the first few."""
+    sides: dict[Op, tuple[pa.Table | None, pa.Table | None]] = {
+        Op.INSERT: (None, rows.inserted),
+        Op.UPDATE: (rows.before, rows.after),
+        Op.DELETE: (rows.deleted, None),
+    }
+    found: list[tuple[str, Op, int]] = []
+    for op, present in ((Op.INSERT, rows.inserted), (Op.UPDATE, rows.after), (Op.DELETE, rows.deleted)):
+        if wanted.takes_op(op):
+            found += [(entity_id, op, place) for place, entity_id in enumerate(ids_of(present))]
+    found.sort(key=lambda item: item[0])
+    # A few at a time: a page seldom takes all, and images are large.
+    for first in range(offset, len(found), _IMAGES_AT_ONCE):
+        some = found[first : first + _IMAGES_AT_ONCE]
+        images = {
+            op: [_images(side, [place for _, of, place in some if of is op]) for side in both]
+            for op, both in sides.items()
+        }
+        for entity_id, op, _ in some:
+            before, after = (next(side) for side in images[op])
+            yield ChangedEntity(entity_id, op, before, after)
+
+
+def images_of(rows: pa.Table) -> list[Image]:
+    """Rows as images."""
+    names = [name for name in rows.column_names if name not in _SYSTEM]
+    columns = [to_json(rows.column(name)) for name in names]
+    ends = [rows.column(name).to_pylist() if name in rows.column_names else [None] * len(rows) for name in (SRC, DST)]
+    values = zip(*columns, strict=True) if columns else (() for _ in range(len(rows)))
+    return [
+        Image(dict(zip(names, row, strict=True)), source, target)
+        for row, source, target in zip(values, *ends, strict=True)
+    ]
+
+
+def _images(rows: pa.Table | None, places: list[int]) -> Iterator[Image | None]:
+    if rows is None:
+        return iter([None] * len(places))
+    return iter(images_of(rows.take(pa.array(places, pa.int64()))))

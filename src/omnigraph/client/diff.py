@@ -6,7 +6,7 @@ from typing import Any
 
 from omnigraph import limits
 from omnigraph.branch.entity_change import ChangeFilter, EntityChange
-from omnigraph.branch.told import DiffStats
+from omnigraph.branch.history_values import DiffStats
 from omnigraph.client.values import filter_fields, parse_entity_change
 from omnigraph.client.wire import Wire
 

@@ -22,9 +22,9 @@ from omnigraph.api.query_result import Result, ResultStream
 from omnigraph.api.results import LoadResult, MergeResult, MutationResult, RevertResult, SchemaApplied, WriteResult
 from omnigraph.branch.arguments import checked_methods, first_and_last
 from omnigraph.branch.entity_change import change_filter
+from omnigraph.branch.history_values import Blame, EntityEvent
 from omnigraph.branch.merge.choices import resolutions_document
 from omnigraph.branch.point import Point, PointKeywords, point_of
-from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.client import loads, values
 from omnigraph.client.blobs import RemoteBlob, fetch_blob
 from omnigraph.client.diff import RemoteDiff, fetch_diff

@@ -20,8 +20,8 @@ from omnigraph.api.interface.history import (
 from omnigraph.api.pages import Page, check_limit, page_of_names
 from omnigraph.branch.arguments import checked_methods
 from omnigraph.branch.entity_change import change_filter
+from omnigraph.branch.history_values import CommitChangesPage, FeedPage, Tag, whole_commits
 from omnigraph.branch.point import Instant
-from omnigraph.branch.told import CommitChangesPage, FeedPage, Tag, whole_commits
 from omnigraph.client import values
 from omnigraph.client.requests import refuse_actor
 from omnigraph.client.snapshot import RemoteSnapshot

@@ -7,8 +7,8 @@ from typing import Any
 from omnigraph.api.neighbourhood import NearEdge, NearNode, Neighbourhood
 from omnigraph.api.results import ChangeCounts, LoadResult, MergeResult, MutationResult, RevertResult
 from omnigraph.branch.entity_change import ChangeFilter, EntityChange, EntityKind, Image, Op
+from omnigraph.branch.history_values import Blame, Block, CommitChangesPage, EntityEvent, FeedPage, Tag
 from omnigraph.branch.point import Instant, Point, check_point
-from omnigraph.branch.told import Blame, Block, CommitChangesPage, EntityEvent, FeedPage, Tag
 from omnigraph.client.failures import parse_merge_conflict
 from omnigraph.model.change import Changes, TypeChange
 from omnigraph.model.commit import MAIN, CommitKind, Pin, Record

@@ -1,5 +1,6 @@
 """Branches, tags, merges and reverts of a walk."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -13,6 +14,7 @@ from omnigraph.testing.merge_model import SOURCE, TARGET, Cells, Choices
 from omnigraph.testing.model import Row, Schema, State, Type
 
 BRANCHES = ("one", "two", "three")
+CROSSING = "crossing"
 
 
 class Lines(WalkBase):
@@ -73,6 +75,35 @@ class Lines(WalkBase):
         if len(self.history.heads) < 2:
             return None
         source, target = self.chance.sample(sorted(self.history.heads), 2)
+        return self.merge_into(source, target)
+
+    def criss_cross(self) -> str | None:
+        """Merge two branches into each other as they both were before, with upkeep between; others then meet both."""
+        if len(self.history.heads) < 2 or CROSSING in self.history.heads:
+            return None
+        one, other = self.chance.sample(sorted(self.history.heads), 2)
+        self.graph.branches.create(CROSSING, source=one)
+        self.history.heads[CROSSING] = self.history.heads[one]
+        self.own[CROSSING] = set()
+        outcomes = [f"between {one} and {other}"]
+        for source, target in ((other, one), (CROSSING, other)):
+            for act in self.chance.sample(self.between_merges(), self.chance.randint(0, 2)):
+                outcomes.append(f"{act.__name__} {act()}")
+                self.trace[-1] = f"criss_cross: {outcomes} …"
+            outcomes.append(str(self.merge_into(source, target)))
+            self.trace[-1] = f"criss_cross: {outcomes} …"
+        if self.chance.random() < 0.7:
+            self.graph.branches.delete(CROSSING)
+            del self.history.heads[CROSSING]
+            outcomes.append("deleted")
+        return "; ".join(outcomes)
+
+    def between_merges(self) -> list[Callable[[], str | None]]:
+        """Return what may happen between the two merges of a criss-cross."""
+        return []
+
+    def merge_into(self, source: str, target: str) -> str | None:
+        """Merge one branch into another."""
         theirs, ours = self.history.heads[source], self.history.heads[target]
         base = self.history.merge_base(theirs, ours)
         try:
@@ -90,7 +121,7 @@ class Lines(WalkBase):
         except model.NotModelledError:
             return None
         arguments |= {"by": "property" if choices.by_property else "row", "prefer": choices.prefer}
-        self.trace[-1] = f"merge {source} into {target} {arguments} …"
+        self.trace[-1] += f" [merge {source} into {target} {arguments} …]"
         preview = self.chance.random() < 0.3 and self.graph.merge(source, into=target, preview=True, **arguments)
 
         def expected() -> State:

@@ -31,6 +31,10 @@ class Walk(Writes, Lines, Upkeep, Damage):
         finally:
             self.close()
 
+    def between_merges(self) -> list[Callable[[], str | None]]:
+        """Return what may happen between the two merges of a criss-cross."""
+        return [self.update_row, self.write_rows, self.prune, self.sweep, self.optimize, self.cleanup]
+
     def step(self) -> None:
         """Do one thing at random, then look at something at random."""
         acts: list[tuple[int, Callable[[], str | None]]] = [
@@ -43,6 +47,7 @@ class Walk(Writes, Lines, Upkeep, Damage):
             (5, self.create_branch),
             (2, self.delete_branch),
             (9, self.merge),
+            (3, self.criss_cross),
             (3, self.revert),
             (2, self.tag),
             (1, self.untag),

@@ -263,3 +263,19 @@ def test_a_merge_is_not_blamed_for_what_a_branch_that_is_gone_had_set(graph: Gra
     found = graph.blame("Person", "b")
     assert (dict(found.properties), found.created, found.last) == ({}, None, None)
     assert found.pruned == ("age", "city", "name")
+
+
+def test_a_value_that_a_merge_brought_back_with_its_property_is_blamed_on_who_set_it(graph: Graph) -> None:
+    do(graph, "w", 'insert Person { name: "a", city: "ulm" }', 'insert Person { name: "b" }')
+    graph.branches.create("side")
+    do(graph, "s", 'update Person set { city: "bonn" } where name = "b"', branch="side")
+    do(graph, "t", 'update Person set { city: "kiel" } where name = "a"')
+    graph.schema_apply(SCHEMA.replace("city: String?", ""), validated=True, actor="d")
+    graph.merge("side", resolutions={"schema": {"node:Person.city": "source"}}, actor="m")
+    assert graph.query("query q() { match { $p: Person } return { $p.city as c } order { c } }").to_pylist() == [
+        {"c": "bonn"},
+        {"c": "ulm"},
+    ]
+    assert who(graph, "a")["city"] == "w"
+    assert who(graph, "b")["city"] == "s"
+    assert [event.entry.actor for event in graph.log_of("Person", "a")] == ["m", "d", "t", "w"]

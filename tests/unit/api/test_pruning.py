@@ -20,8 +20,7 @@ from omnigraph import (
 )
 from omnigraph.api.prune import CleanupReport, PruneReport, SweepReport
 from omnigraph.api.snapshot import Snapshot
-from omnigraph.branch.sweep.files import Candidate, FileKind
-from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
+from omnigraph.branch.sweep.files import Candidate, FileKind, Item, Swept, Verdict
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.clock import ManualClock

@@ -7,9 +7,8 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
-from omnigraph.branch.counting import counted_here
-from omnigraph.branch.diff import compared_here
-from omnigraph.branch.told import DiffStats
+from omnigraph.branch.diff import compared_here, counted_here
+from omnigraph.branch.history_values import DiffStats
 from omnigraph.storage.tables.table import Table
 
 SCHEMA = """

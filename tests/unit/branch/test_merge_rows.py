@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.branch.merge.net import Net
+from omnigraph.branch.merge.changed import Net
 from omnigraph.branch.merge.three_way import three_way
 from omnigraph.branch.row_changes import RowChanges, ids_of, row_changes
 from omnigraph.storage.equal_values import same_values

@@ -9,9 +9,9 @@ from tests.support.histories import grow_history
 from tests.support.operations import PERSON, rows_at, rows_of
 
 from omnigraph.branch import branches, tags
-from omnigraph.branch.lines import Line, birth, lines
+from omnigraph.branch.find_entry import entry_at
+from omnigraph.branch.lineage import Line, birth, lines
 from omnigraph.branch.point import HEAD_OF_MAIN, Point, instant_us
-from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores.forwarding import RequestKind

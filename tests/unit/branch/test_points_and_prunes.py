@@ -7,9 +7,9 @@ from tests.support import operations as op
 from tests.support.operations import PERSON
 
 from omnigraph.branch import branches, tags
-from omnigraph.branch.history import commits
+from omnigraph.branch.find_entry import entry_at, entry_before
+from omnigraph.branch.lineage import commits
 from omnigraph.branch.point import Point
-from omnigraph.branch.points import entry_at, entry_before
 from omnigraph.errors import NotFoundError, OutcomeUnknownError, ReclaimedError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, Record

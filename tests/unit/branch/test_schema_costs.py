@@ -6,7 +6,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, OpenOptions
-from omnigraph.branch.schema_costs import costed_steps
+from omnigraph.branch.merge.schema_costs import costed_steps
 from omnigraph.model.schema_cost import CostedStep
 
 SCHEMA = """

@@ -8,9 +8,8 @@ from tests.support.needed_files import AT_ONCE, grow, kept_entries, swept
 from tests.support.operations import PERSON
 
 from omnigraph.branch import branches, tags
-from omnigraph.branch.sweep.files import FileKind
+from omnigraph.branch.sweep.files import FileKind, Verdict
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.branch.sweep.worklist import Verdict
 from omnigraph.errors import InvalidRequestError, PermissionDeniedError
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage import paths

@@ -10,9 +10,8 @@ from tests.support.operations import COMPANY, KNOWS, PERSON
 
 from omnigraph import limits
 from omnigraph.branch import tags
-from omnigraph.branch.sweep.files import FileKind
+from omnigraph.branch.sweep.files import FileKind, Verdict
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.branch.sweep.worklist import Verdict
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import derived, paths
 from omnigraph.storage.object_store import ObjectStore

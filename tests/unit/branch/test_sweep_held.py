@@ -13,9 +13,8 @@ from tests.support.operations import COMPANY, PERSON
 
 from omnigraph import limits
 from omnigraph.branch import branches
-from omnigraph.branch.sweep.files import FileKind
+from omnigraph.branch.sweep.files import FileKind, Verdict
 from omnigraph.branch.sweep.sweep import sweep
-from omnigraph.branch.sweep.worklist import Verdict
 from omnigraph.errors import FormatError, ReclaimedError, UnavailableError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, Pin

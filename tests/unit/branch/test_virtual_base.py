@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from omnigraph.branch.merge.base import Ancestors, virtual_rows
 from omnigraph.branch.merge.three_way import Image
-from omnigraph.branch.merge.virtual_base import Ancestors, virtual_rows
 from omnigraph.testing import ancestor_model as base_model
 
 # Ancestors of each shape: two with one commit between them, three with one for each two, two with two between them.

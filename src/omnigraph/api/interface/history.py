@@ -7,8 +7,8 @@ from omnigraph.api.baseline import Baseline
 from omnigraph.api.commit import Commit
 from omnigraph.api.pages import Page
 from omnigraph.branch.entity_change import EntityChange
+from omnigraph.branch.history_values import CommitChangesPage, DiffStats, FeedPage, Tag
 from omnigraph.branch.point import Instant
-from omnigraph.branch.told import CommitChangesPage, DiffStats, FeedPage, Tag
 from omnigraph.model.commit import MAIN
 
 

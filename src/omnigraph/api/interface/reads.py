@@ -17,8 +17,8 @@ from omnigraph.api.interface.snapshot import SnapshotInterface
 from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.api.prepared import PreparedQuery
 from omnigraph.api.query_result import Result, ResultStream
+from omnigraph.branch.history_values import Blame, EntityEvent
 from omnigraph.branch.point import Point, PointKeywords
-from omnigraph.branch.told import Blame, EntityEvent
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.limits import NEIGHBOURHOOD_NODES
 from omnigraph.model.commit import MAIN

@@ -1,12 +1,16 @@
-"""Bringing what one branch did since it parted from another into that other one, as one commit.
+"""Three-way merge of branches.
 
-ancestry    commits and their parents, over both parents, wherever their entries lie
-base        the commit two branches are compared with: their best common ancestor
-sides       which table of one branch is which of the other, and which schema holds afterwards
-net         what a side did to each type since the base, told by its records alone
-three_way   rows changed on both sides: what to write, and what clashes
-resolve     what the caller says about clashes
-rules       every rule of the schema that the result breaks
-plan        all of it together: what to take over, what to write, and every conflict there is
-run         the one write that publishes it
+ancestry       the commit graph, over both parents, also where logs were cut
+base           the merge base; several best common ancestors are combined into a virtual one
+sides          pair the tables of both branches, and find the schema of the result
+schema_views   schemas by stable ids, so that they can be compared
+schema_merge   three-way merge of two schemas
+schema_costs   the schema steps of a merge with the data they lose
+changed        the rows each side changed since the base
+three_way      compare rows changed on both sides: what to write, what conflicts
+choices        resolutions and preferences given by the caller
+combine        apply choices to conflicting rows
+rules          constraints that the result breaks
+plan           everything together: what to adopt, what to write, every conflict
+run            the write that publishes it
 """

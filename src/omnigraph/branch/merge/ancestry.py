@@ -9,8 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from omnigraph import limits
+from omnigraph.branch.find_entry import entry_at, of_commit
 from omnigraph.branch.point import Point
-from omnigraph.branch.points import entry_at, of_commit
 from omnigraph.errors import FormatError, NotFoundError
 from omnigraph.model.ancestry import Ancestor, CutCommit, CutLog, Place
 from omnigraph.model.commit import CommitKind, Record
@@ -26,9 +26,9 @@ SOURCE_BRANCH, SOURCE_NUMBER = "source_branch", "source_number"
 class Ancestry:
     """The commits seen so far. Entries are read in blocks that grow, once each."""
 
-    def __init__(self, parts: GraphContext, entries: Iterable[Record] = ()) -> None:
+    def __init__(self, context: GraphContext, entries: Iterable[Record] = ()) -> None:
         """Know some entries from the start."""
-        self._parts = parts
+        self._context = context
         self._entries = {Place(entry.branch, entry.number): entry for entry in entries}
         self._blocks: dict[str, int] = {}
         self._newest: dict[str, int] = {}
@@ -51,12 +51,12 @@ class Ancestry:
         return entry.head_commit
 
     def named(self, commit: str) -> Record:
-        """The entry of a commit that somebody names, whatever its branch.
+        """Return the entry of a commit given by id, on any branch.
 
         Raises:
             NotFoundError: it is not there, or was pruned.
         """
-        return entry_at(self._parts, Point(commit=commit))
+        return entry_at(self._context, Point(commit=commit))
 
     def parents(self, commit: str) -> tuple[str, ...]:
         """The parents of a commit seen before, the first one first.
@@ -133,7 +133,7 @@ class Ancestry:
         return self._cut[branch]
 
     def _read_cut_log(self, branch: str) -> CutLog | None:
-        store = self._parts.store
+        store = self._context.store
         for _ in range(limits.HEAD_LOOKS_MAX):
             listed = (file.path for file in store.list(paths.ancestry_folder(branch)))
             newest = next((path for path in listed if paths.entry_number(path) is not None), None)
@@ -170,7 +170,7 @@ class Ancestry:
             return known
         cut = self._cut.get(place.branch)
         if cut is not None and place.number < cut.first:
-            found = self._parts.log.read(place.branch, place.number)  # held by somebody, or cut away
+            found = self._context.log.read(place.branch, place.number)  # held by somebody, or cut away
             if found is not None:
                 self._entries[place] = found
             return found
@@ -183,16 +183,16 @@ class Ancestry:
         self._blocks[place.branch] = min(2 * block, limits.ANCESTORS_READ_AT_ONCE)
         last = place.number + -place.number % limits.CHECKPOINT_ENTRIES
         if block >= limits.ANCESTORS_READ_BEFORE_CHECKPOINTS and last <= self._newest.get(place.branch, 0):
-            folded = self._parts.log.folded(place.branch, last)
+            folded = self._context.log.folded(place.branch, last)
             if folded is not None:
                 return folded
         first = max(place.number - block + 1, last - limits.CHECKPOINT_ENTRIES + 1)
         if block > 1:
             try:
-                return self._parts.log.between(place.branch, first, place.number)
+                return self._context.log.between(place.branch, first, place.number)
             except FormatError:
                 pass  # the log was cut within the block: one by one then
-        found = self._parts.log.read(place.branch, place.number)
+        found = self._context.log.read(place.branch, place.number)
         return [] if found is None else [found]
 
     def _merged_place(self, merge: Record) -> Place:
@@ -201,7 +201,7 @@ class Ancestry:
         if isinstance(branch, str) and isinstance(number, int):
             return Place(branch, number)
         try:
-            entry = of_commit(self._parts, merge.merged_parent or "")  # a merge of an earlier format does not say
+            entry = of_commit(self._context, merge.merged_parent or "")  # a merge of an earlier format does not say
         except NotFoundError:
             return Place(merge.branch, 0)
         return Place(entry.branch, entry.number)

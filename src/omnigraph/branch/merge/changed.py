@@ -1,9 +1,9 @@
-"""What each side of a merge did since the base, read when somebody asks, and once.
+"""The changes of each side of a merge since the base, read lazily and once.
 
 Ids come from the records where these tell; rows come from the tables, of which only fragments that differ are read.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph import limits
-from omnigraph.branch.merge.base import Base
+from omnigraph.branch.commit_changes import stored_changes
+from omnigraph.branch.merge.base import Base, VirtualRows, changes_since, virtual_rows
 from omnigraph.branch.merge.choices import Side
-from omnigraph.branch.merge.net import net_changes
 from omnigraph.branch.merge.sides import Lineage, Sides, State, relaxed
 from omnigraph.branch.merge.three_way import NO_OPEN_CELLS, Image, OpenCells, images_since
-from omnigraph.branch.merge.virtual_base import VirtualRows, changes_since, virtual_rows
 from omnigraph.branch.row_changes import RowChanges, row_changes
 from omnigraph.errors import FormatError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID
+from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.storage.tables.errors import VERSION_RECLAIMED
@@ -47,7 +47,7 @@ class Changed:
         differ: tells differences that are too large to be read here.
     """
 
-    parts: GraphContext
+    context: GraphContext
     base: Base
     records: Mapping[Side, Record]
     chains: Callable[[Side], list[Record] | None]
@@ -81,15 +81,15 @@ class Changed:
         net = None if lineage.is_virtual or lineage.base_at else self._net(side)
         if net is None or lineage.base_key is None:
             return self.rows(lineage, side).changed_ids
-        told, pin = net.get(lineage.base_key, NOTHING), self.pin(lineage, side)
-        written = list(told.updated)
+        known, pin = net.get(lineage.base_key, NOTHING), self.pin(lineage, side)
+        written = list(known.updated)
         if not written or lineage.base is None or pin is None:
-            return told
+            return known
         if len(written) > limits.FOUND_ROWS_MAX or (side, lineage.key) in self._rows:
             return self.rows(lineage, side).changed_ids
         # Few are looked up: after a compaction, what lies elsewhere is the whole table.
         before, after = (self.rows_of(lineage, state, written) for state in (None, side))
-        return ChangedIds(told.inserted, row_changes(before, after).changed_ids.updated, told.deleted)
+        return ChangedIds(known.inserted, row_changes(before, after).changed_ids.updated, known.deleted)
 
     def rows(self, lineage: Lineage, side: Side) -> RowChanges:
         """Which rows a side changed, before and after, in the columns that the result has."""
@@ -110,7 +110,7 @@ class Changed:
         """Where the rows lie that the other side replaced or deleted and the ground left alone, as far as is known."""
         side, ground = lineage.side.other, lineage.side
         delta, _ = self.rows(lineage, side), self.rows(lineage, ground)
-        found, gone = (self._at_base.get((each, lineage.key)) for each in (side, ground))
+        found, gone = (self._at_base.get((state, lineage.key)) for state in (side, ground))
         if lineage.base is None or found is None or (gone is None and self.differs(lineage, ground)):
             return {}
         if lineage.base.table != lineage.ground.table:
@@ -120,18 +120,18 @@ class Changed:
         stayed = np.ones(len(addresses), np.bool_) if gone is None else ~np.isin(addresses, gone[1])
         wanted = pc.and_(pc.is_in(ids, value_set=delta.ids), pa.array(stayed))
         chosen = addresses[np.array(wanted.to_numpy(zero_copy_only=False), np.bool_)]
-        places, known = self.parts.tables.places_in(lineage.ground, lineage.base, chosen)
+        places, known = self.context.tables.places_in(lineage.ground, lineage.base, chosen)
         names = ids.filter(wanted).filter(pa.array(known)).to_pylist()
         return dict(zip(map(str, names), places[known].tolist(), strict=True))
 
     def rows_of(self, lineage: Lineage, state: State, ids: list[str]) -> pa.Table:
         """Entities of a state, in the columns that the result has."""
         pin = lineage.pins[state]
-        return self._fitted(lineage, self.parts.tables.open(pin).rows_with_ids(ids), state)
+        return self._fitted(lineage, self.context.tables.open(pin).rows_with_ids(ids), state)
 
     def _net(self, side: Side) -> dict[str, ChangedIds] | None:
         if side not in self._nets:
-            self._nets[side] = net_changes(self.parts, self.chains(side), self.base.state.schema)
+            self._nets[side] = net_changes(self.context, self.chains(side), self.base.state.schema)
         return self._nets[side]
 
     def _read(self, lineage: Lineage, side: Side) -> RowChanges:
@@ -140,10 +140,10 @@ class Changed:
             return self._nothing(lineage)
         pin, base = lineage.pins[side], lineage.base
         if base is not None:
-            told = self._read_large_changes(lineage, base, side)
-            if told is not None:
-                return told
-        difference = None if base is None else self.parts.tables.difference(base, pin)
+            known = self._read_large_changes(lineage, base, side)
+            if known is not None:
+                return known
+        difference = None if base is None else self.context.tables.difference(base, pin)
         if difference is not None and len(difference.removed_at) == difference.removed.num_rows:
             self._at_base[side, lineage.key] = (
                 difference.removed.column(ID).combine_chunks(),
@@ -162,18 +162,18 @@ class Changed:
         # Under another schema rows are compared in the columns of the result, which only this process knows.
         if not at.schema == record.schema == self.sides.accepted.digest:
             return None
-        told = self.differ(base, lineage.pins[state])
-        if told is None:
+        known = self.differ(base, lineage.pins[state])
+        if known is None:
             return None
-        tables = (told.inserted, told.before, told.after, told.deleted)
+        tables = (known.inserted, known.before, known.after, known.deleted)
         # In an order that does not depend on who told them.
-        return RowChanges(*(self._fitted(lineage, each.sort_by(ID), state) for each in tables))
+        return RowChanges(*(self._fitted(lineage, table.sort_by(ID), state) for table in tables))
 
     def _whole(self, lineage: Lineage, state: State) -> pa.Table:
         pin = lineage.pins.get(state)
         if pin is None:
             return self._nothing(lineage).inserted
-        return self._fitted(lineage, self.parts.tables.open(pin).scan(), state)
+        return self._fitted(lineage, self.context.tables.open(pin).scan(), state)
 
     def _nothing(self, lineage: Lineage) -> RowChanges:
         nothing = relaxed(self.sides.accepted.columns[lineage.key]).empty_table()
@@ -193,7 +193,7 @@ class Changed:
                     raise
                 since[place] = self._nothing(lineage)
                 unknown.add(place)  # swept: what the ancestors disagree about is open
-        ids = pc.unique(pa.chunked_array([each.ids for each in since.values()], pa.string()))
+        ids = pc.unique(pa.chunked_array([rows.ids for rows in since.values()], pa.string()))
         sides = {side: self._since_ancestor(lineage, side) for side in Side}
         images = images_since([*since.values(), *sides.values()], ids)
         ancestors = self.base.ancestors.without(unknown)
@@ -213,10 +213,10 @@ class Changed:
             return row_changes(self._whole(lineage, None), self._whole(lineage, state))
         if (base.table, base.version) == (pin.table, pin.version):
             return self._nothing(lineage)
-        told = self._read_large_changes(lineage, base, state)
-        if told is not None:
-            return told
-        difference = self.parts.tables.difference(base, pin)
+        known = self._read_large_changes(lineage, base, state)
+        if known is not None:
+            return known
+        difference = self.context.tables.difference(base, pin)
         removed, added = self._fitted(lineage, difference.removed, None), self._fitted(lineage, difference.added, state)
         return row_changes(removed, added)
 
@@ -243,3 +243,55 @@ def _restored(base: VirtualRows, image: Image, columns: Sequence[str]) -> Image:
         at = rows.schema.get_field_index(name)
         rows = rows.set_column(at, rows.schema.field(at), base.image.rows.column(name).take(places))
     return Image(rows, image.there)
+
+
+@dataclass(slots=True)
+class Net:
+    """The ids of one type's changes, one commit on top of the other; what cancels out is not among them."""
+
+    inserted: set[str] = field(default_factory=set)
+    updated: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+
+    def then(self, inserted: Iterable[str], updated: Iterable[str], deleted: Iterable[str]) -> None:
+        """Add what the next commit did."""
+        came, changed, went = set(inserted), set(updated), set(deleted)
+        returned = came & self.deleted
+        self.deleted -= returned
+        self.updated |= returned
+        self.inserted |= came - returned
+        self.updated |= changed - self.inserted
+        vanished = went & self.inserted
+        self.inserted -= vanished
+        self.updated -= went
+        self.deleted |= went - vanished
+
+    @property
+    def ids(self) -> ChangedIds:
+        """By what happened, each in order."""
+        return ChangedIds(sorted(self.inserted), sorted(self.updated), sorted(self.deleted))
+
+
+def net_changes(context: GraphContext, chain: Sequence[Record] | None, schema: str) -> dict[str, ChangedIds] | None:
+    """What a chain of commits did in all.
+
+    Args:
+        chain: the commits, oldest first; None where they are not known.
+        schema: the schema before the first of them.
+
+    Returns:
+        By type key; None where the records do not tell: the schema changed on the way, or a change set is gone.
+    """
+    if chain is None or any(entry.schema != schema for entry in chain):
+        return None
+    found: dict[str, Net] = {}
+    for entry in chain:
+        try:
+            stored = stored_changes(context, entry)
+        except ObjectNotFound:
+            return None  # swept with its commit
+        for key, change in stored.items():
+            if change.inserted_ids is None or change.updated_ids is None or change.deleted_ids is None:
+                return None
+            found.setdefault(key, Net()).then(change.inserted_ids, change.updated_ids, change.deleted_ids)
+    return {key: net.ids for key, net in found.items()}

@@ -8,8 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from omnigraph.branch.merge.choices import Cells, Choices, Resolution, Row, Side
-from omnigraph.branch.merge.resolve import (
+from omnigraph.branch.merge.choices import (
+    Cells,
+    Choices,
+    Resolution,
+    Row,
+    Side,
     column_named,
     columns_kept,
     given_rows,
@@ -95,7 +99,7 @@ class Combining:
     Attributes:
         ground: which side the ground is.
         accepted: the schema of the result.
-        choices: what the caller said.
+        choices: given by the caller.
         ids: where new ids come from.
         external_blobs: which places the blobs of a caller's rows may lie at.
     """
@@ -116,16 +120,6 @@ class Combining:
     ) -> Writes:
         """Put together what two sides did to one type.
 
-        Args:
-            type_key: the type.
-            delta: what the other side did.
-            ground: what the ground's side did.
-            resolutions: by id, what the caller decided.
-            open_cells: cells of which the base's value is not known.
-
-        Returns:
-            What to write over the ground.
-
         Raises:
             InvalidRequestError: a resolution names an entity that neither side changed, or does not fit it.
         """
@@ -138,7 +132,7 @@ class Combining:
             self._decide(writes, type_key, resolutions, images, np.array(met, np.bool_))
         combined = three_way(delta.without(decided), ground, by_property=self._by_property, open_cells=open_cells)
         writes.upserts.append(combined.upserts)
-        writes.deletes += [str(each) for each in combined.deletes.to_pylist()]
+        writes.deletes += [str(entity_id) for entity_id in combined.deletes.to_pylist()]
         writes.met += [*combined.agreed, *combined.clashes.ids]
         self._settle(writes, type_key, combined.clashes)
         return writes
@@ -161,7 +155,7 @@ class Combining:
             survives = images.delta.there & ~images.ground.there
             writes.undecided.append(images.delta.rows.filter(pa.array(survives)))
             return
-        writes.resolved += [Resolved(type_key, each, prefer.value) for each in clashes.ids]
+        writes.resolved += [Resolved(type_key, entity_id, prefer.value) for entity_id in clashes.ids]
         writes.replace(clashes.ids, images.ground, self._of_side(images, prefer, images.both_there))
 
     def _of_side(self, images: Images, side: Side, is_met: Mask) -> Image:
@@ -198,8 +192,10 @@ class Combining:
         ids = list(resolutions)
         writes.met += ids
         entity = self.accepted.schema.entity(type_key)
-        kinds = np.array([_took(each) for each in resolutions.values()])
-        writes.resolved += [Resolved(type_key, each, took) for each, took in zip(ids, kinds.tolist(), strict=True)]
+        kinds = np.array([_took(resolution) for resolution in resolutions.values()])
+        writes.resolved += [
+            Resolved(type_key, entity_id, took) for entity_id, took in zip(ids, kinds.tolist(), strict=True)
+        ]
         for took in sorted(set(kinds.tolist())):
             chosen = kinds == took
             some, here = [ids[place] for place in np.flatnonzero(chosen).tolist()], images.only(chosen)
@@ -208,10 +204,10 @@ class Combining:
             elif took == _DELETED:
                 result = Image(here.ground.rows, np.zeros(len(some), np.bool_))
             elif entity is not None and took == _ROW:
-                rows = {each: row for each in some if isinstance(row := resolutions[each], Mapping)}
+                rows = {entity_id: row for entity_id in some if isinstance(row := resolutions[entity_id], Mapping)}
                 result = self._given(entity, rows, here)
             elif entity is not None:
-                cells = [each for each in map(resolutions.__getitem__, some) if isinstance(each, Cells)]
+                cells = [cells for cells in map(resolutions.__getitem__, some) if isinstance(cells, Cells)]
                 result = self._cells(writes, entity, some, cells, here)
             writes.replace(some, here.ground, result)
 
@@ -258,13 +254,13 @@ class Combining:
         picked = {name: mask.copy() for name, mask in self._preferred(cells).items()}
         open_cells = {name: mask.copy() for name, mask in cells.disputed.items()}
         values: dict[str, dict[int, object]] = {}
-        names = {name for each in decided for name in (*each.sides, *each.values)}
+        names = {name for resolution in decided for name in (*resolution.sides, *resolution.values)}
         columns = {name: column_named(entity, name) for name in sorted(names)}
-        for place, each in enumerate(decided):
-            for name, side in each.sides.items():
+        for place, resolution in enumerate(decided):
+            for name, side in resolution.sides.items():
                 column = columns[name]
                 picked[column][place], open_cells[column][place] = side is not self.ground, False
-            for name, value in each.values.items():
+            for name, value in resolution.values.items():
                 column = columns[name]
                 values.setdefault(column, {})[place] = value
                 open_cells[column][place] = False
@@ -301,8 +297,8 @@ def overlaid(ids: "pa.Array[Any]", ground: Image, upserts: pa.Table, deletes: Se
 
 
 def against_target(ids: "pa.Array[Any]", target: Image, result: Image) -> ChangedIds:
-    """What became of entities, told from the target: which are new, replaced and gone."""
-    names = [str(each) for each in ids.to_pylist()]
+    """Which entities are new, replaced and gone, compared with the target."""
+    names = [str(entity_id) for entity_id in ids.to_pylist()]
     columns = [name for name in result.rows.column_names if name != ID]
     same = same_rows(result.rows, target.rows, columns)
     masks = (
@@ -324,7 +320,7 @@ def _shown(image: Image) -> list[dict[str, object] | None]:
 
 
 def _either(which: Mask, one: Image, other: Image) -> Image:
-    """Row by row, from one image where told so, else from another."""
+    """Pick rows from one image where the mask is set, else from the other."""
     places = np.arange(len(which)) + np.where(which, 0, len(which))
     rows = pa.concat_tables([one.rows, other.rows]).take(places)
     return Image(rows, np.where(which, one.there, other.there))

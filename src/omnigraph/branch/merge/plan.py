@@ -15,19 +15,15 @@ import pyarrow.compute
 
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import Base, merge_base
-from omnigraph.branch.merge.base_schema import base_schema
 from omnigraph.branch.merge.changed import NOTHING, Changed, Differ
-from omnigraph.branch.merge.choices import Choices, Resolution, Side
+from omnigraph.branch.merge.choices import Choices, Resolution, Side, by_type_key
 from omnigraph.branch.merge.combine import Combining, Resolved, Writes, against_target, overlaid
-from omnigraph.branch.merge.dropped_data import DroppedData
-from omnigraph.branch.merge.new_rules import broken_new_rules, lacking
-from omnigraph.branch.merge.resolve import by_type_key
-from omnigraph.branch.merge.rules import RuleCheck
+from omnigraph.branch.merge.rules import RuleCheck, broken_new_rules, lacking
+from omnigraph.branch.merge.schema_costs import DroppedData, base_schema, costed_steps
 from omnigraph.branch.merge.schema_merge import SCHEMA, RowsChanged
 from omnigraph.branch.merge.sides import Lineage, SchemaOf, Sides, sides_of
 from omnigraph.branch.merge.three_way import images_of
 from omnigraph.branch.row_changes import RowChanges, ids_of
-from omnigraph.branch.schema_costs import costed_steps
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.model.footprint import TokenKind
@@ -76,7 +72,7 @@ class Planned:
 
 
 def plan_merge(
-    parts: GraphContext, schema_of: SchemaOf, staging: WriteSet, source: Record, *, choices: Choices, differ: Differ
+    context: GraphContext, schema_of: SchemaOf, staging: WriteSet, source: Record, *, choices: Choices, differ: Differ
 ) -> Planned:
     """Work out a merge on a staging of the target's head.
 
@@ -87,9 +83,6 @@ def plan_merge(
         choices: how to decide.
         differ: tells differences that are too large to be read here.
 
-    Returns:
-        What it comes to.
-
     Raises:
         ConflictError: the two have nothing in common (`no_common_history`), or it is gone (`merge_base_missing`).
         NotFoundError: the base that the caller names is not there.
@@ -98,13 +91,13 @@ def plan_merge(
     target = staging.snapshot.record
     if source.head_commit == target.head_commit:
         return Planned(Outcome.ALREADY_UP_TO_DATE, None)
-    ancestry = Ancestry(parts)
+    ancestry = Ancestry(context)
     base = merge_base(ancestry, source, target, named=choices.base)
     if base.commit == source.head_commit:
         return Planned(Outcome.ALREADY_UP_TO_DATE, base.commit)
     outcome = Outcome.FAST_FORWARD if base.commit == target.head_commit else Outcome.MERGED
     records = {Side.SOURCE: source, Side.TARGET: target}
-    was = base_schema(parts.tables, schema_of, base)
+    was = base_schema(context.tables, schema_of, base)
     sides = sides_of(
         base,
         was,
@@ -112,24 +105,24 @@ def plan_merge(
         target,
         schema_of=schema_of,
         choices=choices,
-        rows_changed=_rows_changed(parts, schema_of, was, base, records),
+        rows_changed=_rows_changed(context, schema_of, was, base, records),
     )
     if sides.conflicts:
         return Planned(outcome, base.commit, sides.conflicts)
     changed = Changed(
-        parts,
+        context,
         base,
         records,
         lambda side: ancestry.chain(records[side].head_commit, base.commit),
         sides,
         differ,
     )
-    work = _Work(parts, staging, sides, changed, sides.accepted, choices)
+    work = _Work(context, staging, sides, changed, sides.accepted, choices)
     conflicts = work.carry_out()
     steps: tuple[CostedStep, ...] = ()
     if sides.accepted.digest != target.schema:
         before = schema_of(target.schema).schema
-        steps = costed_steps(parts.tables, before, target, sides.accepted.schema, replaced=sides.replaced)
+        steps = costed_steps(context.tables, before, target, sides.accepted.schema, replaced=sides.replaced)
     return Planned(
         outcome,
         base.commit,
@@ -146,7 +139,7 @@ def plan_merge(
 class _Work:
     """One merge while it is worked out."""
 
-    parts: GraphContext
+    context: GraphContext
     staging: WriteSet
     sides: Sides
     changed: Changed
@@ -174,12 +167,14 @@ class _Work:
                 self._use(lineage, lineage.side)
                 if self._judges_ground(lineage):
                     own.append(lineage)
-        with_rows = [each for each in taken if self._needs_rows(each, resolutions.keys())]
+        with_rows = [lineage for lineage in taken if self._needs_rows(lineage, resolutions.keys())]
         for lineage in taken:
             if lineage not in with_rows:
                 self._use(lineage, lineage.side.other)
                 self._note_joined(lineage)
-        conflicts = [conflict for each in both for conflict in self._combine(each, resolutions.get(each.key, {}))]
+        conflicts = [
+            conflict for lineage in both for conflict in self._combine(lineage, resolutions.get(lineage.key, {}))
+        ]
         for lineage in with_rows:
             self._use(lineage, lineage.side)
             self._lay_over(lineage)
@@ -187,7 +182,7 @@ class _Work:
             self._lay(lineage.key, self.changed.rows(lineage, lineage.side))
         conflicts += self.lacking
         is_decided = bool(resolutions) or self.choices.prefer is not None
-        conflicts += RuleCheck(self.parts, self.staging, self.sides, self.changed, self.accepted).broken_rules(
+        conflicts += RuleCheck(self.context, self.staging, self.sides, self.changed, self.accepted).broken_rules(
             conflicts, is_decided=is_decided
         )
         if {self.accepted.digest} != {state.schema for state in self.changed.base.best}:
@@ -232,13 +227,13 @@ class _Work:
         """The entities in which the source's version of a type differs from the target's."""
         if Side.TARGET in lineage.pins:
             return self.changed.ids(lineage, Side.SOURCE)
-        return ChangedIds(ids_of(self.parts.tables.open(lineage.pins[Side.SOURCE]).scan(columns=[ID])), (), ())
+        return ChangedIds(ids_of(self.context.tables.open(lineage.pins[Side.SOURCE]).scan(columns=[ID])), (), ())
 
     def _conform(self, lineage: Lineage, side: Side) -> None:
         """Give a side's version the columns of the result."""
         change = self.sides.columns_change(lineage, side)
         if not change.is_empty:
-            rework = change.rework(self.parts.tables)
+            rework = change.rework(self.context.tables)
             reshape = self.sides.reshape(lineage, side)
             self.staging.change_table(lineage.key, rework, keeps_content=False, reshape=reshape)
 
@@ -263,7 +258,7 @@ class _Work:
         return bool(gone) and any(edge.differs(lineage.side) for edge in self._arrivals(lineage))
 
     def _note_joined(self, lineage: Lineage) -> None:
-        """Nobody looked at rows, so the verdict rests on all that the type is joined with being as it is."""
+        """Record reads of the joined types as a whole: the verdict rests on all of their rows."""
         for joined in (*self._ends(lineage), *self._arrivals(lineage)):
             if joined.key in self.staging.snapshot.record.tables:
                 self.staging.read_whole(joined.key)
@@ -271,12 +266,12 @@ class _Work:
     def _ends(self, lineage: Lineage) -> Iterator[Lineage]:
         """Of an edge type, the node types it joins."""
         keys = {end.node_key for end in self.accepted.rules.types[lineage.key].ends}
-        return (each for each in self.sides.types if each.key in keys)
+        return (lineage for lineage in self.sides.types if lineage.key in keys)
 
     def _arrivals(self, lineage: Lineage) -> Iterator[Lineage]:
         """Of a node type, the edge types that join it."""
         keys = {end.type_key for end in self.accepted.rules.arrivals.get(lineage.key, ())}
-        return (each for each in self.sides.types if each.key in keys)
+        return (lineage for lineage in self.sides.types if lineage.key in keys)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -295,11 +290,11 @@ class _Work:
     def _put(self, type_key: str, rows: pa.Table) -> None:
         """Lay rows over the ground, but for those that lack what the schema requires by now: these are conflicts."""
         entity = self.accepted.schema.entity(type_key)
-        for each in () if entity is None else entity.properties:
-            if each.type.nullable or not rows.column(each.name).null_count:
+        for prop in () if entity is None else entity.properties:
+            if prop.type.nullable or not rows.column(prop.name).null_count:
                 continue
-            without = pc.is_null(rows.column(each.name))
-            self.lacking += [lacking(type_key, entity_id, each.name) for entity_id in ids_of(rows.filter(without))]
+            without = pc.is_null(rows.column(prop.name))
+            self.lacking += [lacking(type_key, entity_id, prop.name) for entity_id in ids_of(rows.filter(without))]
             rows = rows.filter(pc.invert(without))
         if rows.num_rows:
             self.staging.upsert(type_key, rows)
@@ -307,7 +302,7 @@ class _Work:
     def _combine(self, lineage: Lineage, resolutions: Mapping[str, Resolution]) -> list[MergeConflict]:
         delta, ground = (self.changed.rows(lineage, side) for side in (lineage.side.other, lineage.side))
         combining = Combining(
-            lineage.side, self.accepted, self.choices, self.parts.ids, self.parts.settings.external_blobs
+            lineage.side, self.accepted, self.choices, self.context.ids, self.context.settings.external_blobs
         )
         writes = combining.combine(lineage.key, delta, ground, resolutions, self.changed.open_cells(lineage))
         changed = self._against_target(lineage, delta, ground, writes)
@@ -316,7 +311,7 @@ class _Work:
         self._conform(lineage, lineage.side)
         if self._judges_ground(lineage):
             self._lay(lineage.key, ground)
-        absent = set(ids_of(delta.inserted)).difference(str(each) for each in ground.ids.to_pylist())
+        absent = set(ids_of(delta.inserted)).difference(str(entity_id) for entity_id in ground.ids.to_pylist())
         self.staging.remember_addresses(lineage.key, self.changed.places_on_ground(lineage), absent)
         for rows in (*writes.upserts, *writes.undecided):
             self._put(lineage.key, rows)
@@ -342,12 +337,12 @@ class _Work:
 
 
 def _rows_changed(
-    parts: GraphContext, schema_of: SchemaOf, schema: Accepted | None, base: Base, records: Mapping[Side, Record]
+    context: GraphContext, schema_of: SchemaOf, schema: Accepted | None, base: Base, records: Mapping[Side, Record]
 ) -> RowsChanged:
     """Tell whether data changed that the other side's schema has dropped."""
     if schema is None:
         return lambda _side, _type, _name: True
-    return DroppedData(parts.tables, schema_of, schema.schema, base.best, records).is_changed
+    return DroppedData(context.tables, schema_of, schema.schema, base.best, records).is_changed
 
 
 def _is_at(record: Record, type_key: str, pin: Pin) -> bool:

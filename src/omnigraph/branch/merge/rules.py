@@ -1,7 +1,7 @@
 """The rules that the result of a merge breaks, as conflicts: judged on what is staged, whatever led to it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +12,16 @@ from omnigraph.branch.merge.choices import Side
 from omnigraph.branch.merge.combine import shown
 from omnigraph.branch.merge.sides import Lineage, Sides
 from omnigraph.branch.row_changes import ids_of
+from omnigraph.language.schema import plan_steps
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
-from omnigraph.model.schema import ID, SRC
+from omnigraph.model.schema import ID, SRC, EdgeType, EntityType, NodeType, Schema, Unique
+from omnigraph.model.schema_change import AddConstraint, ChangeCardinality, ChangePropertyType, Step
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.constraint_rules.rules import Degree
 from omnigraph.transaction.constraints import Breach, RuleKind
+from omnigraph.transaction.evolve_checks import Breach as BrokenRule
+from omnigraph.transaction.evolve_checks import breach_of
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.write_set import WriteSet
@@ -46,7 +50,7 @@ class RuleCheck:
         accepted: the schema of the result.
     """
 
-    parts: GraphContext
+    context: GraphContext
     staging: WriteSet
     sides: Sides
     changed: Changed
@@ -59,7 +63,7 @@ class RuleCheck:
             found: conflicts that are known; an entity is not listed twice for one kind.
             is_decided: whether the caller decided anything.
         """
-        known = {(each.kind, each.type_key, each.entity_id) for each in found}
+        known = {(conflict.kind, conflict.type_key, conflict.entity_id) for conflict in found}
         sources = self._nodes_to_count() if is_decided else {}
         broken: dict[tuple[MergeConflictKind, str, str | None, str], None] = {}
         for breach in self._owing(list(constraints.breaches(self.staging, self.accepted.rules, sources=sources))):
@@ -124,14 +128,14 @@ class RuleCheck:
 
     def _without_edges(self, lineage: Lineage, degree: Degree, side: Side, nodes: list[str]) -> set[str]:
         """Which of these nodes a side has, without an edge of the type that leaves them."""
-        places = {each.key: self.changed.pin(each, side) for each in self.sides.types}
+        places = {lineage.key: self.changed.pin(lineage, side) for lineage in self.sides.types}
         pin, edges = places.get(degree.node_key), places.get(lineage.key)
         if pin is None or not nodes:
             return set()
-        there = set(ids_of(self.parts.tables.open(pin).rows_with_ids(nodes, columns=[ID])))
+        there = set(ids_of(self.context.tables.open(pin).rows_with_ids(nodes, columns=[ID])))
         if edges is None:
             return there
-        leaving = rows_with(self.parts.tables.open(edges), SRC, pa.array(nodes, pa.string()), columns=[SRC])
+        leaving = rows_with(self.context.tables.open(edges), SRC, pa.array(nodes, pa.string()), columns=[SRC])
         return there.difference(str(node) for node in leaving.column(SRC).to_pylist())
 
     # -- what conflicts show ------------------------------------------------------------------------------------------
@@ -160,3 +164,89 @@ def _entity(kind: RuleKind, details: Mapping[str, object]) -> str | None:
             return str(details["entity"])
         case RuleKind.VALUE | RuleKind.DEGREE:
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The rows of a type in the result of a merge; without those that are judged as pending rows."""
+
+    staging: WriteSet
+    type_key: str
+    now: EntityType
+    is_whole: bool = False
+
+    def rows(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        found = self.staging.scan(self.type_key, columns=list(dict.fromkeys([ID, *names])))
+        pending = self.staging.pending.get(self.type_key)
+        if pending is not None and not self.is_whole:
+            judged = pending.rows.column(ID).combine_chunks()
+            found = found.filter(pc.invert(pc.is_in(found.column(ID), value_set=judged)))
+        yield found
+
+    def sources(self) -> "pa.ChunkedArray[Any]":
+        assert isinstance(self.now, EdgeType)
+        return self.staging.scan(f"node:{self.now.from_type.type_name}", columns=[ID]).column(ID)
+
+
+def broken_new_rules(staging: WriteSet, sides: Sides) -> Iterator[MergeConflict]:
+    """Judge the ground's rows by the rules that its own schema does not have."""
+    for lineage in sides.types:
+        was, now = sides.entity_on(lineage, lineage.side), sides.entity(lineage)
+        if was == now:
+            continue
+        yield from _without_values(staging, sides, lineage)
+        for step in _steps(was, now):
+            is_whole = isinstance(step, ChangeCardinality)
+            breach = breach_of(step, now, _Result(staging, lineage.key, now, is_whole))
+            if breach.count:
+                yield MergeConflict(_kind(step), lineage.key, None, _message(step, breach))
+
+
+def _steps(was: EntityType, now: EntityType) -> tuple[Step, ...]:
+    steps = plan_steps(_alone(was), _alone(now), validated=True)
+    # Rows without a value are told one by one.
+    return tuple(
+        replace(step, from_type=step.from_type.as_required()) if isinstance(step, ChangePropertyType) else step
+        for step in steps
+    )
+
+
+def _alone(entity: EntityType) -> Schema:
+    if isinstance(entity, NodeType):
+        return Schema("", 0, nodes=(entity,))
+    return Schema("", 0, edges=(entity,))
+
+
+def _without_values(staging: WriteSet, sides: Sides, lineage: Lineage) -> Iterator[MergeConflict]:
+    """Rows without a value for a property that the result requires and the ground does not, or does not have."""
+    shape, was = sides.reshape(lineage, lineage.side), sides.entity_on(lineage, lineage.side)
+    required = {part.name for part in was.properties if not part.type.nullable}
+    for part in sides.entity(lineage).properties:
+        if part.type.nullable or shape.columns.get(part.name) in required or part.name in shape.values:
+            continue
+        for rows in _Result(staging, lineage.key, sides.entity(lineage)).rows([part.name]):
+            for entity_id in rows.filter(pc.is_null(rows.column(part.name))).column(ID).to_pylist():
+                yield lacking(lineage.key, str(entity_id), part.name)
+
+
+def lacking(type_key: str, entity_id: str, name: str) -> MergeConflict:
+    """The conflict of an entity without a value that the result's schema requires."""
+    message = f"{type_key} '{entity_id}' has no value for '{name}', which the schema requires"
+    return MergeConflict(MergeConflictKind.VALUE_CONSTRAINT_VIOLATION, type_key, None, message)
+
+
+def _kind(step: Step) -> MergeConflictKind:
+    match step:
+        case AddConstraint(constraint=Unique()):
+            return MergeConflictKind.UNIQUE_VIOLATION
+        case ChangeCardinality():
+            return MergeConflictKind.CARDINALITY_VIOLATION
+        case _:
+            return MergeConflictKind.VALUE_CONSTRAINT_VIOLATION
+
+
+def _message(step: Step, breach: BrokenRule) -> str:
+    few = ", ".join(f"'{entity_id}'" for entity_id in breach.ids)
+    more = "" if breach.count <= len(breach.ids) else ", …"
+    nouns = "entity breaks" if breach.count == 1 else "entities break"
+    return f"one branch did {step}: {breach.count} {nouns} it on the other ({few}{more})"

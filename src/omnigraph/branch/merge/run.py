@@ -27,7 +27,7 @@ from omnigraph.transaction.schema_files import read_text, store_schema
 from omnigraph.transaction.write import IntentPolicy, Operation, Receipt, write
 from omnigraph.transaction.write_set import WriteSet
 
-_TOLD_AT_MOST = 3
+_NAMED_AT_MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _UpToDateError(Exception):
 
 
 def preview(
-    parts: GraphContext, schema_of: SchemaOf, source: str, target: str, *, choices: Choices, differ: Differ
+    context: GraphContext, schema_of: SchemaOf, source: str, target: str, *, choices: Choices, differ: Differ
 ) -> Merged:
     """What a merge would come to now. Nothing is written.
 
@@ -67,15 +67,17 @@ def preview(
     """
 
     def attempt() -> Merged:
-        entry, head = _heads(parts, source, target)
-        planned = plan_merge(parts, schema_of, WriteSet(parts.snapshot(head)), entry, choices=choices, differ=differ)
+        entry, head = _heads(context, source, target)
+        planned = plan_merge(
+            context, schema_of, WriteSet(context.snapshot(head)), entry, choices=choices, differ=differ
+        )
         return Merged(planned, entry, head)
 
     return _retry_past_sweeps(attempt)
 
 
 def merge(
-    parts: GraphContext,
+    context: GraphContext,
     schema_of: SchemaOf,
     source: str,
     target: str,
@@ -97,12 +99,12 @@ def merge(
         ConflictError: the target keeps moving, its schema changed meanwhile, or the base is gone.
         PreconditionError: the source's head is not the commit named, or the target's is not that of the options.
     """
-    parts.refuse_read_only()
+    context.refuse_read_only()
 
     def attempt() -> Merged:
-        entry, head = _heads(parts, source, target)
-        check_head(parts, entry, if_source_commit)
-        return _merge(parts, schema_of, entry, head, choices=choices, differ=differ, options=options)
+        entry, head = _heads(context, source, target)
+        check_head(context, entry, if_source_commit)
+        return _merge(context, schema_of, entry, head, choices=choices, differ=differ, options=options)
 
     return _retry_past_sweeps(attempt)
 
@@ -124,7 +126,7 @@ def _retry_past_sweeps(attempt: Callable[[], Merged]) -> Merged:
 
 
 def _merge(
-    parts: GraphContext,
+    context: GraphContext,
     schema_of: SchemaOf,
     entry: Record,
     head: Record,
@@ -136,15 +138,15 @@ def _merge(
     worked_out: list[Planned] = []
 
     def run(staging: WriteSet) -> None:
-        planned = plan_merge(parts, schema_of, staging, entry, choices=choices, differ=differ)
+        planned = plan_merge(context, schema_of, staging, entry, choices=choices, differ=differ)
         worked_out.append(planned)
         if planned.conflicts:
-            raise MergeConflictError(told(planned.conflicts), conflicts=planned.conflicts)
+            raise MergeConflictError(message_for(planned.conflicts), conflicts=planned.conflicts)
         if planned.outcome is Outcome.ALREADY_UP_TO_DATE:
             raise _UpToDateError(planned, staging.snapshot.record)
         if planned.schema is not None and planned.schema_is_new:
             merged = planned.schema.schema
-            store_schema(parts.store, _text(parts, merged, (head, entry), schema_of), merged)
+            store_schema(context.store, _text(context, merged, (head, entry), schema_of), merged)
         staging.notes[MERGE_NOTE] = _note(planned, entry, choices)
 
     operation = Operation(
@@ -157,27 +159,27 @@ def _merge(
         intent=IntentPolicy.ALWAYS,
         merged_parent=entry.head_commit,
         adopts=(entry.head_commit,),
-        recheck_after_intent=adoption.kept_still(parts, entry),
+        recheck_after_intent=adoption.kept_still(context, entry),
     )
     try:
-        receipt = write(parts, head.branch, operation, options)
+        receipt = write(context, head.branch, operation, options)
     except _UpToDateError as nothing:
         return Merged(nothing.planned, entry, nothing.head)
     return Merged(worked_out[-1], entry, receipt.head, receipt)
 
 
-def _text(parts: GraphContext, schema: Schema, sides: tuple[Record, Record], schema_of: SchemaOf) -> str:
+def _text(context: GraphContext, schema: Schema, sides: tuple[Record, Record], schema_of: SchemaOf) -> str:
     """The text of a merged schema: that of a side that says the same, comments and all, else one without comments."""
     for side in sides:
         if shape_digest(schema_of(side.schema).schema) == shape_digest(schema):
-            return read_text(parts.store, side.schema)
+            return read_text(context.store, side.schema)
     return render(schema)
 
 
-def told(conflicts: tuple[MergeConflict, ...]) -> str:
+def message_for(conflicts: tuple[MergeConflict, ...]) -> str:
     """Conflicts in a sentence: the first few, and how many more there are."""
-    first = "; ".join(_named(each) for each in conflicts[:_TOLD_AT_MOST])
-    more = len(conflicts) - _TOLD_AT_MOST
+    first = "; ".join(_named(conflict) for conflict in conflicts[:_NAMED_AT_MOST])
+    more = len(conflicts) - _NAMED_AT_MOST
     return f"merge conflicts: {first}" + (f"; and {more} more" if more > 0 else "")
 
 
@@ -189,11 +191,11 @@ def _named(conflict: MergeConflict) -> str:
     return f"{what}{entity} ({conflict.kind})"
 
 
-def _heads(parts: GraphContext, source: str, target: str) -> tuple[Record, Record]:
+def _heads(context: GraphContext, source: str, target: str) -> tuple[Record, Record]:
     source, target = paths.branch_name(source), paths.branch_name(target)
     if source == target:
         raise InvalidRequestError("branch_merge requires distinct source and target branches")
-    return parts.log.live_head(source), parts.log.live_head(target)
+    return context.log.live_head(source), context.log.live_head(target)
 
 
 def _note(planned: Planned, source: Record, choices: Choices) -> dict[str, Any]:
@@ -208,5 +210,7 @@ def _note(planned: Planned, source: Record, choices: Choices) -> dict[str, Any]:
     if planned.resolved:
         note["prefer"] = None if choices.prefer is None else choices.prefer.value
         note["resolved_count"] = len(planned.resolved)
-        note["resolved"] = [{"type": each.type_key, "id": each.entity_id, "took": each.took} for each in listed]
+        note["resolved"] = [
+            {"type": resolved.type_key, "id": resolved.entity_id, "took": resolved.took} for resolved in listed
+        ]
     return note

@@ -142,7 +142,7 @@ class _Merging:
         self._left_out_types: set[tuple[Side, str]] = set()
         self._triples = paired_types(base, source, target)
         self._edges = {
-            side: [view for each in self._triples if (view := _of(each, side)) and view.kind is TypeKind.EDGE]
+            side: [view for triple in self._triples if (view := _of(triple, side)) and view.kind is TypeKind.EDGE]
             for side in Side
         }
 
@@ -191,7 +191,7 @@ class _Merging:
         return None
 
     def _decide(self, key: str, message: str, *images: Mapping[str, object] | None) -> Side:
-        """The side that an undecided item is taken from; a conflict where nobody says."""
+        """The side that an undecided item is taken from; a conflict if no choice decides."""
         owner = key.partition(".")[0]
         self._disputed |= {key, owner}
         side = self._settled.get(key) or self._chosen.get(key) or self._settled.get(owner) or self._prefer
@@ -264,7 +264,7 @@ class _Merging:
 
     def _is_new(self, edge: TypeView, side: Side) -> bool:
         """Whether an edge type is not at the base."""
-        return any(each.base is None and _of(each, side) is edge for each in self._triples)
+        return any(triple.base is None and _of(triple, side) is edge for triple in self._triples)
 
     def _merged_type(self, triple: Triple, key: str) -> TypeView:
         base, source, target = triple.base, triple.source, triple.target
@@ -277,7 +277,7 @@ class _Merging:
             if is_decided:
                 return value
             message = f"{key} has another {what} on each branch"
-            images = ({what: _plain(each)} for each in known)
+            images = ({what: _plain(value)} for value in known)
             side = self._decide(key, message, *images)
             return known[1] if side is Side.SOURCE else known[2]
 
@@ -299,7 +299,7 @@ class _Merging:
         target: frozenset[Annotation] | None,
     ) -> frozenset[Annotation]:
         """All annotations, by name: those of one name are one thing."""
-        sides = [_by_name(each or frozenset()) for each in (base, source, target)]
+        sides = [_by_name(annotations or frozenset()) for annotations in (base, source, target)]
         found: set[Annotation] = set()
         for name in sorted({name for side in sides for name in side}):
             was, ours, theirs = (side.get(name, frozenset()) for side in sides)
@@ -307,7 +307,8 @@ class _Merging:
             if not is_decided:
                 message = f"@{name} of {key} has another value on each branch"
                 images = (
-                    {f"@{name}": ", ".join(sorted(each.value or "" for each in some))} for some in (was, ours, theirs)
+                    {f"@{name}": ", ".join(sorted(annotation.value or "" for annotation in some))}
+                    for some in (was, ours, theirs)
                 )
                 value = ours if self._decide(key, message, *images) is Side.SOURCE else theirs
             found |= value
@@ -322,7 +323,10 @@ class _Merging:
             if not is_decided:
                 item = self._item(triple, key, next(iter(slot.members)))
                 message = f"the @{slot.kind} of {item} has other bounds on each branch"
-                images = (None if each is None else {"min": each.min, "max": each.max} for each in (was, ours, theirs))
+                images = (
+                    None if cardinality is None else {"min": cardinality.min, "max": cardinality.max}
+                    for cardinality in (was, ours, theirs)
+                )
                 value = ours if self._decide(item, message, *images) is Side.SOURCE else theirs
             if value is not None:
                 # The order of members is only seen, but of a key it is part of every id.
@@ -383,7 +387,7 @@ class _Merging:
             if is_decided:
                 return value
             message = f"{item} has another {what} on each branch"
-            images = (None if each is None else {what: _plain(each)} for each in known)
+            images = (None if value is None else {what: _plain(value)} for value in known)
             return known[1] if self._decide(item, message, *images) is Side.SOURCE else known[2]
 
         merged = None if base is None else _merged_type(base.type, source.type, target.type)
@@ -430,7 +434,9 @@ class _Merging:
                 found[draft.view.kind, name] = draft
                 continue
             message = f"the branches have two types called {draft.view.key}"
-            side = self._decide(draft.view.key, message, None, *(_shown(_of_name(each, draft, other)) for each in Side))
+            side = self._decide(
+                draft.view.key, message, None, *(_shown(_of_name(side_, draft, other)) for side_ in Side)
+            )
             winner, loser = (draft, other) if _gave_name(draft.triple, draft.view.name, side) else (other, draft)
             found[draft.view.kind, name] = winner
             if loser.triple.base is not None:
@@ -443,7 +449,10 @@ class _Merging:
         name = draft.properties[one].name
         item = f"{draft.key}.{name}"
         images = [
-            next((_shown_property(view.properties.get(each)) for each in (one, other) if each in view.properties), None)
+            next(
+                (_shown_property(view.properties.get(number)) for number in (one, other) if number in view.properties),
+                None,
+            )
             if view is not None
             else None
             for view in (draft.triple.source, draft.triple.target)
@@ -473,7 +482,7 @@ def _of(triple: Triple, side: Side) -> TypeView | None:
 def _of_name(side: Side, one: _Draft, other: _Draft) -> TypeView | None:
     """The one of two types that has its name from a side."""
     return next(
-        (_of(each.triple, side) for each in (one, other) if _gave_name(each.triple, each.view.name, side)), None
+        (_of(draft.triple, side) for draft in (one, other) if _gave_name(draft.triple, draft.view.name, side)), None
     )
 
 
@@ -492,8 +501,8 @@ def _rules_of_ids(view: TypeView) -> tuple[object, ...]:
 
 
 def _by_name(annotations: frozenset[Annotation]) -> dict[str, frozenset[Annotation]]:
-    names = {each.name for each in annotations}
-    return {name: frozenset(each for each in annotations if each.name == name) for name in names}
+    names = {annotation.name for annotation in annotations}
+    return {name: frozenset(annotation for annotation in annotations if annotation.name == name) for name in names}
 
 
 def _merged_sets(base: frozenset[_T], source: frozenset[_T], target: frozenset[_T]) -> frozenset[_T]:
@@ -503,15 +512,15 @@ def _merged_sets(base: frozenset[_T], source: frozenset[_T], target: frozenset[_
 def _merged_type(base: PropertyType, source: PropertyType, target: PropertyType) -> PropertyType | None:
     """The type that has what both sides did to it; None where both cannot be."""
     if base.enum_values is not None and source.enum_values is not None and target.enum_values is not None:
-        values = _merged_sets(*(frozenset(each.enum_values or ()) for each in (base, source, target)))
+        values = _merged_sets(*(frozenset(prop_type.enum_values or ()) for prop_type in (base, source, target)))
         _, nullable = three_way(base.nullable, source.nullable, target.nullable)
         return enum_of(values, nullable=nullable) if values else None
     if None in (source.enum_values, target.enum_values) and base.enum_values is not None:
         # Any text holds every value that the other side has.
-        base, source, target = (replace(each, enum_values=None) for each in (base, source, target))
+        base, source, target = (replace(prop_type, enum_values=None) for prop_type in (base, source, target))
     parts = {}
     for name in ("scalar", "nullable", "list", "enum_values", "vector_dim"):
-        is_decided, value = three_way(*(getattr(each, name) for each in (base, source, target)))
+        is_decided, value = three_way(*(getattr(prop_type, name) for prop_type in (base, source, target)))
         if not is_decided:
             return None
         parts[name] = value
@@ -539,7 +548,7 @@ def _built(drafts: list[_Draft], base: Schema, sides: tuple[Schema, Schema]) -> 
         (draft.triple.number, number): part.name for draft in drafts for number, part in draft.properties.items()
     }
     interfaces, nodes, edges = [], [], []
-    for draft in sorted(drafts, key=lambda each: each.view.name):
+    for draft in sorted(drafts, key=lambda draft: draft.view.name):
         number, table, view = draft.triple.number, draft.triple.table, draft.view
         parts = tuple(sorted(_built_properties(draft, names, properties), key=lambda part: part.name))
         annotations = _sorted(view.annotations)
@@ -549,7 +558,7 @@ def _built(drafts: list[_Draft], base: Schema, sides: tuple[Schema, Schema]) -> 
                 interfaces.append(InterfaceType(view.name, number, parts))
             case TypeKind.NODE:
                 implements = sorted(
-                    (TypeRef(each, names[each]) for each in view.implements), key=lambda ref: ref.type_name
+                    (TypeRef(type_id, names[type_id]) for type_id in view.implements), key=lambda ref: ref.type_name
                 )
                 nodes.append(NodeType(view.name, number, table, parts, constraints, annotations, tuple(implements)))
             case TypeKind.EDGE:
@@ -558,7 +567,7 @@ def _built(drafts: list[_Draft], base: Schema, sides: tuple[Schema, Schema]) -> 
                 edges.append(EdgeType(view.name, number, table, leaves, reaches, card, parts, constraints, annotations))
     schema = Schema(base.identity_domain, base.next_id, tuple(interfaces), tuple(nodes), tuple(edges))
     # Of what both sides added under numbers of their own only one number is in use; the other is nothing dropped.
-    dropped = {number for each in (base, *sides) for number in each.retired}
+    dropped = {number for schema in (base, *sides) for number in schema.retired}
     dropped |= {number for number in base.numbers if number >= FIRST_DERIVED}
     aliases = {number for draft in drafts for number in draft.triple.aliases}
     return replace(schema, retired=tuple(sorted(dropped.difference(schema.numbers, aliases))))
@@ -574,9 +583,9 @@ def _built_properties(
             source = PropertyRef(owner, view.name, part.embed[0], draft.properties[part.embed[0]].name)
             embed = Embed(source, part.embed[1])
         links = [
-            PropertyRef(interface, names[interface], each, properties[interface, each])
-            for interface, each in part.satisfies
-            if (interface, each) in properties
+            PropertyRef(interface, names[interface], property_id, properties[interface, property_id])
+            for interface, property_id in part.satisfies
+            if (interface, property_id) in properties
         ]
         yield Property(
             part.name,
@@ -610,5 +619,13 @@ def _built_constraints(draft: _Draft) -> Iterator[Constraint]:
 
 def _sorted(annotations: frozenset[Annotation]) -> tuple[Annotation, ...]:
     return tuple(
-        sorted(annotations, key=lambda each: (each.name, each.value is not None, each.value or "", each.kwargs))
+        sorted(
+            annotations,
+            key=lambda annotation: (
+                annotation.name,
+                annotation.value is not None,
+                annotation.value or "",
+                annotation.kwargs,
+            ),
+        )
     )

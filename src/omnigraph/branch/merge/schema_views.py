@@ -128,7 +128,7 @@ class _Pairing:
     def __init__(self, base: Schema, source: Schema, target: Schema) -> None:
         self._schemas = (base, source, target)
         self._sides = (match_schemas(base, source), match_schemas(base, target))
-        self._taken = {number for each in self._schemas for number in (*each.numbers, *each.retired)}
+        self._taken = {number for schema in self._schemas for number in (*schema.numbers, *schema.retired)}
         # For each schema, its numbers to common ones: of types, and of properties beside that of their type.
         self._types: tuple[dict[int, int], ...] = ({}, {}, {})
         self._properties: tuple[dict[tuple[int, int], int], ...] = ({}, {}, {})
@@ -180,7 +180,7 @@ class _Pairing:
             for common, of, part in zip(self._properties, row, parts, strict=True):
                 if of is not None and part is not None:
                     common[of.type_id, part.property_id] = number
-            aliases |= {each for each in numbers if each is not None and each != number}
+            aliases |= {known for known in numbers if known is not None and known != number}
         return aliases
 
     def _number(self, numbers: Sequence[int | None], *path: str | int) -> int:
@@ -188,7 +188,7 @@ class _Pairing:
         base, *sides = numbers
         there = [number for number in sides if number is not None]
         if base is not None:
-            is_decided, number = three_way(base, *(base if each is None else each for each in sides))
+            is_decided, number = three_way(base, *(base if side is None else side for side in sides))
             return number if is_decided else min(there)
         common = [number for number in there if self._is_common(number)]
         if common:
@@ -210,12 +210,12 @@ class _Pairing:
         properties = {common[part.name]: self._property_view(at, part, common) for part in of.properties}
         view = TypeView(of.kind, of.name, properties=properties)
         if isinstance(of, NodeType):
-            view = replace(view, implements=frozenset(numbers[each.type_id] for each in of.implements))
+            view = replace(view, implements=frozenset(numbers[ref.type_id] for ref in of.implements))
         elif isinstance(of, EdgeType):
             ends = numbers[of.from_type.type_id], numbers[of.to_type.type_id]
             view = replace(view, ends=ends, cardinality=of.cardinality)
         if isinstance(of, NodeType | EdgeType):
-            constraints = dict(_slot(each, common) for each in of.constraints)
+            constraints = dict(_slot(constraint, common) for constraint in of.constraints)
             view = replace(view, annotations=frozenset(of.annotations), constraints=constraints)
         return view
 
@@ -260,7 +260,7 @@ def _paired(
             continue
         other = left.get(number(of)) if is_common(number(of)) else None
         if other is None:
-            other = next((each for each in left.values() if each.name == of.name), None)
+            other = next((prop for prop in left.values() if prop.name == of.name), None)
         if other is not None:
             del left[number(other)]
         rows.append((None, of, other))

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from omnigraph.branch.merge.base import Base
+from omnigraph.branch.merge.base import Ancestors, Base
 from omnigraph.branch.merge.choices import Choices, Side
 from omnigraph.branch.merge.schema_merge import SCHEMA, WHOLE, MergedSchema, RowsChanged, merge_schemas
-from omnigraph.branch.merge.virtual_base import Ancestors
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind
@@ -75,7 +74,7 @@ class Lineage:
         return self.pins.get(self.side.other)
 
     def differs(self, side: Side) -> bool:
-        """Whether a side has another version than the base, as far as can be told without reading rows."""
+        """Whether a side has another version than the base, as far as is known without reading rows."""
         pin = self.pins.get(side)
         return pin is not None and (self.is_virtual or not _same(pin, self.base))
 
@@ -157,7 +156,7 @@ class Sides:
         values = self.reshape(lineage, side).values
         texts = {part.name: part.default for part in entity.properties if part.default and part.name in values}
         change = column_change(self.entity_on(lineage, side), entity, texts)
-        return replace(change, tightened=(), added=tuple(each.with_nullable(nullable=True) for each in change.added))
+        return replace(change, tightened=(), added=tuple(field.with_nullable(nullable=True) for field in change.added))
 
     def entity(self, lineage: Lineage) -> EntityType:
         """A type as the result has it."""
@@ -217,7 +216,7 @@ def sides_of(
         _left_out=merged.left_out,
     )
     types = tuple(_lineages(sides, base.ancestors, records, merged))
-    own = {each.keys[Side.TARGET] for each in types if each.keys.get(Side.TARGET) == each.key}
+    own = {lineage.keys[Side.TARGET] for lineage in types if lineage.keys.get(Side.TARGET) == lineage.key}
     return replace(sides, types=types, dropped=tuple(key for key in sorted(target.tables) if key not in own))
 
 
@@ -281,15 +280,15 @@ def schema_choices(choices: Choices) -> dict[str, Side]:
 
 def relaxed(layout: pa.Schema) -> pa.Schema:
     """The columns of a type, each of which may be null: rows on their way from one schema to another may lack some."""
-    return pa.schema([each.with_nullable(nullable=True) for each in layout])
+    return pa.schema([field.with_nullable(nullable=True) for field in layout])
 
 
 def defaults_of(entity: EntityType, there: Container[str]) -> dict[str, object]:
     """What entities written before a required property was there have for it; `there` are the properties they had."""
     found: dict[str, object] = {}
-    for each in entity.properties:
-        if each.default is not None and not each.type.nullable and each.name not in there:
-            found[each.name] = default_value(each, each.default)
+    for prop in entity.properties:
+        if prop.default is not None and not prop.type.nullable and prop.name not in there:
+            found[prop.name] = default_value(prop, prop.default)
     return found
 
 
@@ -305,7 +304,7 @@ def _lineages(
                 found[after.type_id] = entity.type_key
         keys[state] = found
     lineages = []
-    for entity in sorted(sides.accepted.schema.entities, key=lambda each: each.type_key):
+    for entity in sorted(sides.accepted.schema.entities, key=lambda entity: entity.type_key):
         own = {state: known[entity.type_id] for state, known in keys.items() if entity.type_id in known}
         pins = {state: records[state].tables[key] for state, key in own.items()}
         versions = [_version(pins.get(at)) for at in range(len(records) - len(Side))]
@@ -316,14 +315,15 @@ def _lineages(
         side = Side.TARGET if Side.TARGET in pins else Side.SOURCE
         lineages.append(Lineage(entity.type_key, side, own, pins, at, len(latest) != 1))
     fitting = [
-        {side for side in Side if side in each.pins and sides.columns_change(each, side).is_empty} for each in lineages
+        {side for side in Side if side in lineage.pins and sides.columns_change(lineage, side).is_empty}
+        for lineage in lineages
     ]
     for side in (Side.TARGET, Side.SOURCE):
         if all(side in fits for fits in fitting):
-            return [replace(each, side=side) for each in lineages]
+            return [replace(lineage, side=side) for lineage in lineages]
     return [
-        replace(each, side=_ground(sides, each) if len(fits) != 1 else next(iter(fits)))
-        for each, fits in zip(lineages, fitting, strict=True)
+        replace(lineage, side=_ground(sides, lineage) if len(fits) != 1 else next(iter(fits)))
+        for lineage, fits in zip(lineages, fitting, strict=True)
     ]
 
 

@@ -119,7 +119,6 @@ class Clashes:
     """Ids that both sides changed in ways that cannot both stand.
 
     Attributes:
-        ids: which.
         kinds: in which way, one for each.
         images: their rows.
     """
@@ -156,9 +155,6 @@ def three_way(
         ground: what the other did, likewise.
         by_property: whether two updates of one row are put together cell by cell.
         open_cells: cells of which the base's value is not known; both sides changed their rows.
-
-    Returns:
-        What to write over the ground, and what clashes.
     """
     after = _after(delta)
     is_met = _places(delta.ids, ground.ids) >= 0
@@ -195,11 +191,11 @@ def images_of(
 
 def images_since(changes: Sequence[RowChanges], ids: "pa.Array[Any]") -> list[Image]:
     """Look up what a state has for some ids, and others that differ from it by changes; each id is in one of these."""
-    before = pa.concat_tables(_before(each) for each in changes)
+    before = pa.concat_tables(_before(change) for change in changes)
     was = _places(ids, before.column(ID).combine_chunks())
     found = [_image(before, was)]
-    for each in changes:
-        at, after = _places(ids, each.ids), _after(each)
+    for change in changes:
+        at, after = _places(ids, change.ids), _after(change)
         unchanged = np.where(was >= 0, was + after.num_rows, -1)
         places = np.where(at < 0, unchanged, np.where(at < after.num_rows, at, -1))
         found.append(_image(pa.concat_tables([after, before]), places))

@@ -1,11 +1,10 @@
-"""Which files go and which stay, each with its reason. Pure: it looks at what was read before."""
+"""Which files go and which stay, file with its reason. Pure: it looks at what was read before."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from omnigraph.branch.sweep.files import Candidate, FileKind
+from omnigraph.branch.sweep.files import Candidate, FileKind, Item, Verdict
 from omnigraph.branch.sweep.roots import Held, Reached, counted_from, first_to_count, needed_by_intents
-from omnigraph.branch.sweep.worklist import Item, Verdict
 from omnigraph.storage import derived, paths
 from omnigraph.storage.records.read import CUT_MARK
 
@@ -54,20 +53,10 @@ class _Facts:
 
 
 def classified(candidates: Iterable[Candidate], reached: Reached, held: Held, ages: Ages) -> list[Item]:
-    """Every candidate with its verdict.
-
-    Args:
-        candidates (Iterable[Candidate]): files, listed before the rest was read.
-        reached (Reached): what is kept.
-        held (Held): what those at work hold.
-        ages (Ages): how old files must be.
-
-    Returns:
-        list[Item]: in the order of the candidates.
-    """
+    """Every candidate with its verdict."""
     files = list(candidates)
     facts = _facts(files, reached, held, ages)
-    return [_item(each, facts) for each in files]
+    return [_item(file, facts) for file in files]
 
 
 def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> _Facts:
@@ -81,16 +70,16 @@ def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> 
     oldest: dict[str, int] = {}
     highest: dict[str, int] = {}
     ancestry: dict[str, int] = {}
-    for each in files:
-        number = paths.entry_number(each.path)
+    for file in files:
+        number = paths.entry_number(file.path)
         if number is None:
             continue
-        if each.kind is FileKind.RECORD and number >= records.get(each.owner, (1, frozenset()))[0]:
-            oldest[each.owner] = min(each.modified_us, oldest.get(each.owner, each.modified_us))
-        elif each.kind is FileKind.FLOOR:
-            highest[each.owner] = max(number, highest.get(each.owner, 1))
-        elif each.kind is FileKind.ANCESTRY and paths.unsegment(each.owner) in reached.ancestry:
-            ancestry[each.owner] = max(number, ancestry.get(each.owner, 1))
+        if file.kind is FileKind.RECORD and number >= records.get(file.owner, (1, frozenset()))[0]:
+            oldest[file.owner] = min(file.modified_us, oldest.get(file.owner, file.modified_us))
+        elif file.kind is FileKind.FLOOR:
+            highest[file.owner] = max(number, highest.get(file.owner, 1))
+        elif file.kind is FileKind.ANCESTRY and paths.unsegment(file.owner) in reached.ancestry:
+            ancestry[file.owner] = max(number, ancestry.get(file.owner, 1))
     return _Facts(
         reached,
         held,
@@ -101,24 +90,24 @@ def _facts(files: list[Candidate], reached: Reached, held: Held, ages: Ages) -> 
         highest_floor=highest,
         newest_ancestry=ancestry,
         notes=frozenset(
-            each.owner for each in files if each.kind is FileKind.INTENT and each.path.endswith(_NOTE_SUFFIX)
+            file.owner for file in files if file.kind is FileKind.INTENT and file.path.endswith(_NOTE_SUFFIX)
         ),
         tables=frozenset(table for table, _ in reached.pins),
     )
 
 
-def _item(each: Candidate, facts: _Facts) -> Item:
-    if each.kind is FileKind.OTHER:
-        return Item(each, Verdict.LEGITIMATE, "no kind of file that is swept")
-    doubt = facts.reached.doubtful.get(each.owner)
+def _item(file: Candidate, facts: _Facts) -> Item:
+    if file.kind is FileKind.OTHER:
+        return Item(file, Verdict.LEGITIMATE, "no kind of file that is swept")
+    doubt = facts.reached.doubtful.get(file.owner)
     if doubt is not None:
-        return Item(each, Verdict.INDETERMINATE, f"of its table, {doubt}")
-    kept, why = _reason(each, facts)
+        return Item(file, Verdict.INDETERMINATE, f"of its table, {doubt}")
+    kept, why = _reason(file, facts)
     if kept:
-        return Item(each, Verdict.LEGITIMATE, why)
+        return Item(file, Verdict.LEGITIMATE, why)
     ages = facts.ages
-    if each.is_staged and _may_be_named_by_a_write(each, facts):
-        return Item(each, Verdict.SPARED, f"{why}; a write with an intent may have staged it")
+    if file.is_staged and _may_be_named_by_a_write(file, facts):
+        return Item(file, Verdict.SPARED, f"{why}; a write with an intent may have staged it")
     least = {
         FileKind.RECORD: max(ages.cut_s, ages.older_than_s),
         FileKind.CHECKPOINT: ages.older_than_s,
@@ -126,68 +115,68 @@ def _item(each: Candidate, facts: _Facts) -> Item:
         FileKind.INTENT: max(ages.stale_s, ages.older_than_s),
         FileKind.FLOOR: 0,
         FileKind.SPILL: max(ages.spill_s, ages.older_than_s),
-    }.get(each.kind, ages.older_than_s)
-    if not ages.are_passed(each, least):
-        return Item(each, Verdict.SPARED, f"{why}; younger than {least:g} s")
-    return Item(each, Verdict.ORPHAN, why)
+    }.get(file.kind, ages.older_than_s)
+    if not ages.are_passed(file, least):
+        return Item(file, Verdict.SPARED, f"{why}; younger than {least:g} s")
+    return Item(file, Verdict.ORPHAN, why)
 
 
-def _may_be_named_by_a_write(each: Candidate, facts: _Facts) -> bool:
+def _may_be_named_by_a_write(file: Candidate, facts: _Facts) -> bool:
     """True if a write whose intent was seen may have staged a file: in a table it names, a new one, or in none."""
     since_us = facts.held.since_us
-    if since_us is None or each.modified_us < since_us:
+    if since_us is None or file.modified_us < since_us:
         return False
-    return each.owner in facts.held.tables or each.owner not in facts.tables
+    return file.owner in facts.held.tables or file.owner not in facts.tables
 
 
-def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:
+def _reason(file: Candidate, facts: _Facts) -> tuple[bool, str]:
     """Whether a file is reached, and why or why not."""
-    match each.kind:
+    match file.kind:
         case FileKind.RECORD:
-            first, numbers = facts.records.get(each.owner, (1, frozenset()))
-            number = paths.entry_number(each.path) or 0
+            first, numbers = facts.records.get(file.owner, (1, frozenset()))
+            number = paths.entry_number(file.path) or 0
             if number >= first or number in numbers:
                 return True, "an entry that is kept"
-            if each.size == len(CUT_MARK) and number - 1 in numbers:
+            if file.size == len(CUT_MARK) and number - 1 in numbers:
                 return True, "the mark behind an entry that is kept"
             return False, f"an entry below {first}, the first that counts in its log"
         case FileKind.CHECKPOINT:
-            first, _ = facts.records.get(each.owner, (1, frozenset()))
-            if (paths.entry_number(each.path) or 0) >= first:
+            first, _ = facts.records.get(file.owner, (1, frozenset()))
+            if (paths.entry_number(file.path) or 0) >= first:
                 return True, "entries of it are kept"
             return False, "all its entries are below the floor"
         case FileKind.FLOOR:
-            if paths.entry_number(each.path) == facts.highest_floor.get(each.owner):
+            if paths.entry_number(file.path) == facts.highest_floor.get(file.owner):
                 return True, "the floor of a log"
             return False, "a floor below a higher one"
         case FileKind.ANCESTRY:
-            if paths.entry_number(each.path) == facts.newest_ancestry.get(each.owner):
+            if paths.entry_number(file.path) == facts.newest_ancestry.get(file.owner):
                 return True, "merges may need it"
             return False, "no merge needs it, or there is a newer one"
         case FileKind.KEY:
-            oldest = facts.oldest_record_us.get(each.owner)
-            if oldest is None or each.modified_us >= oldest:
+            oldest = facts.oldest_record_us.get(file.owner)
+            if oldest is None or file.modified_us >= oldest:
                 return True, "the commit under its key may be kept"
             return False, "older than every entry that is kept of its branch"
         case FileKind.CHANGES:
-            if each.path in facts.reached.files:
+            if file.path in facts.reached.files:
                 return True, "named by a commit that is kept"
             return False, "named by no commit that is kept"
         case FileKind.INTENT:
-            if each.owner in facts.notes:
+            if file.owner in facts.notes:
                 return True, "belongs to a write under way"
             return False, "its intent is gone"
         case FileKind.LEASE:
-            if any(lease.lease.id == each.owner for lease in facts.held.leases):
+            if any(lease.lease.id == file.owner for lease in facts.held.leases):
                 return True, "a lease that is good"
             return False, "a lease that has run out"
         case FileKind.ADJACENCY | FileKind.WORDS:
-            version = derived.version_of(each.path)
+            version = derived.version_of(file.path)
             if version in facts.reached.pins:
                 return True, "made for a version that is kept"
             return False, "made for a version that is not kept"
         case FileKind.DIGESTS:
-            if {f"{paths.NODES}{each.owner}", f"{paths.EDGES}{each.owner}"} & facts.tables:
+            if {f"{paths.NODES}{file.owner}", f"{paths.EDGES}{file.owner}"} & facts.tables:
                 return True, "checksums of a table that is kept"
             return False, "no commit that is kept has its table"
         case FileKind.SPILL:
@@ -195,17 +184,17 @@ def _reason(each: Candidate, facts: _Facts) -> tuple[bool, str]:
         case FileKind.TRANSACTION:
             return False, "its version says the same itself"
         case _:
-            return _in_table(each, facts)
+            return _in_table(file, facts)
 
 
-def _in_table(each: Candidate, facts: _Facts) -> tuple[bool, str]:
-    if each.path in facts.reached.files:
+def _in_table(file: Candidate, facts: _Facts) -> tuple[bool, str]:
+    if file.path in facts.reached.files:
         return True, "a version that is kept needs it"
-    if any(each.path.startswith(folder) for folder in _folders_above(each.path) & facts.folders):
+    if any(file.path.startswith(folder) for folder in _folders_above(file.path) & facts.folders):
         return True, "a version that is kept needs it"
-    if _blob_owner(each.path) in facts.reached.files:
+    if _blob_owner(file.path) in facts.reached.files:
         return True, "a version that is kept needs it"
-    if each.owner not in facts.tables:
+    if file.owner not in facts.tables:
         return False, "no commit that is kept has its table"
     return False, "no version that is kept needs it"
 

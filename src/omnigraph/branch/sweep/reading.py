@@ -16,8 +16,8 @@ from omnigraph.storage.tables.tables import Tables
 from omnigraph.transaction.graph_context import GraphContext
 
 _READ_THREADS = 8
-# The files of a version, or why they cannot be told. Of several versions asked for at once, a file need be told of one.
-Told = frozenset[str] | UnavailableError | FormatError
+# The files of a version, or the error. Of several versions read together, a shared file need be listed for one only.
+Files = frozenset[str] | UnavailableError | FormatError
 
 
 class Reading(Protocol):
@@ -31,8 +31,8 @@ class Reading(Protocol):
         """
         ...
 
-    def files(self, pins: Sequence[Pin]) -> Iterable[Told]:
-        """Which files versions refer to, or why that cannot be told; an answer for each, in order.
+    def files(self, pins: Sequence[Pin]) -> Iterable[Files]:
+        """Return the files that versions refer to, or the error; one answer for each, in order.
 
         Raises:
             GraphError: nothing can be told of any.
@@ -43,34 +43,29 @@ class Reading(Protocol):
 class ReadingHere:
     """Reads in this process."""
 
-    def __init__(self, parts: GraphContext) -> None:
-        self._parts = parts
+    def __init__(self, context: GraphContext) -> None:
+        self._context = context
 
     def listed(self) -> list[Candidate]:
         """Every file under the root."""
-        return list(listed_files(self._parts))
+        return list(listed_files(self._context))
 
     def some_listed(self, most: int) -> list[Candidate] | None:
-        """Every file under the root, unless there are more than so many: then no more are asked for."""
-        found = list(islice(listed_files(self._parts), most + 1))
+        """List every file under the root; None if there are more than `most`."""
+        found = list(islice(listed_files(self._context), most + 1))
         return found if len(found) <= most else None
 
-    def files(self, pins: Sequence[Pin]) -> Iterator[Told]:
+    def files(self, pins: Sequence[Pin]) -> Iterator[Files]:
         """Which files versions refer to."""
         with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="sweep") as pool:
-            yield from pool.map(lambda pin: files_of(self._parts.tables, pin), pins)
+            yield from pool.map(lambda pin: files_of(self._context.tables, pin), pins)
 
 
 class ReadingBySize:
     """Reads in this process what is small, and elsewhere what is large."""
 
     def __init__(self, here: ReadingHere, elsewhere: Callable[[], Reading | None]) -> None:
-        """Both.
-
-        Args:
-            here (ReadingHere): in this process.
-            elsewhere (Callable[[], Reading | None]): called when something is large; None where there is no other way.
-        """
+        """Both."""
         self._here = here
         self._elsewhere = elsewhere
 
@@ -79,7 +74,7 @@ class ReadingBySize:
         few = self._here.some_listed(limits.SWEEP_LOCAL_FILES_MAX)
         return few if few is not None else self._large().listed()
 
-    def files(self, pins: Sequence[Pin]) -> Iterable[Told]:
+    def files(self, pins: Sequence[Pin]) -> Iterable[Files]:
         """Which files versions refer to."""
         return (self._here if len(pins) <= limits.SWEEP_LOCAL_VERSIONS_MAX else self._large()).files(pins)
 
@@ -87,8 +82,8 @@ class ReadingBySize:
         return self._elsewhere() or self._here
 
 
-def files_of(tables: Tables, pin: Pin) -> Told:
-    """Which files a version refers to, or why that cannot be told.
+def files_of(tables: Tables, pin: Pin) -> Files:
+    """Return the files a version refers to, or the error.
 
     A store that does not answer is asked again: a doubt spares every file of the table until the next sweep.
     """

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from omnigraph import limits
-from omnigraph.branch.held import tagged_entries
-from omnigraph.branch.lines import birth, entries_to_commit, inherited
+from omnigraph.branch.lineage import birth, entries_to_commit, inherited
 from omnigraph.branch.marks import live_branches
-from omnigraph.branch.sweep.ancestry import descent
+from omnigraph.branch.sweep.merge_bases import descent
 from omnigraph.branch.sweep.reading import Reading
+from omnigraph.branch.tags import tagged_entries
 from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.ancestry import CutLog
 from omnigraph.model.commit import CommitKind, Pin, Record
@@ -44,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What writers and readers under way hold.
+    """What current writers and readers hold.
 
     Attributes:
         intents: the notes of writes.
@@ -61,13 +61,15 @@ class Held:
     @property
     def since_us(self) -> int | None:
         """Since when writes with an intent may have staged files, by the store's clock, less what that may be off."""
-        begun = min((each.intent.since_us or each.modified_us for each in self.intents), default=None)
+        begun = min(
+            (left_behind.intent.since_us or left_behind.modified_us for left_behind in self.intents), default=None
+        )
         return None if begun is None else begun - int(limits.STORE_CLOCK_OFF_S * 1_000_000)
 
     @property
     def tables(self) -> frozenset[str]:
         """The tables that writes with an intent may have staged files in."""
-        return frozenset(pin.table for each in self.intents for pin in each.intent.tables.values())
+        return frozenset(pin.table for left_behind in self.intents for pin in left_behind.intent.tables.values())
 
 
 @dataclass(slots=True)
@@ -101,17 +103,17 @@ class Reached:
         return Reached(files=self.files, pins=self.pins, doubtful=self.doubtful)
 
 
-def held(parts: GraphContext, *, now_us: int) -> Held:
+def held(context: GraphContext, *, now_us: int) -> Held:
     """What is held now: one listing each of intents and leases, and a read for every one of them.
 
     Raises:
         FormatError: one of them cannot be read.
     """
-    good = tuple(each for each in leases(parts) if each.is_good(now_us))
-    return Held(tuple(parts.intents.everything()), good)
+    good = tuple(lease for lease in leases(context) if lease.is_good(now_us))
+    return Held(tuple(context.intents.everything()), good)
 
 
-def add_kept(parts: GraphContext, reading: Reading, found: Reached, *, forgotten_before_us: int) -> None:
+def add_kept(context: GraphContext, reading: Reading, found: Reached, *, forgotten_before_us: int) -> None:
     """Read every root, and every version that a root names and that was not looked through before.
 
     Args:
@@ -124,10 +126,10 @@ def add_kept(parts: GraphContext, reading: Reading, found: Reached, *, forgotten
         UnavailableError: the store does not answer.
     """
     lines: dict[str, Line] = {}
-    for names in (parts.log.branch_names, partial(live_branches, parts)):
+    for names in (context.log.branch_names, partial(live_branches, context)):
         # Listed again: a branch made from what a prune had not yet passed may have come between listing and prune.
         for name in names():
-            line = None if _is_living(lines.get(name)) else _line(parts, name, forgotten_before_us)
+            line = None if _is_living(lines.get(name)) else _line(context, name, forgotten_before_us)
             if line is not None:
                 lines[name] = line
     found.lines |= lines
@@ -138,26 +140,26 @@ def add_kept(parts: GraphContext, reading: Reading, found: Reached, *, forgotten
         for entry in line.kept
         if entry.number in line.head.pruned.gone
     }
-    tagged = tagged_entries(parts)
+    tagged = tagged_entries(context)
     # With the entry after it one can tell for how long a tagged one was the newest.
     found.entries |= {(entry.branch, entry.number + 1) for entry in tagged}
     found.named += tagged
-    roots += _below(found, [*tagged, *_forked(parts, found.lines.values()), *_inherited(parts, found)])
-    _mark(parts, reading, found, roots, ())
+    roots += _below(found, [*tagged, *_forked(context, found.lines.values()), *_inherited(context, found)])
+    _mark(context, reading, found, roots, ())
 
 
-def add_held(parts: GraphContext, reading: Reading, found: Reached, holding: Held) -> None:
+def add_held(context: GraphContext, reading: Reading, found: Reached, holding: Held) -> None:
     """Add what those at work hold: the versions they start from and have staged, and commits they read or take over.
 
     Raises:
         UnavailableError: the store does not answer.
     """
-    named = [*_leased(parts, holding), *_adopted(parts, found.lines, holding.intents)]
+    named = [*_leased(context, holding), *_adopted(context, found.lines, holding.intents)]
     found.named += named
-    _mark(parts, reading, found, _below(found, named), holding.intents)
+    _mark(context, reading, found, _below(found, named), holding.intents)
 
 
-def add_merge_bases(parts: GraphContext, reading: Reading, found: Reached, holding: Held) -> None:
+def add_merge_bases(context: GraphContext, reading: Reading, found: Reached, holding: Held) -> None:
     """Add what the merge of any two living branches needs: its base, and the way there where the log will be cut.
 
     Raises:
@@ -167,8 +169,8 @@ def add_merge_bases(parts: GraphContext, reading: Reading, found: Reached, holdi
     # Where what a branch keeps begins, too: from there on new branches may be made.
     lowest = [entry for line in living for entry in line.kept if entry.number == line.first]
     tips = [*(line.head for line in living), *lowest, *found.named]
-    lines = descent(parts, tips, [entry for line in found.lines.values() for entry in line.kept])
-    _mark(parts, reading, found, _below(found, lines.bases()), ())
+    lines = descent(context, tips, [entry for line in found.lines.values() for entry in line.kept])
+    _mark(context, reading, found, _below(found, lines.bases()), ())
     needed = needed_by_intents(holding.intents)
     found.ancestry = lines.cut_logs(
         {branch: first_to_count(line, needed.get(branch)) for branch, line in found.lines.items()}
@@ -178,14 +180,14 @@ def add_merge_bases(parts: GraphContext, reading: Reading, found: Reached, holdi
 def first_to_count(line: Line, needed: int | None) -> int:
     """Below which entry a log may be cut.
 
-    The two newest always stay: side by side they are told from those that somebody holds further down.
+    The two newest always stay: side by side they are files from those that somebody holds further down.
     """
     first = min(line.first, line.head.number_before)
     return max(first if needed is None else min(first, needed), 1)
 
 
 def _below(found: Reached, entries: Iterable[Record]) -> list[Record]:
-    """Of entries that somebody names, those whose data their branch itself does not keep."""
+    """Return the entries among these whose data their branch itself does not keep."""
     new: dict[str, dict[int, Record]] = {}
     for entry in entries:
         line = found.lines.get(entry.branch)
@@ -206,101 +208,101 @@ def _is_living(line: Line | None) -> bool:
     return line is not None and line.head.is_live
 
 
-def _inherited(parts: GraphContext, found: Reached) -> list[Record]:
+def _inherited(context: GraphContext, found: Reached) -> list[Record]:
     """What living branches have inherited from branches that were deleted: their history, and when that ended."""
     entries: list[Record] = []
-    for line in inherited(parts, [line.head for line in found.lines.values() if _is_living(line)]).values():
-        some = readable(parts, line.branch, line.lowest, line.last)
+    for line in inherited(context, [line.head for line in found.lines.values() if _is_living(line)]).values():
+        some = readable(context, line.branch, line.lowest, line.last)
         entries += (entry for entry in some if line.pruned.is_kept(entry.number))
         found.gone |= {(line.branch, entry.number): entry for entry in some if entry.number in line.pruned.gone}
         found.entries |= {(line.branch, entry.number) for entry in some}
         # Through the ends of all lives of the name since one learns what was pruned in this one.
-        ends = parts.log.head(line.branch)
+        ends = context.log.head(line.branch)
         while ends is not None and (ends.life or 1) > line.first:
-            ends = parts.log.read(line.branch, (ends.life or 1) - 1)
+            ends = context.log.read(line.branch, (ends.life or 1) - 1)
             found.entries |= set() if ends is None else {(line.branch, ends.number)}
     return entries
 
 
-def readable(parts: GraphContext, branch: str, first: int, last: int) -> list[Record]:
+def readable(context: GraphContext, branch: str, first: int, last: int) -> list[Record]:
     """The entries from `first` to `last`; without those that are damaged: they keep no sweep from going on."""
     try:
-        return parts.log.between(branch, first, last)
+        return context.log.between(branch, first, last)
     except FormatError:
         found = []
         for number in range(first, last + 1):
             with suppress(FormatError):
-                found.append(parts.log.read(branch, number))
-        return [each for each in found if each is not None]
+                found.append(context.log.read(branch, number))
+        return [entry for entry in found if entry is not None]
 
 
-def _line(parts: GraphContext, branch: str, forgotten_before_us: int) -> Line | None:
+def _line(context: GraphContext, branch: str, forgotten_before_us: int) -> Line | None:
     for _ in range(limits.HEAD_LOOKS_MAX):
-        head = parts.log.head(branch)
+        head = context.log.head(branch)
         if head is None:
             return None
         if not head.is_live and head.created_at_us < forgotten_before_us:
             return Line(head, head.number, (head,))
-        first = max(head.pruned.floor, birth(parts, head))
+        first = max(head.pruned.floor, birth(context, head))
         if not head.is_live:
             # Another sweep, with another clock or less patience, may have forgotten it already.
-            first = min(max(first, parts.log.floors.highest(branch)), head.number)
+            first = min(max(first, context.log.floors.highest(branch)), head.number)
         try:
-            return Line(head, first, (*parts.log.between(branch, first, head.number_before), head))
+            return Line(head, first, (*context.log.between(branch, first, head.number_before), head))
         except FormatError as fault:
-            newest = parts.log.head(branch)
+            newest = context.log.head(branch)
             if fault.code != "entry_missing" or newest is None or newest.pruned.floor <= head.pruned.floor:
                 raise
             # Pruned and swept by another process while we read.
     raise UnavailableError(f"the log of branch '{branch}' is cut as fast as it can be read")
 
 
-def _entry(parts: GraphContext, branch: str, number: int) -> list[Record]:
-    """An entry that somebody names; none where it is gone, and with it what it kept."""
-    found = parts.log.read(branch, number)
+def _entry(context: GraphContext, branch: str, number: int) -> list[Record]:
+    """Return an entry as a list; empty if it is gone."""
+    found = context.log.read(branch, number)
     return [] if found is None else [found]
 
 
-def _forked(parts: GraphContext, lines: Iterable[Line]) -> list[Record]:
+def _forked(context: GraphContext, lines: Iterable[Line]) -> list[Record]:
     """Where living branches begin, and the way to the commit they were made from: merges and listings need it."""
     found = []
     for line in lines:
         if line.head.is_live:
-            for fork in _entry(parts, line.head.branch, birth(parts, line.head)):
+            for fork in _entry(context, line.head.branch, birth(context, line.head)):
                 if fork.kind is CommitKind.FORK and fork.fork_of is not None and fork.fork_number is not None:
-                    found += entries_to_commit(parts, fork)
+                    found += entries_to_commit(context, fork)
     return found
 
 
-def _leased(parts: GraphContext, holding: Held) -> list[Record]:
+def _leased(context: GraphContext, holding: Held) -> list[Record]:
     return [
         entry
-        for each in holding.leases
-        for entry in _entry(parts, each.lease.branch, each.lease.number)
-        if entry.head_commit == each.lease.commit
+        for lease in holding.leases
+        for entry in _entry(context, lease.lease.branch, lease.lease.number)
+        if entry.head_commit == lease.lease.commit
     ]
 
 
-def _adopted(parts: GraphContext, lines: Mapping[str, Line], intents: Iterable[LeftBehind]) -> list[Record]:
-    """The commits that writers under way take over.
+def _adopted(context: GraphContext, lines: Mapping[str, Line], intents: Iterable[LeftBehind]) -> list[Record]:
+    """The commits that current writers adopt.
 
     Those that were pruned as well: their writer may have asked before that. Where an entry is gone, it was cut away
     before the intent was there; then its writer finds out.
     """
-    wanted = {commit for each in intents for commit in each.intent.adopts}
-    found = (_entry_of(parts, line.head, commit) for commit in wanted for line in lines.values())
+    wanted = {commit for left_behind in intents for commit in left_behind.intent.adopts}
+    found = (_entry_of(context, line.head, commit) for commit in wanted for line in lines.values())
     return [entry for entry in found if entry is not None]
 
 
-def _entry_of(parts: GraphContext, head: Record, commit: str) -> Record | None:
+def _entry_of(context: GraphContext, head: Record, commit: str) -> Record | None:
     """The entry of a commit in a log of which any entries may have been cut away, by halving: ids rise along it."""
     if commit > head.commit:
         return None
-    listed = (paths.entry_number(file.path) for file in parts.store.list(paths.log_folder(head.branch)))
+    listed = (paths.entry_number(file.path) for file in context.store.list(paths.log_folder(head.branch)))
     numbers = sorted(number for number in listed if number is not None)
     while numbers:
         middle = len(numbers) // 2
-        entry = parts.log.read(head.branch, numbers[middle])
+        entry = context.log.read(head.branch, numbers[middle])
         if entry is not None and entry.commit == commit:
             return entry
         if entry is None:
@@ -313,32 +315,35 @@ def _entry_of(parts: GraphContext, head: Record, commit: str) -> Record | None:
 
 
 def _mark(
-    parts: GraphContext, reading: Reading, found: Reached, roots: Iterable[Record], intents: Iterable[LeftBehind]
+    context: GraphContext, reading: Reading, found: Reached, roots: Iterable[Record], intents: Iterable[LeftBehind]
 ) -> None:
     """Add every file that these refer to. A table with a version that cannot be read is doubtful as a whole."""
     named: dict[tuple[str, int], tuple[Pin, Record | None]] = {}
     beside: list[str | None] = []
-    for each in intents:
-        pins = [*each.intent.tables.values(), *(each.completed.tables.values() if each.completed is not None else ())]
+    for left_behind in intents:
+        pins = [
+            *left_behind.intent.tables.values(),
+            *(left_behind.completed.tables.values() if left_behind.completed is not None else ()),
+        ]
         named |= {(pin.table, pin.version): (pin, None) for pin in pins}
-        if each.completed is not None:
-            beside += (each.completed.changes.file, each.completed.footprint.file)
+        if left_behind.completed is not None:
+            beside += (left_behind.completed.changes.file, left_behind.completed.footprint.file)
     for entry in roots:
         named |= {(pin.table, pin.version): (pin, entry) for pin in entry.tables.values()}
         beside += (entry.changes.file, entry.footprint.file)
     found.files |= {file for file in beside if file is not None}
     new = [named[key] for key in named.keys() - found.pins]
     found.pins |= named.keys()
-    for (pin, root), told in zip(new, reading.files([pin for pin, _ in new]), strict=True):
-        if isinstance(told, frozenset):
-            found.files |= told
-        elif root is None or isinstance(told, UnavailableError) or _is_still_kept(parts, root):
-            found.doubtful[pin.table] = f"version {pin.version} could not be read: {told}"
+    for (pin, root), files in zip(new, reading.files([pin for pin, _ in new]), strict=True):
+        if isinstance(files, frozenset):
+            found.files |= files
+        elif root is None or isinstance(files, UnavailableError) or _is_still_kept(context, root):
+            found.doubtful[pin.table] = f"version {pin.version} could not be read: {files}"
 
 
-def _is_still_kept(parts: GraphContext, entry: Record) -> bool:
+def _is_still_kept(context: GraphContext, entry: Record) -> bool:
     """Whether no prune has passed an entry since it was read as a root."""
-    head = parts.log.head(entry.branch)
+    head = context.log.head(entry.branch)
     return head is not None and head.is_live and head.pruned.is_kept(entry.number)
 
 
@@ -355,7 +360,7 @@ def counted_from(line: Line) -> set[int]:
 def needed_by_intents(intents: Iterable[LeftBehind]) -> Mapping[str, int]:
     """Per branch, the first entry that an interrupted write must still find in the log to be judged."""
     needed: dict[str, int] = {}
-    for each in intents:
-        branch, number = each.intent.branch, each.intent.base_number
+    for left_behind in intents:
+        branch, number = left_behind.intent.branch, left_behind.intent.base_number
         needed[branch] = min(number, needed.get(branch, number))
     return needed

@@ -36,13 +36,11 @@ from dataclasses import dataclass, replace
 from omnigraph import limits
 from omnigraph.branch.marks import live_branches
 from omnigraph.branch.sweep import roots
-from omnigraph.branch.sweep.ancestry import note
 from omnigraph.branch.sweep.classify import Ages, classified
-from omnigraph.branch.sweep.delete import delete_all
-from omnigraph.branch.sweep.erase import erase, to_erase
-from omnigraph.branch.sweep.files import Candidate, FileKind
+from omnigraph.branch.sweep.delete import delete_all, erase, to_erase
+from omnigraph.branch.sweep.files import Candidate, FileKind, Item, Swept, Verdict
+from omnigraph.branch.sweep.merge_bases import note
 from omnigraph.branch.sweep.reading import Reading, ReadingHere
-from omnigraph.branch.sweep.worklist import Item, Swept, Verdict
 from omnigraph.errors import InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import Record
@@ -64,7 +62,7 @@ class _Judged:
 
 
 def sweep(
-    parts: GraphContext, *, older_than_s: float | None = None, dry_run: bool = False, reading: Reading | None = None
+    context: GraphContext, *, older_than_s: float | None = None, dry_run: bool = False, reading: Reading | None = None
 ) -> Swept:
     """Delete every file that nothing reaches and that is old enough.
 
@@ -72,9 +70,6 @@ def sweep(
         older_than_s (float | None): younger files stay; ten minutes by default.
         dry_run (bool): only say what would be deleted, and why.
         reading (Reading | None): lists files and looks through versions; this process by default.
-
-    Returns:
-        Swept: the worklist and what was deleted of it.
 
     Raises:
         FormatError: a log, a tag, a lease or an intent cannot be read; nothing was deleted.
@@ -86,28 +81,28 @@ def sweep(
     if older_than_s < 0:
         raise InvalidRequestError(f"an age cannot be {older_than_s} seconds")
     if not dry_run:
-        parts.refuse_read_only()
-        heal(parts)
-    reading = reading or ReadingHere(parts)
+        context.refuse_read_only()
+        heal(context)
+    reading = reading or ReadingHere(context)
     candidates = reading.listed()
     if not dry_run:
         # From here on what was listed is known to be ours: nobody's graph was there in the place of this one.
-        parts.log.confirm_root()
+        context.log.confirm_root()
     ages = Ages(
-        now_us=parts.clock.now_us() if dry_run else parts.intents.store_now_us(),
+        now_us=context.clock.now_us() if dry_run else context.intents.store_now_us(),
         older_than_s=older_than_s,
-        cut_s=parts.log_cut_s,
+        cut_s=context.log_cut_s,
         keys_s=limits.IDEMPOTENCY_KEYS_KEPT_S,
-        stale_s=parts.settings.stale_s,
+        stale_s=context.settings.stale_s,
         spill_s=limits.SPILL_KEPT_S,
     )
     reached(Failpoint.SWEEP_LISTED)
-    judged = _judged(parts, reading, candidates, ages, roots.Reached())
+    judged = _judged(context, reading, candidates, ages, roots.Reached())
     barriers = 0
     if not dry_run and any(item.verdict is Verdict.ORPHAN and item.file.is_staged for item in judged.items):
-        barriers = sum(put_barrier(parts, branch) is not None for branch in live_branches(parts))
+        barriers = sum(put_barrier(context, branch) is not None for branch in live_branches(context))
         reached(Failpoint.SWEEP_BARRIERS_PUT)
-        judged = _judged(parts, reading, candidates, ages, judged.found.versions())
+        judged = _judged(context, reading, candidates, ages, judged.found.versions())
     reached(Failpoint.SWEEP_CLASSIFIED)
     kept = [item.file for item in judged.items if item.verdict is Verdict.LEGITIMATE]
     swept = Swept(
@@ -117,30 +112,30 @@ def sweep(
         barriers=barriers,
         held_by=tuple(sorted({found.intent.title for found in judged.held.intents})),
     )
-    left = _left_under_way(parts, judged.held, ages, delete=not dry_run)
-    items = swept.items + tuple(Item(each, Verdict.ORPHAN, "left under way by a writer that died") for each in left)
+    left = _left_under_way(context, judged.held, ages, delete=not dry_run)
+    items = swept.items + tuple(Item(file, Verdict.ORPHAN, "left under way by a writer that died") for file in left)
     if dry_run:
         return replace(swept, items=items)
     orphans = [item.file for item in swept.of(Verdict.ORPHAN)]
-    floors = _put_floors(parts, orphans, judged)
+    floors = _put_floors(context, orphans, judged)
     orphans += _needless_floors(judged, floors)
     reached(Failpoint.SWEEP_FLOORS_PUT)
-    errors = erase(parts, judged.erasing)
-    done = delete_all(parts, orphans, [item.file for item in judged.items], floors)
+    errors = erase(context, judged.erasing)
+    done = delete_all(context, orphans, [item.file for item in judged.items], floors)
     return replace(swept, items=items, deleted=(*done.files, *left), errors=done.errors | errors)
 
 
 def _judged(
-    parts: GraphContext, reading: Reading, candidates: Sequence[Candidate], ages: Ages, found: roots.Reached
+    context: GraphContext, reading: Reading, candidates: Sequence[Candidate], ages: Ages, found: roots.Reached
 ) -> _Judged:
     """Do steps 3 to 6, adding to what was found before."""
-    before = roots.held(parts, now_us=ages.now_us)
-    forgotten = parts.clock.now_us() - int(ages.older_than_s * _SECOND_US)
-    roots.add_kept(parts, reading, found, forgotten_before_us=forgotten)
+    before = roots.held(context, now_us=ages.now_us)
+    forgotten = context.clock.now_us() - int(ages.older_than_s * _SECOND_US)
+    roots.add_kept(context, reading, found, forgotten_before_us=forgotten)
     reached(Failpoint.SWEEP_ROOTS_READ)
-    held = before.and_also(roots.held(parts, now_us=ages.now_us))
-    roots.add_held(parts, reading, found, held)
-    roots.add_merge_bases(parts, reading, found, held)
+    held = before.and_also(roots.held(context, now_us=ages.now_us))
+    roots.add_held(context, reading, found, held)
+    roots.add_merge_bases(context, reading, found, held)
     erasing = to_erase(found, roots.needed_by_intents(held.intents))
     # Writers ask what entries after their base have touched, also those whose data is gone.
     whole = found.gone.keys() - {(entry.branch, entry.number) for entry in erasing}
@@ -148,13 +143,13 @@ def _judged(
     return _Judged(tuple(classified(candidates, found, held, ages)), found, held, erasing)
 
 
-def _left_under_way(parts: GraphContext, held: roots.Held, ages: Ages, *, delete: bool) -> list[Candidate]:
+def _left_under_way(context: GraphContext, held: roots.Held, ages: Ages, *, delete: bool) -> list[Candidate]:
     """Files that no listing shows. One that still grows is young, so these need be no older than any other."""
     grace_s = max(ages.older_than_s, limits.SWEEP_GRACE_S)
     before_us = ages.now_us - int(grace_s * _SECOND_US)
     if held.since_us is not None:
         before_us = min(before_us, held.since_us)
-    stores = [parts.store] if parts.store is parts.table_files else [parts.store, parts.table_files]
+    stores = [context.store] if context.store is context.table_files else [context.store, context.table_files]
     return [
         Candidate(listed.path, listed.size, listed.modified_us, FileKind.TEMPORARY, "")
         for store in stores
@@ -162,27 +157,24 @@ def _left_under_way(parts: GraphContext, held: roots.Held, ages: Ages, *, delete
     ]
 
 
-def _put_floors(parts: GraphContext, orphans: Sequence[Candidate], judged: _Judged) -> dict[str, int]:
+def _put_floors(context: GraphContext, orphans: Sequence[Candidate], judged: _Judged) -> dict[str, int]:
     """Say of every log that will be cut how far, before it is: an entry put there later is then not taken for one.
 
     And before that, what became of the requests whose keys these entries carry: nobody will look below a floor.
-
-    Returns:
-        dict[str, int]: the first entry that counts, by the folder of the log.
     """
     needed = roots.needed_by_intents(judged.held.intents)
-    cut = {paths.unsegment(each.owner) for each in orphans if each.kind is FileKind.RECORD}
+    cut = {paths.unsegment(file.owner) for file in orphans if file.kind is FileKind.RECORD}
     notes = {item.file.path: item.file.size for item in judged.items if item.file.kind is FileKind.KEY}
     raised = {}
     for branch in sorted(cut):
         line = judged.found.lines[branch]
         first = roots.first_to_count(line, needed.get(branch))
         # Keys of an earlier life are free again: what they did there must not hide what they do in this one.
-        below = roots.readable(parts, branch, max(parts.log.floors.highest(branch), line.head.life or 1), first - 1)
-        idempotency.note_before_cut(parts, branch, below, notes)
+        below = roots.readable(context, branch, max(context.log.floors.highest(branch), line.head.life or 1), first - 1)
+        idempotency.note_before_cut(context, branch, below, notes)
         if branch in judged.found.ancestry:
-            note(parts, judged.found.ancestry[branch])
-        parts.log.floors.raise_to(branch, first)
+            note(context, judged.found.ancestry[branch])
+        context.log.floors.raise_to(branch, first)
         raised[paths.segment(branch)] = first
     return raised
 

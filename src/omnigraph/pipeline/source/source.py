@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from pyspark.sql.types import StructType
 
 from omnigraph import limits
+from omnigraph.branch.find_entry import entry_at
 from omnigraph.branch.point import Point
-from omnigraph.branch.points import entry_at
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.ids import UlidSource, is_ulid
 from omnigraph.model.commit import MAIN, Record

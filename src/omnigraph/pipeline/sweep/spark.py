@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from omnigraph import limits
 from omnigraph.branch.sweep.files import Candidate, candidate
-from omnigraph.branch.sweep.reading import Told, files_of
+from omnigraph.branch.sweep.reading import Files, files_of
 from omnigraph.errors import GraphError
 from omnigraph.model.commit import Pin
 from omnigraph.pipeline.aside import aside
@@ -50,11 +50,11 @@ class ReadingOnSpark:
         return sorted(found, key=lambda each: each.path)
 
     @aside
-    def files(self, pins: Sequence[Pin]) -> Iterable[Told]:
+    def files(self, pins: Sequence[Pin]) -> Iterable[Files]:
         """Which files versions refer to; of the versions of a task, a file is told of one."""
         # Versions of one table have most of their files in common: side by side, these are told once.
         order = sorted(range(len(pins)), key=lambda place: (pins[place].table, pins[place].version))
-        told: list[Told] = [frozenset()] * len(pins)
+        told: list[Files] = [frozenset()] * len(pins)
         if pins:
             tasks = self._tasks(len(pins), limits.SWEEP_TASK_VERSIONS)
             work = self._context.parallelize([(place, pins[place]) for place in order], tasks)
@@ -78,7 +78,7 @@ def _listed(folders: Iterable[str], *, place: TablesPlace) -> Iterator[Candidate
         yield fault
 
 
-def _told(pins: Iterable[tuple[int, Pin]], *, place: TablesPlace) -> Iterator[tuple[int, Told]]:
+def _told(pins: Iterable[tuple[int, Pin]], *, place: TablesPlace) -> Iterator[tuple[int, Files]]:
     tables = tables_at(place)
     known: set[str] = set()
     for number, pin in pins:

@@ -8,7 +8,7 @@ from fastapi import Query, Response
 
 from omnigraph import limits
 from omnigraph.api.commit import Commit
-from omnigraph.branch.told import Tag
+from omnigraph.branch.history_values import Tag
 from omnigraph.policy.rules import Action
 from omnigraph.server.graph_call import CurrentCall
 from omnigraph.server.history_models import (

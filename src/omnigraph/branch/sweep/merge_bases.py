@@ -92,14 +92,9 @@ class Descent:
         return tuple(found)
 
 
-def descent(parts: GraphContext, tips: list[Record], known: list[Record]) -> Descent:
-    """Follow the lines of descent from some entries down to the last commit that all of them have in common.
-
-    Args:
-        tips: the entries that show the commits to begin with.
-        known: entries that were read already.
-    """
-    ancestry = Ancestry(parts, known)
+def descent(context: GraphContext, tips: list[Record], known: list[Record]) -> Descent:
+    """Follow the lines of descent from some entries down to the last commit that all of them have in common."""
+    ancestry = Ancestry(context, known)
 
     def parents(commit: str) -> tuple[str, ...]:
         try:
@@ -146,8 +141,8 @@ def crossed(painted: Painted) -> list[str]:
     return [commit for commit in bases if (best_for(commit) & (counts > 1)).any()] if (counts > 1).any() else []
 
 
-def note(parts: GraphContext, cut: CutLog) -> None:
+def note(context: GraphContext, cut: CutLog) -> None:
     """Write down the ancestry of entries that are about to be cut away; durable when this returns."""
     path = paths.ancestry(cut.branch, cut.first)
-    parts.store.put(path, ancestry_bytes(cut))
-    parts.store.make_durable([path])
+    context.store.put(path, ancestry_bytes(cut))
+    context.store.make_durable([path])

@@ -1,4 +1,4 @@
-"""What history tells, as values: events, changes and pages of them, names. Whoever only shows them needs no graph."""
+"""Results of history calls as plain values: events, changes, pages, tags. Importing them loads no storage code."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,6 @@ class Blame:
     """Who made an entity what it is.
 
     Attributes:
-        entity_id: the entity.
         properties: for every property, and the ends of an edge as `from` and `to`, the entry of the commit that last
             set it. One whose commit was pruned is absent.
         created: the entry of the commit that inserted it; None where that was pruned.
@@ -90,7 +89,7 @@ class Block:
 
     def to_dict(self) -> dict[str, Any]:
         """The block as a JSON document."""
-        return {"cause": cause_document(self.entry), "changes": [each.to_dict() for each in self.changes]}
+        return {"cause": cause_document(self.entry), "changes": [change.to_dict() for change in self.changes]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class FeedPage:
 
     def to_dict(self) -> dict[str, Any]:
         """The page as a JSON document."""
-        document: dict[str, Any] = {"blocks": [each.to_dict() for each in self.blocks]}
+        document: dict[str, Any] = {"blocks": [block.to_dict() for block in self.blocks]}
         if self.next_page_token is not None:
             document["next_page_token"] = self.next_page_token
         if self.cursor is not None:
@@ -120,15 +119,7 @@ class FeedPage:
 
 
 def whole_commits(page: FeedPage, following: Callable[[str], FeedPage]) -> FeedPage:
-    """A page and as many that follow it as it takes to end after a commit; a commit's changes are put together.
-
-    Args:
-        page (FeedPage): the first.
-        following (Callable[[str], FeedPage]): the page that a token names.
-
-    Returns:
-        FeedPage: with a cursor.
-    """
+    """A page and as many that follow it as it takes to end after a commit; a commit's changes are put together."""
     blocks: list[Block] = list(page.blocks)
     while page.next_page_token is not None:
         page = following(page.next_page_token)
@@ -156,7 +147,7 @@ class CommitChangesPage:
         """The page as a JSON document."""
         document: dict[str, Any] = {
             "cause": cause_document(self.entry),
-            "changes": [each.to_dict() for each in self.changes],
+            "changes": [change.to_dict() for change in self.changes],
         }
         if self.next_page_token is not None:
             document["next_page_token"] = self.next_page_token
