@@ -81,15 +81,8 @@ STAGED_EFFECTS_MAX = 256
 STAGED_EFFECT_ROWS_MAX = 20_000
 # What a write did to rows is handed on, for those who keep track of them, if it is no more than this.
 WRITTEN_ROWS_MAX = 1_024
-# Rows that are written straight into a file of their own.
-SMALL_FILE_ROWS_MAX = 256
-SMALL_FILE_BYTES_MAX = 64 * 1024
-# A version that is written straight into its file: rows it deletes, fragments it has, deletion vectors kept in memory.
-SMALL_DELETION_ROWS_MAX = 10_000
-SMALL_VERSION_FRAGMENTS_MAX = 4_096
-VECTORS_KEPT_MAX = 64
-# Addresses that are put into groups one by one; more in one pass over an array.
-GROUPED_ONE_BY_ONE_MAX = 128
+# Pending rows in so few bytes of buffers are not counted exactly, which takes long for one row.
+PENDING_BYTES_NOT_COUNTED_MAX = 64 * 1024
 # Rows of one text that are looked at one by one; more in passes over arrays.
 FOUND_ONE_BY_ONE_MAX = 64
 # Rows that a write looks up one by one, with whoever keeps track of them; more are found by a pass over the table.
@@ -203,7 +196,7 @@ EXPORT_SORT_BYTES_MAX = 256 * 1024**2
 EXPORT_BATCH_BYTES = 16 * 1024**2
 EXPORT_BATCH_ROWS_MAX = 65_536
 # Tasks on Spark: graphs whose tables one worker keeps open; rows that one task reads of a table.
-PLACES_OPEN_MAX = 8
+LOCATIONS_OPEN_MAX = 8
 SPARK_TASK_ROWS = 1_000_000
 # Rows written through Spark's own `df.write`: up to this size on disk one process loads them, more a Spark of its own.
 FORMAT_WRITE_LOCAL_BYTES_MAX = 256 * 1024**2

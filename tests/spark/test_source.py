@@ -15,7 +15,7 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.pipeline.source.reading import FragmentGroup, PinnedTable, TableReader
 from omnigraph.pipeline.source.source import register
-from omnigraph.storage.tables.place import place_of
+from omnigraph.storage.tables.location import location_of
 
 SCHEMA = """
 node Person { name: String @key age: I32? score: F64? tags: [String]? at: DateTime? born: Date? }
@@ -225,7 +225,7 @@ def reader(graph: Graph, *, task_rows: int = 30) -> TableReader:
 
     snapshot = graph._parts.snapshot(graph.snapshot().record)
     table = snapshot.table("node:Person")
-    pinned = PinnedTable(place_of(graph._parts.tables), table.pin)
+    pinned = PinnedTable(location_of(graph._parts.tables), table.pin)
     return TableReader(pinned, spark_schema(table.schema, ["id", "age"]), task_rows=task_rows)
 
 

@@ -184,7 +184,7 @@ BUGS = [
     ),
     Bug(
         "places known in one version are taken for those of another",
-        "storage/tables/stage.py",
+        "storage/tables/stage_rows.py",
         "    if known is not None and known.version == base.version:\n",
         "    if known is not None:\n",
         (FINDER,),

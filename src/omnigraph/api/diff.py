@@ -17,7 +17,7 @@ from omnigraph.branch.row_changes import RowChanges
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.ids import is_ulid
 from omnigraph.model.commit import Pin, Record
-from omnigraph.storage.tables.differing import differing_bytes
+from omnigraph.storage.tables.delta_pieces import delta_bytes
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.validation import require_text
 
@@ -55,7 +55,7 @@ def compare_on_spark(parts: GraphContext, engine: Engine, older: Pin | None, new
 
 def _is_for_spark(parts: GraphContext, engine: Engine, older: Pin | None, newer: Pin | None) -> bool:
     if engine is Engine.AUTO:
-        return differing_bytes(parts.tables, older, newer) > limits.DIFF_LOCAL_BYTES_MAX
+        return delta_bytes(parts.tables, older, newer) > limits.DIFF_LOCAL_BYTES_MAX
     return engine is Engine.SPARK
 
 

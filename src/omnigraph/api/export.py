@@ -8,7 +8,7 @@ import pyarrow as pa
 from omnigraph.api.snapshot import Snapshot
 from omnigraph.pipeline.export import run
 from omnigraph.pipeline.export.formats import Destination, Exported, as_format, chosen_entities
-from omnigraph.storage.tables.place import place_of
+from omnigraph.storage.tables.location import location_of
 from omnigraph.transaction.graph_context import GraphContext
 
 
@@ -29,7 +29,7 @@ def export(
     # Imported here: pyspark takes long to import, and one file does not need it.
     parallel, session = (import_module(f"omnigraph.pipeline.{name}") for name in ("export.parallel", "session"))
     made: Exported = parallel.export_parallel(
-        session.spark_session(), place_of(parts.tables), pinned, entities, to, format=chosen, files=files
+        session.spark_session(), location_of(parts.tables), pinned, entities, to, format=chosen, files=files
     )
     return made
 

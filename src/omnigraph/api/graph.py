@@ -50,7 +50,7 @@ from omnigraph.model.schema import Schema
 from omnigraph.model.schema_change import SchemaPlan
 from omnigraph.pipeline.export.formats import Destination, Exported
 from omnigraph.storage import paths
-from omnigraph.storage.tables.lend import LanceDataset
+from omnigraph.storage.tables.table import LanceDataset
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.mode import Mode, mode_named

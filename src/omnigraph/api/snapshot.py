@@ -28,7 +28,7 @@ from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import NodeType, Schema
 from omnigraph.storage import paths
 from omnigraph.storage.blob_values import outward
-from omnigraph.storage.tables.lend import LanceDataset, lend
+from omnigraph.storage.tables.table import LanceDataset, as_lance_dataset
 from omnigraph.storage.tables.tables import StoredBlob, Table
 from omnigraph.transaction import snapshot as pinned
 from omnigraph.transaction.accepted import Accepted
@@ -249,7 +249,7 @@ class Snapshot(SnapshotInterface):
         Raises:
             NotFoundError: there is no such type.
         """
-        return lend(self._table(type_name))
+        return as_lance_dataset(self._table(type_name))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from omnigraph.model.schema import Schema
 from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.load.sources import OPTION
-from omnigraph.storage.tables.place import place_of
+from omnigraph.storage.tables.location import location_of
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.mode import Mode, mode_named
 from omnigraph.transaction.options import WriteKeywords, WriteOptions, write_options
@@ -123,7 +123,7 @@ class GraphSpark:
         record = entry_at(self._parts, point_of(point))
         frames = _module("frames")
         names = frames.view_names(self._schemas.of(record.schema).schema)
-        return frames.query_frame(self.session(), place_of(self._parts.tables), record, names, text)
+        return frames.query_frame(self.session(), location_of(self._parts.tables), record, names, text)
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -262,7 +262,7 @@ class GraphSpark:
         return Analytics(self, subject, record)
 
     def _reader(self, record: Record) -> Callable[[str, Sequence[str] | None, str | None], Any]:
-        session, place = self.session(), place_of(self._parts.tables)
+        session, place = self.session(), location_of(self._parts.tables)
         read_frame = _module("frames").read_frame
         return lambda key, columns, where: read_frame(session, place, record, key, columns=columns, where=where)
 

@@ -232,7 +232,7 @@ class CommitChanges:
             nothing = table.schema.empty_table()
             return lambda new, _gone: row_changes(nothing, table.rows_with_ids(new))
         # Only where the versions differ: what else the table holds does not count.
-        apart = self.context.tables.apart(touched.older, touched.newer)
+        apart = self.context.tables.delta(touched.older, touched.newer)
         return lambda new, gone: row_changes(apart.removed_with(gone), apart.added_with(new))
 
     def _stored_ids(self, type_key: str) -> "tuple[np.typing.NDArray[Any], np.typing.NDArray[Any]]":

@@ -19,7 +19,7 @@ from omnigraph.branch.row_changes import RowChanges, changes_in_order, differing
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID
 from omnigraph.storage.tables.addresses import Addresses
-from omnigraph.storage.tables.difference import Apart
+from omnigraph.storage.tables.delta_rows import VersionDelta
 from omnigraph.storage.tables.tables import Tables
 
 # Tells what happened to the rows of a type from its older to its newer version; None where it is not there.
@@ -241,7 +241,7 @@ def counted_here(tables: Tables, older: Pin | None, newer: Pin | None) -> DiffSt
         assert there is not None, "a type is in one of both states"
         count = tables.open(there).count()
         return DiffStats(inserted=count) if older is None else DiffStats(deleted=count)
-    apart = tables.apart(older, newer)
+    apart = tables.delta(older, newer)
     removed, added = len(apart.removed_at), apart.added_rows
     if not removed or not added:
         return DiffStats(inserted=added, deleted=removed)
@@ -255,7 +255,7 @@ def counted_here(tables: Tables, older: Pin | None, newer: Pin | None) -> DiffSt
     return DiffStats(added - len(addresses), updated, removed - len(addresses))
 
 
-def _updated(apart: Apart, addresses: Addresses, after: pa.Table) -> int:
+def _updated(apart: VersionDelta, addresses: Addresses, after: pa.Table) -> int:
     """How many rows are not as they were where they lay before."""
     order = np.argsort(addresses)
     addresses, after = addresses[order], after.take(order)

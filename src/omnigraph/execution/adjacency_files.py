@@ -23,7 +23,7 @@ from omnigraph.execution.csr import Csr, EdgeList
 from omnigraph.execution.numbering import Numbering
 from omnigraph.storage.derived import ADJACENCY, adjacency_folder, adjacency_of, is_of_another_release, sealed, unsealed
 from omnigraph.storage.object_store import ObjectNotFound, ObjectStore, StoreError
-from omnigraph.storage.tables.effect import FragmentKey
+from omnigraph.storage.tables.addresses import FragmentKey
 
 _FORMAT = 2
 _MANIFEST_NAME = "head.json"

@@ -28,7 +28,7 @@ from omnigraph.execution.arrays import (
 )
 from omnigraph.execution.id_index import IdIndex, build_id_index
 from omnigraph.execution.numbering import FragmentRun, Numbering
-from omnigraph.storage.tables.effect import FragmentKey
+from omnigraph.storage.tables.addresses import FragmentKey
 from omnigraph.storage.tables.fragments import fragment_rows
 from omnigraph.storage.tables.tables import Table
 

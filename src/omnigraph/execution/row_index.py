@@ -22,7 +22,7 @@ from omnigraph.execution.arrays import Ordinals, Values, take_fast
 from omnigraph.execution.columns import Columns, Versions
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, ID, SRC
-from omnigraph.storage.tables.tables import StagedTable, Written
+from omnigraph.storage.tables.tables import StagedVersion, Written
 from omnigraph.transaction.finding import FoundEdge
 
 _Answer = TypeVar("_Answer")
@@ -151,7 +151,7 @@ class CachedRowIndex:
             found = [*older, *(edge for when, edge in added if when <= step)]
             return [edge for edge in found if chain.gone.get(edge.address, step + 1) > step]
 
-    def learn(self, staged: StagedTable) -> None:
+    def learn(self, staged: StagedVersion) -> None:
         """Record the changes of a version that was just made; see the port."""
         table = staged.pin.table
         if staged.written is None or staged.is_unchanged:

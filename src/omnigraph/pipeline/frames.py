@@ -28,13 +28,13 @@ from omnigraph.pipeline.settings import is_one_process
 from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_columns, check_filter
 from omnigraph.pipeline.spill import Spill, SpilledFile, spill_beside, write_part
 from omnigraph.storage.layout import table_schema
-from omnigraph.storage.tables.place import TablesPlace, place_of
+from omnigraph.storage.tables.location import TablesLocation, location_of
 from omnigraph.transaction.graph_context import GraphContext
 
 
 def read_frame(
     spark: SparkSession,
-    place: TablesPlace,
+    place: TablesLocation,
     record: Record,
     type_key: str,
     *,
@@ -45,7 +45,7 @@ def read_frame(
 
     Args:
         spark (SparkSession): the session.
-        place (TablesPlace): where the graph's tables are.
+        place (TablesLocation): where the graph's tables are.
         record (Record): the commit.
         type_key (str): the type.
         columns (Sequence[str] | None): which columns are read; all by default.
@@ -70,13 +70,13 @@ def read_frame(
 
 
 def query_frame(
-    spark: SparkSession, place: TablesPlace, record: Record, names: Mapping[str, str], text: str
+    spark: SparkSession, place: TablesLocation, record: Record, names: Mapping[str, str], text: str
 ) -> DataFrame:
     """A query in SQL over the types of a commit, of which no more is read than it needs.
 
     Args:
         spark (SparkSession): the session; its own views are there as well, and are left as they are.
-        place (TablesPlace): where the graph's tables are.
+        place (TablesLocation): where the graph's tables are.
         record (Record): the commit.
         names (Mapping[str, str]): by type key, what the type is called in the text.
         text (str): the query.
@@ -290,9 +290,9 @@ def _spill(parts: GraphContext, spark: SparkSession) -> Iterator[Spill]:
     """A folder that every worker reaches: on this machine where Spark is this process's own, else beside the graph."""
     if is_one_process(spark.sparkContext.master or ""):
         with tempfile.TemporaryDirectory(prefix="omnigraph-frames-") as temporary:
-            yield spill_beside(TablesPlace(temporary), parts.ids)
+            yield spill_beside(TablesLocation(temporary), parts.ids)
         return
-    spill = spill_beside(place_of(parts.tables), parts.ids)
+    spill = spill_beside(location_of(parts.tables), parts.ids)
     try:
         yield spill
     finally:

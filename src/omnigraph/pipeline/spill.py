@@ -20,7 +20,7 @@ from omnigraph.storage.object_store import ObjectStore, StoreError
 from omnigraph.storage.object_stores.local import Durability
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.storage.object_stores.s3 import S3Options
-from omnigraph.storage.tables.place import TablesPlace
+from omnigraph.storage.tables.location import TablesLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Spill:
         folder: below its root, with `/` at its end.
     """
 
-    place: TablesPlace
+    place: TablesLocation
     folder: str
 
     def write(self, name: str, body: bytes) -> SpilledFile:
@@ -110,11 +110,11 @@ class Spill:
         )
 
 
-def spill_beside(place: TablesPlace, ids: IdSource) -> Spill:
+def spill_beside(place: TablesLocation, ids: IdSource) -> Spill:
     """A folder beside the tables of a graph, where a sweep finds what a dead write left.
 
     Args:
-        place (TablesPlace): where the tables are.
+        place (TablesLocation): where the tables are.
         ids (IdSource): names it.
 
     Returns:

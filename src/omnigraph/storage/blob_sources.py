@@ -44,13 +44,6 @@ class BlobSource(ABC):
     def pieces(self, offset: int, length: int) -> Iterator[bytes]:
         """Some of the bytes, each piece read when it is asked for.
 
-        Args:
-            offset (int): where to begin.
-            length (int): how many; they end with `size`.
-
-        Yields:
-            bytes: at most `limits.BLOB_RANGE_BYTES_MAX` each.
-
         Raises:
             BlobSourceError: they cannot be read, or are others by now.
         """
@@ -66,12 +59,6 @@ class BlobSource(ABC):
 
 def source_at(uri: str) -> BlobSource:
     """What lies at an allowed address.
-
-    Args:
-        uri (str): in its one spelling.
-
-    Returns:
-        BlobSource: to be read.
 
     Raises:
         BlobSourceError: nothing can be read there.

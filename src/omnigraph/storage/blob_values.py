@@ -76,12 +76,6 @@ def reference(uri: str) -> bytes:
 def outward(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows as others get them in columns of bytes: every blob as the bytes it is.
 
-    Args:
-        rows: of a table.
-
-    Returns:
-        As a rule the rows themselves.
-
     Raises:
         InvalidRequestError: a blob lies elsewhere, which no bytes can say.
     """

@@ -33,13 +33,7 @@ def from_arrow(
     """A column in the type its property has in the table.
 
     Args:
-        column: the values, in whatever Arrow type they came.
-        of: the property's type.
-        name: the property's name, for messages.
         blobs: what becomes of addresses; none is allowed by default.
-
-    Returns:
-        As many values, in one piece.
 
     Raises:
         InvalidRequestError: a value does not fit, or one is missing that the schema requires.
@@ -65,12 +59,7 @@ def from_python(
     Args:
         values: None for an absent one; dates as `date`, ISO text or days since 1970, instants as `datetime`, ISO text
             or milliseconds since 1970, blobs as bytes, `base64:…` or an address, lists and vectors as sequences.
-        of: the property's type.
-        name: the property's name, for messages.
         blobs: what becomes of addresses; none is allowed by default.
-
-    Returns:
-        As many values.
 
     Raises:
         InvalidRequestError: a value does not fit, or one is missing that the schema requires.

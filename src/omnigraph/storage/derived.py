@@ -43,9 +43,6 @@ def words_file(table: str, version: int, column: str) -> str:
 def version_of(path: str) -> tuple[str, int] | None:
     """The table and version that a path belongs to; None for a path that is none of these.
 
-    Args:
-        path: as a listing gives it.
-
     Returns:
         The table's folder, as pins name it, and the version.
     """

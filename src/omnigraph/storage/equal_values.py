@@ -18,16 +18,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def same_rows(one: pa.Table, other: pa.Table, columns: Iterable[str]) -> Mask:
-    """Which rows of two tables of one length are the same in these columns, place by place.
-
-    Args:
-        one: some rows.
-        other: as many; the columns have the same types.
-        columns: what to compare.
-
-    Returns:
-        True where every value is the same.
-    """
+    """Which rows of two tables of one length are the same in these columns, place by place."""
     same = np.ones(one.num_rows, np.bool_)
     for name in columns:
         if not same.any():

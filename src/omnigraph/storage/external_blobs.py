@@ -79,12 +79,6 @@ class ExternalBlobPolicy:
     def from_document(document: Mapping[str, Any]) -> "ExternalBlobPolicy":
         """A policy as configurations write it down.
 
-        Args:
-            document (Mapping[str, Any]): `{"allow": [{"base": "s3://bucket/prefix/", "scope": "server_safe"}]}`.
-
-        Returns:
-            ExternalBlobPolicy: the same.
-
         Raises:
             InvalidRequestError: it has other members (`invalid_external_blob_policy`), or a base is no place.
         """
@@ -110,12 +104,6 @@ class ExternalBlobPolicy:
 
     def approved(self, uri: str) -> str:
         """An address in its one spelling.
-
-        Args:
-            uri (str): as it was given.
-
-        Returns:
-            str: to be stored.
 
         Raises:
             InvalidRequestError: it is not allowed.
@@ -154,8 +142,7 @@ class BlobIngress:
         """Begin an operation.
 
         Args:
-            policy (ExternalBlobPolicy): what is allowed.
-            keeps_references (bool): whether blobs stay where they are; else their bytes are copied.
+            keeps_references: whether blobs stay where they are; else their bytes are copied.
         """
         self._policy = policy
         self._keeps_references = keeps_references
@@ -170,11 +157,8 @@ class BlobIngress:
     def cells(self, uris: Sequence[str]) -> list[bytes]:
         """What the table holds for each address.
 
-        Args:
-            uris (Sequence[str]): as they were given.
-
         Returns:
-            list[bytes]: as many cells. An address that this operation has met before gives the same one again.
+            As many cells. An address that this operation has met before gives the same one again.
 
         Raises:
             InvalidRequestError: one is not allowed; then nothing was read.

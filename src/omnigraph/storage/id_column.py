@@ -15,8 +15,8 @@ class IdColumn(Sequence[str]):
         """Ids.
 
         Args:
-            column (pa.ChunkedArray[Any] | None): the ids; None where only their number is known.
-            count (int | None): how many there are, where the ids are not known.
+            column: the ids; None where only their number is known.
+            count: how many there are, where the ids are not known.
         """
         self.column = column
         self._count = len(column) if column is not None else count or 0

@@ -26,11 +26,8 @@ def is_remote(where: str) -> bool:
 def storage_options_for(where: str) -> tuple[tuple[str, str], ...]:
     """How this process reaches an address, as pairs that can be sent along to processes that know less.
 
-    Args:
-        where (str): a path or an address.
-
     Returns:
-        tuple[tuple[str, str], ...]: not to be shown, keys may be among them; none where the environment decides.
+        Not to be shown, keys may be among them; none where the environment decides.
     """
     if not where.startswith("s3://"):
         return ()
@@ -44,12 +41,6 @@ def local_path(where: str) -> str:
 
 def remote_size(uri: str) -> int | None:
     """How many bytes an object has.
-
-    Args:
-        uri (str): its address.
-
-    Returns:
-        int | None: None where there is none.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -66,11 +57,8 @@ def remote_size(uri: str) -> int | None:
 def remote_files(where: str) -> list[tuple[str, str, int]]:
     """The objects below a folder, or those that fit a pattern.
 
-    Args:
-        where (str): an address; with `*`, `?` or `[…]` in it, a pattern.
-
     Returns:
-        list[tuple[str, str, int]]: path below the folder, address and size of each, in order.
+        Path below the folder, address and size of each, in order.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -94,12 +82,7 @@ def opened(uri: str, size: int, options: tuple[tuple[str, str], ...] = ()) -> It
     """A file, open for reading anywhere in it.
 
     Args:
-        uri (str): a path or an address.
-        size (int): how many bytes it has.
-        options (tuple[tuple[str, str], ...]): how to reach it; by default what the environment says.
-
-    Yields:
-        IO[bytes]: at its beginning.
+        options: how to reach it; by default what the environment says.
 
     Raises:
         NotFoundError: it is not there.

@@ -23,7 +23,7 @@ def to_json(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> list[Any]:
 
     Returns:
         Instants like `2024-01-31T10:00:00.000Z`, days like `2024-01-31`, `"NaN"`, `"Infinity"` and `"-Infinity"` for
-        floats that JSON cannot write, bytes as `base64:…`, lists as lists, and everything else as it is.
+        Floats that JSON cannot write, bytes as `base64:…`, lists as lists, and everything else as it is.
     """
     kind = column.type
     if pa.types.is_timestamp(kind):

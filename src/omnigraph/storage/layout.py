@@ -77,12 +77,8 @@ def system_columns(entity: EntityType) -> tuple[str, ...]:
 def table_schema(entity: EntityType) -> pa.Schema:
     """The columns of a type's table.
 
-    Args:
-        entity: a node or edge type.
-
     Returns:
         The system columns, which are never null, then the properties in the order of their names; those that the
-        schema requires are never null either.
     """
     system = [pa.field(name, pa.string(), nullable=False) for name in system_columns(entity)]
     properties = [

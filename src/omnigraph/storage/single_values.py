@@ -26,10 +26,6 @@ Stored = str | bytes | bool | int | float
 def stored(value: object, scalar: Scalar) -> Stored | None:
     """What a table holds for a value.
 
-    Args:
-        value: anything but None.
-        scalar: the type it should have; not a vector.
-
     Returns:
         Days or milliseconds since 1970 for dates, bytes for blobs, else the value; None if it is none of the type.
     """
@@ -40,13 +36,7 @@ def misfit(value: object, scalar: Scalar, name: str, *, inside: bool = False) ->
     """Why a value is none of a property's.
 
     Args:
-        value: what was given.
         scalar: the type of the property, or of the elements of its list.
-        name: the property's name.
-        inside: the value is an element of a list.
-
-    Returns:
-        A sentence.
     """
     what = arrow_name(scalar)
     whose, which = ("list value", f" (property '{name}')") if inside else (f"property '{name}' value", "")

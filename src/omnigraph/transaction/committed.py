@@ -15,7 +15,7 @@ from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.storage.tables.addresses import as_addresses
 from omnigraph.storage.tables.table import ADDRESS
-from omnigraph.storage.tables.tables import Places, Table
+from omnigraph.storage.tables.tables import RowAddresses, Table
 from omnigraph.transaction.finding import FoundEdge, RowIndex
 from omnigraph.transaction.lookup import rows_with
 
@@ -146,7 +146,7 @@ class CommittedRows:
         found = [edge for row_id in ids if (edge := known.get(row_id)) is not None]
         return found if len(found) == len(ids) else None
 
-    def places(self, table: Table, ids: Sequence[str]) -> tuple[Places | None, set[str]]:
+    def places(self, table: Table, ids: Sequence[str]) -> tuple[RowAddresses | None, set[str]]:
         """Return the known addresses of rows to replace or delete.
 
         Args:
@@ -154,7 +154,7 @@ class CommittedRows:
             ids: their ids, each once; where there are many, none: then what is known is all.
 
         Returns:
-            tuple[Places | None, set[str]]: the places, and the ids that the version certainly has not.
+            tuple[RowAddresses | None, set[str]]: the places, and the ids that the version certainly has not.
         """
         known_rows = self._of(table.pin)
         if self._finder is not None and len(ids) <= limits.FOUND_ROWS_MAX:
@@ -162,7 +162,7 @@ class CommittedRows:
             found = self._finder.places(table.pin, unseen) if unseen else None
             if found is not None:
                 known_rows.add(unseen, found)
-        return Places(table.pin.version, known_rows.places), known_rows.absent
+        return RowAddresses(table.pin.version, known_rows.places), known_rows.absent
 
     def remember_addresses(self, pin: Pin, places: Mapping[str, int], absent: Iterable[str]) -> None:
         """Remember where rows of a version lie, and which ids it does not have.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.storage.tables.tables import StagedVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,6 @@ class RowIndex(Protocol):
         """
         ...
 
-    def learn(self, staged: StagedTable) -> None:
+    def learn(self, staged: StagedVersion) -> None:
         """Take note of what a version has that was just made, be it ever published or not."""
         ...

@@ -278,7 +278,7 @@ class Log(LogReader):
         """The entries of the checkpoint that ends with `last`; None where there is none that can be read."""
         return self._from_checkpoint(branch, last)
 
-    def place_of(self, branch: str, number: int) -> str:
+    def location_of(self, branch: str, number: int) -> str:
         """Where an entry lies, for those who tell of it."""
         return paths.entry(branch, number)
 

@@ -331,7 +331,7 @@ class LogReader:
         for limit in (limits.HEAD_LISTED_FIRST, None):
             listed = [paths.entry_number(file.path) for file in self._store.list(paths.log_folder(branch), limit=limit)]
             numbers = [number for number in listed if number is not None]
-            # Places are taken in order, so a file far above the others is a stray, as a rule.
+            # RowAddresses are taken in order, so a file far above the others is a stray, as a rule.
             likely = [number for number, below in pairwise(numbers) if number == below + 1]
             is_whole = limit is None or len(listed) < limit
             for number in likely + (numbers[-1:] if is_whole else []):

@@ -1,7 +1,7 @@
 """Upkeep of a branch's tables: fewer fragments, indexes that reach every row. No answer changes.
 
 One call is at most one commit. It queues for nothing: writers do not wait for it, nor it for them. Rows written while
-it works are no hindrance, it is published on top of them (`storage/tables/rewriting.py`); only where others laid out
+it works are no hindrance, it is published on top of them (`storage/tables/compact.py`); only where others laid out
 the same table anew, or replaced its content, it is planned again.
 """
 
@@ -18,7 +18,7 @@ from omnigraph.storage.tables.compact import Groups
 from omnigraph.storage.tables.declared import declared_indexes, system_indexes
 from omnigraph.storage.tables.fragments import stored_fragments
 from omnigraph.storage.tables.indexes import IndexSpec
-from omnigraph.storage.tables.tables import StagedTable, Table
+from omnigraph.storage.tables.tables import StagedVersion, Table
 from omnigraph.storage.tables.upkeep import (
     PendingIndex,
     compaction_is_due,
@@ -159,7 +159,7 @@ class _Work:
         self._rewriter = rewriter
         self._tail_only = tail_only
         self._purge = purge
-        self._staged: dict[str, StagedTable] = {}
+        self._staged: dict[str, StagedVersion] = {}
         self.planned: dict[str, tuple[IndexSpec, ...]] = {}
 
     def operation(self, head: Record | None) -> Operation:
@@ -188,7 +188,7 @@ class _Work:
             changed = staged is not None and not staged.is_unchanged
             return OptimizedTable(type_key, 0, 0, (), changed=changed, version=now.version, pending=())
 
-    def _describe(self, type_key: str, now: Pin, staged: StagedTable | None) -> OptimizedTable:
+    def _describe(self, type_key: str, now: Pin, staged: StagedVersion | None) -> OptimizedTable:
         table = self._parts.tables.open(now)
         before = self._parts.tables.open(now if staged is None else staged.base)
         after = before if staged is None else self._parts.tables.open(staged.pin)
@@ -233,7 +233,7 @@ class _Work:
         system = system_indexes(entity)
         return (*system, *existing_indexes(table, [spec for spec in declared if spec not in system]))
 
-    def _rework(self, type_key: str, base: Pin) -> StagedTable:
+    def _rework(self, type_key: str, base: Pin) -> StagedVersion:
         staged = self._parts.tables.stage_upkeep(
             base,
             self.planned[type_key],

@@ -14,18 +14,18 @@ from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.model.footprint import TypeFootprint
 from omnigraph.storage.records.change_file import ChangedIds
-from omnigraph.storage.tables.tables import Places, RowsToStage, StagedTable
+from omnigraph.storage.tables.tables import RowAddresses, RowsToStage, StagedVersion
 
 ID = "id"
 
 # A change of a table that is not a change of rows: from the pinned version to a staged one.
-TableChange = Callable[[Pin], StagedTable]
+TableChange = Callable[[Pin], StagedVersion]
 
 
 def chained(first: TableChange, then: TableChange) -> TableChange:
     """Both, one after the other; only the last version is ever named."""
 
-    def both(base: Pin) -> StagedTable:
+    def both(base: Pin) -> StagedVersion:
         before = first(base)
         after = then(before.pin)
         return replace(after, base=base, files=before.files + after.files, written=None)
@@ -90,7 +90,7 @@ class Pending:
         if self._put is None or not self._put.num_rows:
             return 0, 0
         held = self._put.get_total_buffer_size()
-        return self._put.num_rows, held if held <= limits.SMALL_FILE_BYTES_MAX else self._put.nbytes
+        return self._put.num_rows, held if held <= limits.PENDING_BYTES_NOT_COUNTED_MAX else self._put.nbytes
 
     @property
     def replaces(self) -> bool:
@@ -170,23 +170,23 @@ class Pending:
         self._put = None
         self.put(rows, known_new=False)
 
-    def effect(self, places: Places | None = None) -> RowsToStage:
+    def effect(self, known: RowAddresses | None = None) -> RowsToStage:
         """What is to be staged, as one effect; with where the rows it concerns are known to lie."""
         if self._replaces:
             return RowsToStage(upserts=self.rows, replaces=True)
         deleted = tuple(sorted(self._deleted))
         if not self.has_rows:
-            return RowsToStage(deleted_ids=deleted, places=places)
+            return RowsToStage(deleted_ids=deleted, known_addresses=known)
         if not self._known_new:
-            return RowsToStage(upserts=self.rows, deleted_ids=deleted, places=places)
+            return RowsToStage(upserts=self.rows, deleted_ids=deleted, known_addresses=known)
         if len(self._known_new) == self.rows.num_rows:
-            return RowsToStage(appends=self.rows, deleted_ids=deleted, places=places)
+            return RowsToStage(appends=self.rows, deleted_ids=deleted, known_addresses=known)
         new = pc.is_in(self.rows[ID], value_set=pa.array(sorted(self._known_new), pa.string()))
         return RowsToStage(
             appends=self.rows.filter(new),
             upserts=self.rows.filter(pc.invert(new)),
             deleted_ids=deleted,
-            places=places,
+            known_addresses=known,
         )
 
 

@@ -18,7 +18,7 @@ from omnigraph.model.commit import CommitKind, Pin, Record, Recovery
 from omnigraph.model.conflict import BasePruned, Conflict, DeclaredDead, ReadSetChanged
 from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage.object_store import ObjectNotFound
-from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.storage.tables.tables import StagedVersion
 from omnigraph.transaction import queues
 from omnigraph.transaction.checksums import added_digests
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, message_for
@@ -227,7 +227,7 @@ def rebased(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedCo
     Raises:
         LostRaceError: a table cannot be moved and cannot be staged again without running the operation.
     """
-    moved: dict[str, StagedTable] = {}
+    moved: dict[str, StagedVersion] = {}
     for key, table in staged.tables.items():
         onto = head.tables.get(key, staged.added.get(key))
         if onto is None or onto == table.base or key in staged.added or key in staged.adopted:
@@ -381,5 +381,5 @@ def _footprint(parts: GraphContext, entry: Record) -> Footprint:
         return Footprint({key: TypeFootprint(writes_whole=True) for key in entry.tables})
 
 
-def _moved(type_key: str, table: StagedTable, actual: int) -> ReadSetChanged:
+def _moved(type_key: str, table: StagedVersion, actual: int) -> ReadSetChanged:
     return ReadSetChanged(type_key, str(table.base.version), str(actual))

@@ -16,8 +16,8 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import MAIN, RECOVERY_ACTOR, CommitKind, Pin, Record, Recovery, RecoveryKind, TableOutcome
 from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage.object_store import ObjectNotFound
-from omnigraph.storage.tables.place import reopened
-from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.storage.tables.location import reopened
+from omnigraph.storage.tables.tables import StagedVersion
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.log import Done
@@ -211,7 +211,7 @@ def _finished(parts: GraphContext, completed: Completed, facts: Facts) -> bool:
     head = facts.newer[-1] if facts.newer else facts.base
     staged = StagedCommit(
         tables={
-            key: StagedTable(intent.tables[key], pin, (), (), (), ())
+            key: StagedVersion(intent.tables[key], pin, (), (), (), ())
             for key, pin in completed.tables.items()
             if pin != intent.tables[key]
         },

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import ID
-from omnigraph.storage.tables.filtering import filter_rows
-from omnigraph.storage.tables.table import ADDRESS, Table
+from omnigraph.storage.tables.table import ADDRESS, Table, filter_rows
 from omnigraph.transaction.defaults import repeated
 
 # What the addresses of rows are called while a filter judges them.

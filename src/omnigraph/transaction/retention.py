@@ -10,7 +10,7 @@ one of those needs no look at the floor.
 from omnigraph.errors import FormatError, NotFoundError, ReclaimedError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.retention import Pruned
-from omnigraph.storage.tables.place import reopened
+from omnigraph.storage.tables.location import reopened
 from omnigraph.transaction.graph_context import GraphContext
 
 

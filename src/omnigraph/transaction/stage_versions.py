@@ -17,7 +17,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.id_column import is_known
 from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
-from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.storage.tables.tables import StagedVersion
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.pending import Adopted, chained
 from omnigraph.transaction.tokens import tokens
@@ -41,14 +41,14 @@ class StagedCommit:
             stage again or to delete.
     """
 
-    tables: Mapping[str, StagedTable]
+    tables: Mapping[str, StagedVersion]
     added: Mapping[str, Pin]
     removed: frozenset[str]
     schema: str
     footprint: Footprint
     changes: Changes
     notes: dict[str, object]
-    restage: Mapping[str, Callable[[Pin], StagedTable]]
+    restage: Mapping[str, Callable[[Pin], StagedVersion]]
     adopted: frozenset[str] = frozenset()
 
     def pins_on(self, head: Record) -> dict[str, Pin]:
@@ -70,7 +70,7 @@ def nothing_staged(head: Record) -> StagedCommit:
 
 def stage(parts: GraphContext, write_set: WriteSet) -> StagedCommit:
     """Stage every touched table. Nothing is visible afterwards; what fails leaves unreferenced files at most."""
-    restage: dict[str, Callable[[Pin], StagedTable]] = {
+    restage: dict[str, Callable[[Pin], StagedVersion]] = {
         key: partial(parts.tables.stage_rows, rows=write_set.effect(key)) for key in write_set.pending
     }
     for key, change in write_set.table_changes.items():
@@ -131,20 +131,20 @@ def restaged(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedC
     )
 
 
-def _taken_over(base: Pin, adopted: Adopted, with_rows: StagedTable | None) -> StagedTable:
+def _taken_over(base: Pin, adopted: Adopted, with_rows: StagedVersion | None) -> StagedVersion:
     """What taking a version over makes of a type, as it is or with rows of this write staged on it."""
     inserted, updated, deleted = (tuple(some) for some in adopted.changed)
     pin, files = (adopted.pin, ()) if with_rows is None else (with_rows.pin, with_rows.files)
-    return StagedTable(base, pin, inserted, updated, deleted, files)
+    return StagedVersion(base, pin, inserted, updated, deleted, files)
 
 
-def _one(each: Callable[[Pin], StagedTable], base: Pin) -> StagedTable:
+def _one(each: Callable[[Pin], StagedVersion], base: Pin) -> StagedVersion:
     table = each(base)
     reached(Failpoint.WRITE_TABLE_STAGED)
     return table
 
 
-def _footprint(write_set: WriteSet, tables: Mapping[str, StagedTable]) -> Footprint:
+def _footprint(write_set: WriteSet, tables: Mapping[str, StagedVersion]) -> Footprint:
     found = {}
     for key in sorted(write_set.noted_types | tables.keys()):
         part = write_set.footprint_of(key)
@@ -163,7 +163,7 @@ def _footprint(write_set: WriteSet, tables: Mapping[str, StagedTable]) -> Footpr
     return Footprint(found)
 
 
-def _written(table: StagedTable) -> frozenset[int]:
+def _written(table: StagedVersion) -> frozenset[int]:
     """The tokens of the entities a staged table changes."""
     if _is_huge(table):
         return frozenset()
@@ -172,7 +172,7 @@ def _written(table: StagedTable) -> frozenset[int]:
     return written | tokens(TokenKind.EXISTS, appeared_or_gone)
 
 
-def _is_huge(table: StagedTable) -> bool:
+def _is_huge(table: StagedVersion) -> bool:
     """Whether the changed entities alone would be too many to name."""
     twice = 2 * (len(table.inserted_ids) + len(table.deleted_ids))
     return twice + len(table.updated_ids) > limits.FOOTPRINT_TOKENS_MAX
@@ -195,7 +195,7 @@ def at_hand(parts: GraphContext, footprint: Footprint) -> Footprint:
     return replace(found, file=footprint.file)
 
 
-def _changes(parts: GraphContext, tables: Mapping[str, StagedTable]) -> Changes:
+def _changes(parts: GraphContext, tables: Mapping[str, StagedVersion]) -> Changes:
     ids = {
         key: ChangedIds(table.inserted_ids, table.updated_ids, table.deleted_ids)
         for key, table in tables.items()

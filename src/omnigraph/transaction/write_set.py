@@ -15,7 +15,7 @@ from omnigraph.model.commit import Pin
 from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.footprint import TokenKind, TypeFootprint
 from omnigraph.storage.records.change_file import ChangedIds
-from omnigraph.storage.tables.filtering import filter_rows
+from omnigraph.storage.tables.table import filter_rows
 from omnigraph.storage.tables.tables import RowsToStage, Table
 from omnigraph.transaction.committed import CommittedRows
 from omnigraph.transaction.finding import FoundEdge, RowIndex

@@ -27,7 +27,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreError
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.examine import Examiner, Part
-from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.storage.tables.tables import StagedVersion
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.schema_files import restore_schema, restore_text
@@ -217,7 +217,7 @@ def _mend_head(
         yield f"branch '{branch}': {key} could not be mended: {reported[key]}"
 
 
-def _without(examiner: Examiner, parts: GraphContext, pin: Pin, damaged: Mapping[str, Part]) -> StagedTable:
+def _without(examiner: Examiner, parts: GraphContext, pin: Pin, damaged: Mapping[str, Part]) -> StagedVersion:
     staged = examiner.without(pin, damaged)
     parts.store.make_durable(staged.files)
     return staged

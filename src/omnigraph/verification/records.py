@@ -177,7 +177,7 @@ def unreadable_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Findin
     for number in sorted(log.strays):
         yield Finding(
             FindingKind.STRAY,
-            parts.log.place_of(log.branch, number),
+            parts.log.location_of(log.branch, number),
             f"what lies in place {number} of branch '{log.branch}' is no entry of its log: it names another graph, or "
             "was built on an entry that is not there. Readers and writers step over it",
             Loss.NOTHING,
@@ -189,7 +189,7 @@ def unreadable_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Findin
         whole = parts.log.folded_entry(log.branch, number)
         yield Finding(
             FindingKind.ENTRY,
-            parts.log.place_of(log.branch, number),
+            parts.log.location_of(log.branch, number),
             f"entry {number} of branch '{log.branch}' cannot be read: {fault.message}"
             + ("; a checkpoint holds it" if whole is not None else "")
             + ("; until it is put back, some take the entry before it for the newest" if is_hole else ""),
@@ -218,7 +218,7 @@ def order_findings(parts: GraphContext, log: CheckedLog, above: Record | None = 
             continue
         yield Finding(
             FindingKind.ENTRY,
-            parts.log.place_of(log.branch, number),
+            parts.log.location_of(log.branch, number),
             f"entry {number} of branch '{log.branch}' follows commit {entry.parent}, and commit {before.head_commit} "
             "is before it: what that one wrote is in no later commit",
             Loss.HISTORY,

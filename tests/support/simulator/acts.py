@@ -17,7 +17,7 @@ from omnigraph.branch import branches, tags
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.failpoints import Crash
 from omnigraph.model.commit import MAIN
-from omnigraph.storage.tables.place import reopened
+from omnigraph.storage.tables.location import reopened
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.leases import leased
 from omnigraph.transaction.prune import Policy, prune

@@ -16,7 +16,15 @@ from omnigraph.execution.columns import Versions
 from omnigraph.execution.row_index import CachedRowIndex
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.table import ADDRESS
-from omnigraph.storage.tables.tables import IndexKind, IndexSpec, Places, RowsToStage, StagedTable, Table, Tables
+from omnigraph.storage.tables.tables import (
+    IndexKind,
+    IndexSpec,
+    RowAddresses,
+    RowsToStage,
+    StagedVersion,
+    Table,
+    Tables,
+)
 from omnigraph.transaction.finding import FoundEdge
 
 EDGES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "src", "dst")])
@@ -183,9 +191,9 @@ def test_only_so_many_lines_of_a_table_are_kept(tracked: Tracked) -> None:
 def test_places_of_one_version_are_not_used_on_another(tracked: Tracked) -> None:
     one = tracked.write(tracked.first, [("e1", "n0", "n1"), ("e2", "n0", "n1")])
     other = tracked.write(tracked.write(one, gone=["e1"]), [("e1", "n2", "n2")])
-    known = Places(one.version, searched_places(tracked.tables.open(one), ["e1", "e2"]))
+    known = RowAddresses(one.version, searched_places(tracked.tables.open(one), ["e1", "e2"]))
 
-    staged: StagedTable = tracked.tables.stage_rows(other, RowsToStage(deleted_ids=("e1",), places=known))
+    staged: StagedVersion = tracked.tables.stage_rows(other, RowsToStage(deleted_ids=("e1",), known_addresses=known))
 
     assert staged.deleted_ids == ("e1",)
     assert tracked.tables.open(staged.pin).scan().column("id").to_pylist() == ["e2"]

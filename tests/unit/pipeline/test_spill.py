@@ -18,7 +18,7 @@ from omnigraph.pipeline.load.sources import Format
 from omnigraph.pipeline.spill import Spill, SpilledFile, spill_beside, write_part
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreRefused
-from omnigraph.storage.tables.place import TablesPlace
+from omnigraph.storage.tables.location import TablesLocation
 from omnigraph.testing.clock import ManualClock
 
 COLUMNS = pa.schema([("name", pa.string())]).append(pa.field("age", pa.int32()))
@@ -27,7 +27,7 @@ LINES = pa.schema([pa.field("value", pa.string())])
 
 @pytest.fixture
 def spill(tmp_path: Path) -> Spill:
-    return spill_beside(TablesPlace(str(tmp_path)), UlidSource(ManualClock()))
+    return spill_beside(TablesLocation(str(tmp_path)), UlidSource(ManualClock()))
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_a_store_that_fails_to_forget_stops_nobody(
 
 def test_two_spills_of_one_graph_have_folders_of_their_own(tmp_path: Path) -> None:
     ids = UlidSource(ManualClock())
-    one, other = (spill_beside(TablesPlace(str(tmp_path)), ids) for _ in range(2))
+    one, other = (spill_beside(TablesLocation(str(tmp_path)), ids) for _ in range(2))
     one.write("a", b"1")
     other.write("a", b"22")
 

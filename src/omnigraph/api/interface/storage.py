@@ -18,7 +18,7 @@ from omnigraph.branch.clock_repair import CorrectedClock
 from omnigraph.branch.point import PointKeywords
 from omnigraph.execution.engine import EngineStats
 from omnigraph.model.commit import MAIN
-from omnigraph.storage.tables.lend import LanceDataset
+from omnigraph.storage.tables.table import LanceDataset
 
 
 class StorageInterface(GraphInterface, Protocol):

@@ -120,7 +120,7 @@ class Changed:
         stayed = np.ones(len(addresses), np.bool_) if gone is None else ~np.isin(addresses, gone[1])
         wanted = pc.and_(pc.is_in(ids, value_set=delta.ids), pa.array(stayed))
         chosen = addresses[np.array(wanted.to_numpy(zero_copy_only=False), np.bool_)]
-        places, known = self.context.tables.places_in(lineage.ground, lineage.base, chosen)
+        places, known = self.context.tables.addresses_in(lineage.ground, lineage.base, chosen)
         names = ids.filter(wanted).filter(pa.array(known)).to_pylist()
         return dict(zip(map(str, names), places[known].tolist(), strict=True))
 

@@ -13,9 +13,9 @@ from omnigraph.ids import IdSource
 from omnigraph.model.commit import Pin
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.jobs import job_group
-from omnigraph.storage.tables.apart import rewrite_apart
 from omnigraph.storage.tables.compact import Groups
-from omnigraph.storage.tables.place import TablesPlace, place_of, tables_at
+from omnigraph.storage.tables.distributed_write import rewrite_files
+from omnigraph.storage.tables.location import TablesLocation, location_of, tables_at
 from omnigraph.storage.tables.tables import Tables
 
 
@@ -40,7 +40,7 @@ def rewritten_on_spark(session: SparkSession, tables: Tables, ids: IdSource, pin
     context = session.sparkContext
     work = context.parallelize(list(groups), len(groups))
     with job_group(context, ids, what="compaction"):
-        told = work.map(partial(_rewritten, place=place_of(tables), pin=pin)).collect()
+        told = work.map(partial(_rewritten, place=location_of(tables), pin=pin)).collect()
     found: list[str] = []
     for each in told:
         if isinstance(each, GraphError):
@@ -49,9 +49,9 @@ def rewritten_on_spark(session: SparkSession, tables: Tables, ids: IdSource, pin
     return found
 
 
-def _rewritten(numbers: tuple[int, ...], *, place: TablesPlace, pin: Pin) -> list[str] | GraphError:
+def _rewritten(numbers: tuple[int, ...], *, place: TablesLocation, pin: Pin) -> list[str] | GraphError:
     try:
-        return rewrite_apart(tables_at(place), pin, numbers)
+        return rewrite_files(tables_at(place), pin, numbers)
     except GraphError as fault:
         # In Spark's own words it would lose what it is.
         return fault

@@ -22,8 +22,8 @@ from omnigraph.model.schema import ID
 from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.pipeline.shares import in_shares, packed, unpacked
-from omnigraph.storage.tables.differing import DifferingRows, differing, read_differing
-from omnigraph.storage.tables.place import TablesPlace, place_of, tables_at
+from omnigraph.storage.tables.delta_pieces import DeltaPiece, delta_pieces, read_delta_piece
+from omnigraph.storage.tables.location import TablesLocation, location_of, tables_at
 from omnigraph.storage.tables.tables import Tables
 
 # Rows on their way, of the older or of the newer state; or what went wrong.
@@ -61,7 +61,7 @@ def changes_on_spark(
         UnavailableError: Spark failed.
     """
     columns = _columns(tables, older, newer)
-    pieces = differing(tables, older, newer)
+    pieces = delta_pieces(tables, older, newer)
     if not pieces:
         return _together([], columns)
     context = session.sparkContext
@@ -70,7 +70,7 @@ def changes_on_spark(
     tasks = _tasks(pieces)
     told = (
         context.parallelize(tasks, len(tasks))
-        .flatMap(partial(_sent, place=place_of(tables), shares=shares, block_rows=limits.DIFF_BLOCK_ROWS))
+        .flatMap(partial(_sent, place=location_of(tables), shares=shares, block_rows=limits.DIFF_BLOCK_ROWS))
         .partitionBy(shares, int)
         .mapPartitions(partial(_compared, columns=columns))
         .persist(StorageLevel.DISK_ONLY)
@@ -96,9 +96,9 @@ def _columns(tables: Tables, older: Pin | None, newer: Pin | None) -> _Columns:
     return _Columns(before, after)
 
 
-def _tasks(pieces: Sequence[DifferingRows]) -> list[tuple[DifferingRows, ...]]:
+def _tasks(pieces: Sequence[DeltaPiece]) -> list[tuple[DeltaPiece, ...]]:
     """Pieces, in groups that one task reads."""
-    groups: list[tuple[DifferingRows, ...]] = []
+    groups: list[tuple[DeltaPiece, ...]] = []
     filled = 0
     for piece in pieces:
         if not groups or filled + piece.bytes > limits.DIFF_TASK_BYTES:
@@ -110,12 +110,12 @@ def _tasks(pieces: Sequence[DifferingRows]) -> list[tuple[DifferingRows, ...]]:
 
 
 def _sent(
-    pieces: Iterable[DifferingRows], *, place: TablesPlace, shares: int, block_rows: int
+    pieces: Iterable[DeltaPiece], *, place: TablesLocation, shares: int, block_rows: int
 ) -> Iterator[tuple[int, _Sent]]:
     tables = tables_at(place)
     try:
         for piece in pieces:
-            for block in read_differing(tables, piece, block_rows=block_rows):
+            for block in read_delta_piece(tables, piece, block_rows=block_rows):
                 for share, rows in in_shares(block, ID, shares):
                     yield share, (piece.is_newer, packed(rows))
     except GraphError as fault:

@@ -23,14 +23,14 @@ from omnigraph.pipeline.export.ordered import moderate
 from omnigraph.pipeline.export.run import WRITERS
 from omnigraph.pipeline.frames import read_frame
 from omnigraph.pipeline.jobs import job_group
-from omnigraph.storage.tables.place import TablesPlace
+from omnigraph.storage.tables.location import TablesLocation
 from omnigraph.transaction.snapshot import Snapshot
 
 
 @aside
 def export_parallel(
     spark: SparkSession,
-    place: TablesPlace,
+    place: TablesLocation,
     snapshot: Snapshot,
     entities: Sequence[EntityType],
     to: Destination,
@@ -42,7 +42,7 @@ def export_parallel(
 
     Args:
         spark (SparkSession): the session.
-        place (TablesPlace): where the graph's tables are.
+        place (TablesLocation): where the graph's tables are.
         snapshot (Snapshot): the commit.
         entities (Sequence[EntityType]): the types, in order.
         to (Destination): the path of a folder that every worker reaches.

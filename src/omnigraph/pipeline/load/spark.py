@@ -45,9 +45,9 @@ from omnigraph.pipeline.session import spark_session
 from omnigraph.pipeline.settings import SparkSettings
 from omnigraph.storage.id_column import IdColumn
 from omnigraph.storage.object_store import StoreError
-from omnigraph.storage.tables.apart import FilesToStage, WrittenFile, stage_apart
-from omnigraph.storage.tables.place import place_of
-from omnigraph.storage.tables.tables import StagedTable
+from omnigraph.storage.tables.distributed_write import FilesToStage, WrittenFile, stage_files
+from omnigraph.storage.tables.location import location_of
+from omnigraph.storage.tables.tables import StagedVersion
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import NotedWrite
@@ -163,7 +163,7 @@ class SparkLoad:
         head = parts.log.live_head(branch)
         self._work = Work(
             reading=reading,
-            place=place_of(parts.tables),
+            place=location_of(parts.tables),
             pins={} if noted is None else dict(head.tables),
             shares=max(cores, -(-total // limits.LOAD_SHARE_BYTES)),
             each=request.keeps_rejects,
@@ -279,11 +279,11 @@ class SparkLoad:
             ids_max=limits.LOAD_CHANGED_IDS_MAX,
         )
 
-    def _staged(self, base: Pin, *, files: FilesToStage) -> StagedTable:
+    def _staged(self, base: Pin, *, files: FilesToStage) -> StagedVersion:
         # What becomes of the files is the write's to decide from here on. The note stays: a write that lost a race
         # takes its own intent back before it tries again, and meanwhile nothing else would keep a sweep away from them.
         self._handed_over = True
-        return stage_apart(self._parts.tables, base, files)
+        return stage_files(self._parts.tables, base, files)
 
     # -- ending -------------------------------------------------------------------------------------------------------
 

@@ -35,9 +35,9 @@ from omnigraph.pipeline.load.keys import (
 from omnigraph.pipeline.load.problems import Phase, Problem
 from omnigraph.pipeline.load.reading import Reading, rows_of
 from omnigraph.pipeline.load.typed import TypedRows
-from omnigraph.storage.tables.apart import WrittenFile, write_apart
+from omnigraph.storage.tables.distributed_write import WrittenFile, write_files
 from omnigraph.storage.tables.fragments import rows_of_fragments
-from omnigraph.storage.tables.place import TablesPlace, tables_at
+from omnigraph.storage.tables.location import TablesLocation, tables_at
 from omnigraph.transaction.constraint_rules.rules import TypeRules
 from omnigraph.transaction.constraint_rules.uniqueness import tuple_texts, whole
 
@@ -62,7 +62,7 @@ class Work:
     """
 
     reading: Reading
-    place: TablesPlace
+    place: TablesLocation
     pins: Mapping[str, Pin]
     shares: int
     each: bool
@@ -163,7 +163,7 @@ class _Writer:
     def _write(self, key: str) -> None:
         rows = pa.concat_tables(self._held.pop(key))
         self._bytes.pop(key)
-        written = write_apart(tables_at(self._work.place), self._work.pins[key], rows)
+        written = write_files(tables_at(self._work.place), self._work.pins[key], rows)
         self._result.files.setdefault(key, []).extend(written)
 
 
@@ -190,12 +190,12 @@ class Look:
     all_gone: bool
 
 
-def look_through(look: Look, place: TablesPlace, shares: int) -> Iterator[Sent]:
+def look_through(look: Look, place: TablesLocation, shares: int) -> Iterator[Sent]:
     """Send off what of rows that are there must be compared.
 
     Args:
         look (Look): which rows, and what of them.
-        place (TablesPlace): where the tables are.
+        place (TablesLocation): where the tables are.
         shares (int): over how many shares keys are spread.
 
     Yields:

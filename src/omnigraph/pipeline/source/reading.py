@@ -14,7 +14,7 @@ from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.columns import arrow_schema, cast_batch
 from omnigraph.storage.blob_values import outward
 from omnigraph.storage.tables.fragments import fragment_groups, rows_of_fragments
-from omnigraph.storage.tables.place import TablesPlace, tables_at
+from omnigraph.storage.tables.location import TablesLocation, tables_at
 from omnigraph.storage.tables.table import Table
 
 
@@ -27,7 +27,7 @@ class PinnedTable:
         pin: which table, at which version.
     """
 
-    place: TablesPlace
+    place: TablesLocation
     pin: Pin
 
     def open(self) -> Table:

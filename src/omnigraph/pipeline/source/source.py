@@ -27,7 +27,7 @@ from omnigraph.pipeline.source.options import mode_of, one_of, refuse_unknown, w
 from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_columns, check_filter
 from omnigraph.pipeline.source.writing import RowsWriter, Target
 from omnigraph.pipeline.spill import spill_beside
-from omnigraph.storage.tables.place import place_of
+from omnigraph.storage.tables.location import location_of
 from omnigraph.transaction import root
 from omnigraph.transaction.options import WriteOptions
 
@@ -127,7 +127,7 @@ def _pinned(options: Mapping[str, str]) -> tuple[str, PinnedTable]:
     parts = root.open_root(uri, read_only=True)
     record = entry_at(parts, _point(options))
     key = type_key_in(record, name)
-    return key, PinnedTable(place_of(parts.tables), record.tables[key])
+    return key, PinnedTable(location_of(parts.tables), record.tables[key])
 
 
 def _point(options: Mapping[str, str]) -> Point:

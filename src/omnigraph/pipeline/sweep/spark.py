@@ -18,7 +18,7 @@ from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.open import open_store_of_tables
-from omnigraph.storage.tables.place import TablesPlace, place_of, tables_at
+from omnigraph.storage.tables.location import TablesLocation, location_of, tables_at
 from omnigraph.transaction.graph_context import GraphContext
 
 _TABLES = (paths.EDGES, paths.NODES)
@@ -30,7 +30,7 @@ class ReadingOnSpark:
     def __init__(self, session: SparkSession, parts: GraphContext) -> None:
         self._context = session.sparkContext
         self._parts = parts
-        self._place = place_of(parts.tables)
+        self._place = location_of(parts.tables)
 
     @aside
     def listed(self) -> list[Candidate]:
@@ -68,7 +68,7 @@ class ReadingOnSpark:
         return min(count, max(self._context.defaultParallelism * 4, -(-count // each)) if each > 1 else count)
 
 
-def _listed(folders: Iterable[str], *, place: TablesPlace) -> Iterator[Candidate | GraphError]:
+def _listed(folders: Iterable[str], *, place: TablesLocation) -> Iterator[Candidate | GraphError]:
     store = open_store_of_tables(place.uri, dict(place.storage_options))
     try:
         for folder in folders:
@@ -78,7 +78,7 @@ def _listed(folders: Iterable[str], *, place: TablesPlace) -> Iterator[Candidate
         yield fault
 
 
-def _told(pins: Iterable[tuple[int, Pin]], *, place: TablesPlace) -> Iterator[tuple[int, Files]]:
+def _told(pins: Iterable[tuple[int, Pin]], *, place: TablesLocation) -> Iterator[tuple[int, Files]]:
     tables = tables_at(place)
     known: set[str] = set()
     for number, pin in pins:

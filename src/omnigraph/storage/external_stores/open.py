@@ -12,10 +12,7 @@ def open_external_store(uri: str) -> ExternalStore:
     """The external store at `uri`. Nothing is created or asked before the first request.
 
     Args:
-        uri (str): `sqlite:///absolute/path` or `sqlite:relative/path` for one machine, `postgresql://…` for many.
-
-    Returns:
-        ExternalStore: ready for requests.
+        uri: `sqlite:///absolute/path` or `sqlite:relative/path` for one machine, `postgresql://…` for many.
 
     Raises:
         StoreRefused: there is no such kind of store, or what it needs is not installed.

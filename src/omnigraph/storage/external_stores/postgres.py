@@ -44,7 +44,7 @@ class PostgresExternalStore(SqlExternalStore):
         """A store in the database at `address`.
 
         Args:
-            address (str): a connection string: `postgresql://user@host/database`, or `key=value` pairs.
+            address: a connection string: `postgresql://user@host/database`, or `key=value` pairs.
         """
         super().__init__()
         self._address = address

@@ -58,9 +58,7 @@ class ExternallyFencedStore:
         """A store before `inner`.
 
         Args:
-            inner (ObjectStore): holds the objects; its put-if-absent is never used.
-            external (ExternalStore): decides who comes first.
-            ids (IdSource | None): for the names of staged objects.
+            inner: holds the objects; its put-if-absent is never used.
         """
         self._inner = inner
         self._external = external
@@ -216,9 +214,6 @@ class ExternallyFencedStore:
         """Delete what dead writers staged and can never come to anything: somebody else has the path.
 
         Staged bytes whose path nobody has yet are left alone; their writer may only be slow.
-
-        Returns:
-            Sequence[str]: the staged objects that were deleted.
         """
         swept = []
         for listed in self._inner.list(STAGED_FOLDER):
@@ -312,9 +307,6 @@ class ExternallyFencedStore:
 
         Bytes are staged before step 2 and go after step 4, so an entry without them came too late: from a request that
         was long on its way, or after a sweep that had seen the path taken. It can come to nothing, and is removed.
-
-        Returns:
-            Whether the bytes were there.
         """
         try:
             self._inner.copy(entry.location, entry.path)

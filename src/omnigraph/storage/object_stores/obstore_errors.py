@@ -47,17 +47,7 @@ _FINDS_NOTHING = frozenset({RequestKind.GET, RequestKind.COPY})
 
 
 def mapped(error: Exception, kind: RequestKind, path: str, *, uri: str) -> StoreError:
-    """The port's error for one of obstore's.
-
-    Args:
-        error (Exception): what obstore raised.
-        kind (RequestKind): what had been asked.
-        path (str): about what.
-        uri (str): where.
-
-    Returns:
-        StoreError: to be raised.
-    """
+    """The port's error for one of obstore's."""
     text = str(error)
     message = f"cannot {kind.replace('_', ' ')} {path!r} in {uri}: {reason(error)}"
     found_status = _STATUS.search(text)
@@ -86,14 +76,7 @@ def mapped(error: Exception, kind: RequestKind, path: str, *, uri: str) -> Store
 
 
 def is_missing_object(error: Exception) -> bool:
-    """Whether obstore says that there is no such object (and not: no such bucket).
-
-    Args:
-        error (Exception): what obstore raised.
-
-    Returns:
-        bool: False for everything else.
-    """
+    """Whether obstore says that there is no such object (and not: no such bucket)."""
     return isinstance(error, FileNotFoundError) and _NO_BUCKET not in str(error)
 
 
@@ -102,12 +85,5 @@ def _is_no(status: int) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """The part of an obstore error that is for people: one line, without the server's document.
-
-    Args:
-        error (Exception): what obstore raised.
-
-    Returns:
-        str: one line.
-    """
+    """The part of an obstore error that is for people: one line, without the server's document."""
     return str(error).partition("\n")[0].partition(": <")[0]

@@ -35,18 +35,14 @@ def open_store(
     """The store whose root is at `uri`. Nothing is created or asked before the first request.
 
     Args:
-        uri (str): a path or `file://` address on local disk; `s3://bucket/prefix`; `gs://…` or `az://…` with the
-            credentials the environment holds; or `memory://name`, which is the same store for everybody in this
-            process who says the same name, while `memory://` alone is a fresh one.
-        read_only (bool): refuse every write.
-        durability (Durability | str): on local disk, what an answered put survives: "power" or "process".
-        s3 (S3Options | None): how to reach a bucket; by default what the AWS_* variables say.
-        external (ExternalStore | str | None): for a store without conditional puts, what decides races instead, or
-            its address. Everybody who writes must name the same one. Readers finish what a dead writer left half
-            done there, also those that may not write anything of their own.
-
-    Returns:
-        ObjectStore: ready for requests; transient failures are tried again.
+        uri: a path or `file://` address on local disk; `s3://bucket/prefix`; `gs://…` or `az://…` with the credentials
+            the environment holds; or `memory://name`, which is the same store for everybody in this process who says
+            the same name, while `memory://` alone is a fresh one.
+        durability: on local disk, what an answered put survives: "power" or "process".
+        s3: how to reach a bucket; by default what the AWS_* variables say.
+        external: for a store without conditional puts, what decides races instead, or its address. Everybody who writes
+            must name the same one. Readers finish what a dead writer left half done there, also those that may not
+            write anything of their own.
 
     Raises:
         StoreRefused: there is no such kind of store, or the address makes no sense.
@@ -67,27 +63,12 @@ def open_store(
 
 
 def open_store_of_tables(uri: str, options: Mapping[str, str]) -> ObjectStore:
-    """The store in which tables lie, by what the table library opens them with; for listing and reading.
-
-    Args:
-        uri (str): the root of the tables.
-        options (Mapping[str, str]): their storage options.
-
-    Returns:
-        ObjectStore: read-only; transient failures are tried again.
-    """
+    """The store in which tables lie, by what the table library opens them with; for listing and reading."""
     return open_store(uri, read_only=True, s3=S3Options.from_storage_options(options) if options else None)
 
 
 def table_options(store: ObjectStore) -> dict[str, str]:
-    """The storage options with which the table library opens the place the store stands on.
-
-    Args:
-        store (ObjectStore): any store, wrapped or not.
-
-    Returns:
-        dict[str, str]: a copy; empty where none are needed.
-    """
+    """The storage options with which the table library opens the place the store stands on."""
     return dict(store.table_options)
 
 

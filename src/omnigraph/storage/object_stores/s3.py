@@ -49,14 +49,7 @@ class S3Options:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "S3Options":
-        """What the usual AWS_* variables say.
-
-        Args:
-            environment (Mapping[str, str]): where to look.
-
-        Returns:
-            S3Options: with the defaults where nothing is said.
-        """
+        """What the usual AWS_* variables say."""
         return cls(
             endpoint=environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or None,
             region=environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or DEFAULT_REGION,
@@ -69,14 +62,7 @@ class S3Options:
 
     @classmethod
     def from_storage_options(cls, options: Mapping[str, str]) -> "S3Options":
-        """What `as_storage_options` of others says.
-
-        Args:
-            options (Mapping[str, str]): by those names.
-
-        Returns:
-            S3Options: the same that made them.
-        """
+        """What `as_storage_options` of others says."""
         return cls(
             endpoint=options.get("endpoint"),
             region=options.get("region", DEFAULT_REGION),
@@ -88,11 +74,7 @@ class S3Options:
         )
 
     def as_storage_options(self) -> dict[str, str]:
-        """The same, by the names the table library and obstore share.
-
-        Returns:
-            dict[str, str]: only what is known.
-        """
+        """The same, by the names the table library and obstore share."""
         known = {
             "endpoint": self.endpoint,
             "region": self.region,
@@ -131,9 +113,8 @@ class S3Store(ObstoreStore):
         """A store on `s3://bucket/prefix`.
 
         Args:
-            bucket (str): must exist already.
-            prefix (str): path of the root inside the bucket; empty for the whole bucket.
-            options (S3Options | None): how to reach it; by default what the environment says.
+            prefix: path of the root inside the bucket; empty for the whole bucket.
+            options: how to reach it; by default what the environment says.
 
         Raises:
             StoreRefused: there is no bucket, plain http was not asked for, or the address makes no sense.

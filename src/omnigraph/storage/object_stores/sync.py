@@ -33,11 +33,7 @@ _STATFS_BYTES = 256
 
 
 def sync_file(path: Path) -> None:
-    """Sync one file, or one folder's list of names.
-
-    Args:
-        path (Path): must exist.
-    """
+    """Sync one file, or one folder's list of names."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -46,11 +42,7 @@ def sync_file(path: Path) -> None:
 
 
 def keeps_order(folder: Path) -> bool:
-    """True if the file system journals changes in their order: XFS, and ext3 or ext4 with a journal.
-
-    Args:
-        folder (Path): must exist.
-    """
+    """True if the file system journals changes in their order: XFS, and ext3 or ext4 with a journal."""
     if not hasattr(_LIBRARY, "sync_file_range") or not hasattr(_LIBRARY, "statfs"):
         return False
     status = ctypes.create_string_buffer(_STATFS_BYTES)
@@ -65,20 +57,12 @@ def keeps_order(folder: Path) -> bool:
 
 
 def write_out(handle: int) -> None:
-    """Wait until the bytes of an open file are on the disk; neither its name nor the disk's own cache is waited for.
-
-    Args:
-        handle (int): of the file.
-    """
+    """Wait until the bytes of an open file are on the disk; neither its name nor the disk's own cache is waited for."""
     _sync_range(handle, _START_AND_WAIT)
 
 
 def write_out_all(paths: Iterable[Path]) -> None:
-    """Wait until the bytes of files are on the disk, as `write_out` does.
-
-    Args:
-        paths (Iterable[Path]): files, or folders for everything below them.
-    """
+    """Wait until the bytes of files are on the disk, as `write_out` does."""
     handles = []
     try:
         for file in (file for path in paths for file in _files_of(path)):
@@ -115,12 +99,8 @@ def _files_of(path: Path) -> Iterator[Path]:
 def folders_above(root: Path, folder: Path) -> Iterator[Path]:
     """The folders above `folder`, nearest first, up to the one that holds `root`.
 
-    Args:
-        root (Path): a folder at or above `folder`.
-        folder (Path): where to start.
-
     Yields:
-        Path: a folder that has an entry on the way to `folder`.
+        A folder that has an entry on the way to `folder`.
     """
     for above in folder.parents:
         yield above
@@ -132,10 +112,8 @@ def sync_all(root: Path, paths: Sequence[Path], *, settled: set[str]) -> None:
     """Sync files and the folders they are in.
 
     Args:
-        root (Path): of the store.
-        paths (Sequence[Path]): files, or folders for everything below them.
-        settled (set[str]): folders that cannot vanish any more because those above them have been synced since they
-            were made; grows.
+        settled: folders that cannot vanish any more because those above them have been synced since they were made;
+            grows.
     """
     files: list[Path] = []
     folders: set[Path] = set()

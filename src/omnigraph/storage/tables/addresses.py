@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from lance import LanceDataset
 from lance.bitmap import Bitmap
-from lance.fragment import FragmentMetadata, LanceFragment
+from lance.fragment import DataFile, FragmentMetadata, LanceFragment
 
 from omnigraph import limits
 from omnigraph.errors import InternalError
@@ -120,11 +120,10 @@ def delete_at(dataset: LanceDataset, addresses: Addresses) -> Deletion | None:
     """Write the deletion vectors that remove the rows at `addresses`, all of them.
 
     Args:
-        dataset (LanceDataset): the version to remove them from; it does not change.
-        addresses (Addresses): where the rows lie, each once.
+        dataset: the version to remove them from; it does not change.
 
     Returns:
-        Deletion | None: the changed fragments; None if one of the rows is not there or is deleted already.
+        The changed fragments; None if one of the rows is not there or is deleted already.
     """
     updated, gone = [], []
     for fragment_id, offsets in by_fragment(addresses):
@@ -142,3 +141,28 @@ def delete_at(dataset: LanceDataset, addresses: Addresses) -> Deletion | None:
         else:
             updated.append(after)
     return Deletion(tuple(updated), tuple(fragment.id for fragment in gone), tuple(gone), len(addresses))
+
+
+FragmentKey = tuple[str, ...]
+
+
+def name_of(file: DataFile) -> str:
+    """The name of a data file; Lance's own property makes a new class for every answer."""
+    return str(file._path)
+
+
+def key_of(fragment: FragmentMetadata) -> FragmentKey:
+    """What makes a fragment the same one in every version: its data files."""
+    return tuple(map(name_of, fragment.files))
+
+
+def keyed(fragments: list[FragmentMetadata]) -> dict[FragmentKey, FragmentMetadata]:
+    """Fragments by what makes them the same."""
+    return {key_of(fragment): fragment for fragment in fragments}
+
+
+def same_rows(one: FragmentMetadata, other: FragmentMetadata) -> bool:
+    """Whether two states of a fragment have the same deletion vector, as far as can be seen without reading it."""
+    if one.deletion_file is None or other.deletion_file is None:
+        return one.num_deletions == other.num_deletions
+    return one.deletion_file.path(one.id) == other.deletion_file.path(other.id)

@@ -1,33 +1,98 @@
-"""Reading blobs: whole ones with the rows they are in, and parts of single ones."""
+"""Blob columns: large values that a scan of other columns never touches, and of which a part can be read.
 
-from collections.abc import Iterator, Sequence
+To the rest of the house such a column is one of bytes, marked in its field's metadata. Lance keeps small values inside
+the data file and large ones in files beside it, in a folder named after it; a row holds no more than where they lie.
+Tables made before there were marks have plain columns of bytes: those are read and written as they are, and a part of
+a value costs the whole of it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
-from lance.blob import BlobFile
+from lance.blob import BlobFile, BlobType
+from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph import limits
-from omnigraph.storage.tables.blob_columns import is_blob
-from omnigraph.storage.tables.effect import key_of
+from omnigraph.storage.layout import BLOB_MARK
+from omnigraph.storage.tables.addresses import key_of
+
+_MARK = {BLOB_MARK: b"true"}
+_DATA = "data/"
+_DATA_FILE = ".lance"
+
+
+def plain_schema(stored: pa.Schema) -> pa.Schema:
+    """The columns of a stored table as the house knows them: blobs are bytes with a mark."""
+    return pa.schema([_plain(field) for field in stored])
+
+
+def has_blobs(schema: pa.Schema) -> bool:
+    """Whether a column, as the house knows it, is one of blobs."""
+    return any(is_blob(field) for field in schema)
+
+
+def is_blob(field: "pa.Field[Any]") -> bool:
+    """Whether a column, as the house knows it, is one of blobs."""
+    return BLOB_MARK in (field.metadata or {})
+
+
+def stored_field(field: "pa.Field[Any]") -> "pa.Field[Any]":
+    """A column to be added to a table that is there, as Lance keeps it."""
+    if not is_blob(field):
+        return field
+    others = {key: value for key, value in (field.metadata or {}).items() if key != BLOB_MARK}
+    made: pa.Field[Any] = pa.field(field.name, BlobType(), nullable=field.nullable, metadata=others)
+    return made
+
+
+def write_rows(
+    rows: pa.Table | Iterable[pa.RecordBatch], dataset: LanceDataset, schema: pa.Schema
+) -> list[FragmentMetadata]:
+    """Write rows as fragments that no version has numbered yet.
+
+    Args:
+        rows: in the table's own columns, whatever marks these carry.
+    """
+    if isinstance(rows, pa.Table):
+        # Lance tells a column of blobs by its mark, so the mark must be that of the table, not of where rows came from.
+        if any(pa.types.is_large_binary(kind) for kind in schema.types):
+            rows = pa.Table.from_arrays([rows.column(name) for name in schema.names], schema=schema)
+        return list(write_fragments(rows, dataset))
+    marked = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
+    return list(write_fragments(pa.RecordBatchReader.from_batches(schema, marked), dataset))
+
+
+def folders_beside(files: Iterable[str]) -> set[str]:
+    """The folders of large values that data files may have beside them, under their table's folder."""
+    return {
+        f"{file.removesuffix(_DATA_FILE)}/" for file in files if file.startswith(_DATA) and file.endswith(_DATA_FILE)
+    }
+
+
+def folders_made(table_folder: str, files: Iterable[str]) -> set[str]:
+    """Those of `folders_beside` that are there, on local disk."""
+    return {folder for folder in folders_beside(files) if Path(table_folder, folder).is_dir()}
+
+
+def _plain(field: "pa.Field[Any]") -> "pa.Field[Any]":
+    if not isinstance(field.type, BlobType):
+        return field
+    metadata = {**(field.metadata or {}), **_MARK}
+    made: pa.Field[Any] = pa.field(field.name, pa.large_binary(), nullable=field.nullable, metadata=metadata)
+    return made
+
 
 _ADDRESS = "_rowaddr"
 
 
 def rows_at(dataset: LanceDataset, schema: pa.Schema, addresses: Sequence[int], columns: Sequence[str]) -> pa.Table:
-    """Rows by address, in their order, blobs as bytes; addresses of deleted rows are passed over.
-
-    Args:
-        dataset (LanceDataset): the version.
-        schema (pa.Schema): its columns, as the house knows them.
-        addresses (Sequence[int]): where the rows lie.
-        columns (Sequence[str]): which columns.
-
-    Returns:
-        pa.Table: the rows.
-    """
+    """Rows by address, in their order, blobs as bytes; addresses of deleted rows are passed over."""
     blobs = [name for name in columns if is_blob(schema.field(name))]
     plain = [name for name in columns if name not in blobs]
     if not blobs:
@@ -68,15 +133,7 @@ class StoredBlob:
     whole: bytes = b""
 
     def read(self, offset: int, length: int) -> bytes:
-        """A part.
-
-        Args:
-            offset (int): where it begins; not after the end.
-            length (int): how many bytes at most.
-
-        Returns:
-            bytes: fewer than `length` only at the end.
-        """
+        """A part."""
         length = min(length, self.size - offset)
         if length <= 0:
             return b""
@@ -93,18 +150,7 @@ class StoredBlob:
 
 
 def blob_at(dataset: LanceDataset, schema: pa.Schema, address: int, column: str, number: int) -> StoredBlob | None:
-    """The blob in one cell.
-
-    Args:
-        dataset (LanceDataset): the version.
-        schema (pa.Schema): its columns, as the house knows them.
-        address (int): of a living row.
-        column (str): a column of bytes.
-        number (int): by which data files know the column.
-
-    Returns:
-        StoredBlob | None: None where the cell has no value.
-    """
+    """The blob in one cell."""
     fragment = dataset.get_fragment(address >> 32)
     lies_in = "" if fragment is None else "/".join(key_of(fragment.metadata))
     place = f"{lies_in} {address & 0xFFFF_FFFF} {number}"

@@ -4,19 +4,31 @@ Indexes know rows by address, so rewriting a fragment takes it out of every inde
 rewritten: the large fragments, and the indexes over them, stay as they are, and indexing the new fragment is cheap.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from lance import LanceOperation
 from lance.fragment import FragmentMetadata
 
 from omnigraph import limits
-from omnigraph.storage.tables.addresses import open_fragments
-from omnigraph.storage.tables.blob_columns import write_rows
+from omnigraph.errors import InternalError
+from omnigraph.storage.tables.addresses import (
+    NO_ADDRESSES,
+    Addresses,
+    Offsets,
+    at,
+    key_of,
+    keyed,
+    live_offsets,
+    open_fragments,
+    same_rows,
+)
+from omnigraph.storage.tables.blobs import write_rows
 from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fields import read_columns
-from omnigraph.storage.tables.files import fragment_files
+from omnigraph.storage.tables.files import Step, fragment_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
 from omnigraph.storage.tables.indexes import (
     IndexSpec,
@@ -29,7 +41,6 @@ from omnigraph.storage.tables.indexes import (
     undeclared,
     with_segments,
 )
-from omnigraph.storage.tables.rewriting import numbers_taken
 
 Groups = Sequence[tuple[int, ...]]
 """Numbers of fragments of a version, in order; each group can be rewritten by itself."""
@@ -89,16 +100,14 @@ def keep_up(
     """A version in which some fragments are one, and indexes cover every row they can.
 
     Args:
-        handle (Handle): the version to start from.
-        indexes (Sequence[IndexSpec]): the indexes to build, to bring up to date and to fold.
-        old (Sequence[FragmentMetadata]): its fragments to rewrite; none leaves all as they are.
-        elsewhere (Elsewhere): who may rewrite them instead of this process.
-        drops_others (bool): leave out the indexes it has that are none of these.
-        purge (bool): build indexes again that hold values of fragments that are gone.
+        indexes: the indexes to build, to bring up to date and to fold.
+        old: its fragments to rewrite; none leaves all as they are.
+        drops_others: leave out the indexes it has that are none of these.
+        purge: build indexes again that hold values of fragments that are gone.
 
     Returns:
-        tuple[Handle, set[str]]: the new version, and the new files it needs, under the table's folder; the given
-            version where there is nothing to do.
+        The new version, and the new files it needs, under the table's folder; the given version where there is nothing
+            to do.
     """
     with mapped(handle.table, handle.version):
         specs = [as_built(handle, spec) for spec in indexes]
@@ -120,12 +129,10 @@ def compact(handle: Handle, indexes: Sequence[IndexSpec], *, drops_others: bool 
     """Like `keep_up` of all that is worth rewriting, where something is; indexes that were never built are left alone.
 
     Args:
-        handle (Handle): the version to start from.
-        indexes (Sequence[IndexSpec]): the indexes to bring up to date.
-        drops_others (bool): leave out the indexes it has that are none of these.
+        drops_others: leave out the indexes it has that are none of these.
 
     Returns:
-        tuple[Handle, set[str]]: the new version, and its new files; the given version where there is nothing to gain.
+        The new version, and its new files; the given version where there is nothing to gain.
     """
     old = to_rewrite(handle)
     if not old and not drops_others:
@@ -161,15 +168,7 @@ def _gains(chosen: Sequence[FragmentMetadata]) -> bool:
 
 
 def rewritten_rows(handle: Handle, old: Sequence[FragmentMetadata]) -> list[FragmentMetadata]:
-    """The rows of fragments, in their order, in new files without a number; a batch at a time is in memory.
-
-    Args:
-        handle (Handle): the version that has them.
-        old (Sequence[FragmentMetadata]): the fragments.
-
-    Returns:
-        list[FragmentMetadata]: in the order of the rows.
-    """
+    """The rows of fragments, in their order, in new files without a number; a batch at a time is in memory."""
     rows = handle.dataset.scanner(
         fragments=open_fragments(handle.dataset, old), scan_in_order=True, blob_handling="all_binary"
     ).to_reader()
@@ -196,3 +195,110 @@ def _groups(old: Sequence[FragmentMetadata]) -> list[tuple[int, ...]]:
         groups[-1] += (fragment.id,)
         rows += fragment.num_rows
     return groups
+
+
+# In the making of a version: it deletes rows of fragments just rewritten that others have deleted meanwhile.
+CATCHES_UP = "rows that others have deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """Fragments written again with the same rows.
+
+    Attributes:
+        old: the fragments, as they were.
+        new: what holds their rows, in the same order, with the numbers they were given and no row deleted.
+        dead: which rows of the new ones, counted through, are deleted all the same: they were, in the old ones.
+    """
+
+    old: tuple[FragmentMetadata, ...]
+    new: tuple[FragmentMetadata, ...]
+    dead: Offsets = field(default_factory=lambda: NO_ADDRESSES)
+
+    @property
+    def dead_addresses(self) -> Addresses:
+        """Where those rows lie."""
+        found = [NO_ADDRESSES]
+        start = 0
+        for fragment in self.new:
+            end = start + fragment.physical_rows
+            first, last = np.searchsorted(self.dead, [start, end])
+            found.append(at(fragment.id, self.dead[first:last] - np.uint64(start)))
+            start = end
+        return np.concatenate(found)
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the new fragments have numbers."""
+        return all(fragment.id for fragment in self.new)
+
+
+def rewriting_of(steps: Iterable[Step], staged: Handle) -> Rewriting | None:
+    """What steps rewrote; None where that was nothing, or more than once, or not all they did to rows."""
+    operations = [step.operation for step in steps if not _keeps_rows(step.operation)]
+    if len(operations) != 1 or not isinstance(operations[0], LanceOperation.Rewrite):
+        return None
+    groups = list(operations[0].groups)
+    if len(groups) != 1:
+        return None
+    group = groups[0]
+    there = keyed(staged.fragments())
+    dead = [NO_ADDRESSES]
+    start = 0
+    for fragment in group.new_fragments:
+        now = there.get(key_of(fragment))
+        everything = np.arange(fragment.physical_rows, dtype=np.uint64)
+        lives = everything[:0] if now is None else live_offsets(staged.dataset, now)
+        dead.append(np.setdiff1d(everything, lives, assume_unique=True) + np.uint64(start))
+        start += fragment.physical_rows
+    return Rewriting(tuple(group.old_fragments), tuple(group.new_fragments), np.concatenate(dead))
+
+
+def moved(rewriting: Rewriting, base: Handle, onto: Handle) -> Rewriting | None:
+    """A rewriting of fragments of one version, as it is to be done on another.
+
+    Returns:
+        None where none of the fragments is there, or one has rows that it had not. New fragments whose numbers are
+            taken there are numbered 0.
+    """
+    there = keyed(onto.fragments())
+    total = sum(fragment.physical_rows for fragment in rewriting.new)
+    places = np.setdiff1d(np.arange(total, dtype=np.uint64), rewriting.dead, assume_unique=True)
+    dead, old, before = [rewriting.dead], [], 0
+    for was in rewriting.old:
+        now = there.get(key_of(was))
+        if now is None:
+            # Whatever became of its rows, they are not in this fragment any more.
+            dead.append(places[before : before + was.num_rows])
+        else:
+            old.append(now)
+            if not same_rows(was, now):
+                lived, lives = live_offsets(base.dataset, was), live_offsets(onto.dataset, now)
+                if len(np.setdiff1d(lives, lived, assume_unique=True)):
+                    return None
+                gone = np.setdiff1d(lived, lives, assume_unique=True)
+                dead.append(places[before + np.searchsorted(lived, gone)])
+        before += was.num_rows
+    if not old:
+        return None
+    if before != len(places):
+        raise InternalError(f"table {base.table}: {before} rows were rewritten as {len(places)}")
+    found = Rewriting(tuple(old), rewriting.new, np.sort(np.concatenate(dead)))
+    if min((fragment.id for fragment in found.new), default=1) > max(numbers_taken(onto), default=0):
+        return found
+    # Where rows will lie cannot be said before the fragments have numbers.
+    new = tuple(replace(fragment, id=0) for fragment in found.new)
+    return None if len(found.dead) else replace(found, new=new)
+
+
+def numbers_taken(handle: Handle) -> set[int]:
+    """The numbers of fragments that a version has, or that its indexes still mention."""
+    taken = {fragment.id for fragment in handle.fragments()}
+    for index in handle.dataset.describe_indices():
+        taken = taken.union(*(segment.fragment_ids for segment in index.segments))
+    return taken
+
+
+def _keeps_rows(operation: LanceOperation.BaseOperation) -> bool:
+    catches_up = isinstance(operation, LanceOperation.Delete) and operation.predicate == CATCHES_UP
+    return catches_up or isinstance(operation, LanceOperation.CreateIndex)

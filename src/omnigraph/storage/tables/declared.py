@@ -16,14 +16,7 @@ _VECTOR_OPTIONS: Mapping[str, str | int] = {"metric": "l2"}
 
 
 def declared_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:
-    """The indexes of a type's table.
-
-    Args:
-        entity (EntityType): a node or edge type.
-
-    Returns:
-        tuple[IndexSpec, ...]: by column; first those that every table has.
-    """
+    """The indexes of a type's table."""
     system = system_indexes(entity)
     if isinstance(entity, EdgeType):
         return system
@@ -41,11 +34,8 @@ def declared_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:
 def searched_texts(entity: EntityType) -> tuple[Property, ...]:
     """The properties whose words are declared to be searched.
 
-    Args:
-        entity (EntityType): a node or edge type.
-
     Returns:
-        tuple[Property, ...]: texts of nodes with an `@index` of their own, in the order of their names.
+        Texts of nodes with an `@index` of their own, in the order of their names.
     """
     if isinstance(entity, EdgeType):
         return ()
@@ -56,14 +46,7 @@ def searched_texts(entity: EntityType) -> tuple[Property, ...]:
 
 
 def system_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:
-    """The indexes that every table of its kind has: on ids, and on both ends of edges.
-
-    Args:
-        entity (EntityType): a node or edge type.
-
-    Returns:
-        tuple[IndexSpec, ...]: cheap to build and to extend.
-    """
+    """The indexes that every table of its kind has: on ids, and on both ends of edges."""
     columns = (ID, SRC, DST) if isinstance(entity, EdgeType) else (ID,)
     return tuple(_spec(column, IndexKind.BTREE) for column in columns)
 

@@ -1,4 +1,4 @@
-"""The one place where Lance makes a version of a table; those of few rows are made in `small_versions.py`.
+"""The one place where a version of a table is made.
 
 Invariants:
     The version is detached: on no lineage, named by a random number, seen by nobody who was not told the number.
@@ -33,13 +33,8 @@ def commit_detached(
     """Make a detached version: `operation`, staged on `handle`, applied to `handle`.
 
     Args:
-        handle (LanceDataset): the version the operation was staged on.
-        operation (LanceOperation.BaseOperation | Transaction): what to apply.
-        intermediate (bool): the version is only a step to another one, which alone will be pinned. It is written into
-            the version, so that whoever gives up the last one can tell which others go with it.
-
-    Returns:
-        LanceDataset: the new version, open.
+        intermediate: the version is only a step to another one, which alone will be pinned. It is written into the
+            version, so that whoever gives up the last one can tell which others go with it.
 
     Raises:
         InternalError: the operation was staged on another version, or what came out is not detached.

@@ -82,16 +82,7 @@ _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 
 
 def as_graph_error(error: Exception, table: str, version: int | None) -> GraphError:
-    """What a foreign exception means for the caller.
-
-    Args:
-        error (Exception): what Lance, Arrow or the operating system raised.
-        table (str): the table it is about.
-        version (int | None): the version, where one was pinned.
-
-    Returns:
-        GraphError: to be raised from `error`.
-    """
+    """What a foreign exception means for the caller."""
     text = str(error)
     said = _CALLS.sub("", _PLACES.sub("", text))  # the places are for those who develop Lance
     number = error.errno if isinstance(error, OSError) else None
@@ -129,12 +120,7 @@ def is_panic(error: BaseException) -> bool:
 
 @contextmanager
 def mapped(table: str, version: int | None = None) -> Iterator[None]:
-    """Run calls into Lance; whatever they raise leaves as one of `omnigraph.errors`.
-
-    Args:
-        table (str): the table they are about.
-        version (int | None): the version, where one is pinned.
-    """
+    """Run calls into Lance; whatever they raise leaves as one of `omnigraph.errors`."""
     try:
         yield
     except GraphError:

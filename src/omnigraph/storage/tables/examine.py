@@ -14,15 +14,13 @@ from lance.fragment import FragmentMetadata
 from omnigraph.errors import FormatError
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
-from omnigraph.storage.tables.addresses import live_offsets, open_fragments
+from omnigraph.storage.tables.addresses import FragmentKey, key_of, keyed, live_offsets, open_fragments
 from omnigraph.storage.tables.detached import commit_detached
-from omnigraph.storage.tables.effect import FragmentKey, key_of, keyed
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import index_folder, manifest_file
 from omnigraph.storage.tables.handles import Handle, bytes_of
 from omnigraph.storage.tables.indexes import SegmentChange, dropping, with_segments
-from omnigraph.storage.tables.staged import StagedTable
-from omnigraph.storage.tables.staging import as_staged
+from omnigraph.storage.tables.staged_version import StagedVersion, as_staged
 from omnigraph.storage.tables.tables import Tables
 
 
@@ -139,8 +137,7 @@ class Examined:
         """What a deletion vector holds that leaves the rows with some ids; None where the version says otherwise.
 
         Args:
-            path (str): of the vector, under the root; what is there is not read.
-            live (Container[str]): the ids.
+            path: of the vector, under the root; what is there is not read.
 
         Raises:
             FormatError: the ids of the rows cannot be read.
@@ -201,15 +198,14 @@ class Examiner:
             )
         return Examined(Handle(pin.table, dataset), pin)
 
-    def without(self, pin: Pin, damaged: Mapping[str, Part]) -> StagedTable:
+    def without(self, pin: Pin, damaged: Mapping[str, Part]) -> StagedVersion:
         """A version that does without damaged files: their rows are not in it, nor are indexes that need them.
 
         Args:
-            pin (Pin): the version to start from; its manifest must be readable.
-            damaged (Mapping[str, Part]): the files, by path.
+            pin: the version to start from; its manifest must be readable.
 
         Returns:
-            StagedTable: the new version; the given one where it needs none of them.
+            The new version; the given one where it needs none of them.
         """
         handle = self.open(pin)._handle
         with mapped(pin.table, pin.version):

@@ -6,15 +6,17 @@ table's head. So the schema is taken apart into its fields, as it is stored (one
 nested field after its parent), edited there, and put together again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from lance.schema import LanceSchema
 
-from omnigraph.storage.tables.messages import BYTES, VARINT, Entry, entries, message
-
+# Wire types of protocol buffers.
+VARINT, BYTES = 0, 2
+_FIXED_BYTES = {1: 8, 5: 4}
+Entry = tuple[int, int, int | bytes]
 # Numbers of the message's entries.
 _NAME, _ID, _PARENT, _NULLABLE = 2, 3, 4, 6
 _NO_PARENT = 2**64 - 1  # minus one, as a 64-bit number
@@ -124,7 +126,7 @@ class Columns:
     def as_schema(self) -> LanceSchema:
         """What Lance takes."""
         return LanceSchema._from_protos(
-            self.metadata, *(message(field.entries) for column in self.columns for field in column)
+            self.metadata, *(_message(field.entries) for column in self.columns for field in column)
         )
 
 
@@ -142,4 +144,52 @@ def read_columns(schema: LanceSchema) -> Columns:
 
 
 def _field(stored: bytes) -> Field:
-    return Field(tuple(entries(stored)))
+    return Field(tuple(_entries(stored)))
+
+
+def _entries(message: bytes) -> Iterator[Entry]:
+    """Read the entries of a protocol-buffer message, in order; those of unknown fields too."""
+    at = 0
+    while at < len(message):
+        tag, at = _read_varint(message, at)
+        key, wire = tag >> 3, tag & 7
+        if wire == VARINT:
+            number, at = _read_varint(message, at)
+            yield key, wire, number
+            continue
+        length = _FIXED_BYTES.get(wire)
+        if length is None:
+            length, at = _read_varint(message, at)
+        yield key, wire, message[at : at + length]
+        at += length
+
+
+def _message(entries: Iterable[Entry]) -> bytes:
+    """Write entries as one protocol-buffer message."""
+    written = bytearray()
+    for key, wire, value in entries:
+        written += _varint(key << 3 | wire)
+        if isinstance(value, int):
+            written += _varint(value)
+        else:
+            written += (_varint(len(value)) if wire == BYTES else b"") + value
+    return bytes(written)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _read_varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & 0x80:
+            return value, at

@@ -7,9 +7,9 @@ from lance import LanceOperation
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import InternalError
-from omnigraph.storage.tables.blob_columns import folders_beside
+from omnigraph.storage.tables.addresses import name_of
+from omnigraph.storage.tables.blobs import folders_beside
 from omnigraph.storage.tables.detached import is_detached, is_intermediate
-from omnigraph.storage.tables.effect import name_of
 from omnigraph.storage.tables.handles import Handle
 
 _LINEAR_NAMES_COUNT_DOWN_FROM = 2**64 - 1
@@ -84,15 +84,7 @@ def version_files(handle: Handle) -> frozenset[str]:
 
 
 def step_to(handle: Handle, version: int) -> Step:
-    """How a version was made.
-
-    Args:
-        handle (Handle): any open version of the table.
-        version (int): a detached version.
-
-    Returns:
-        Step: as the version itself tells.
-    """
+    """How a version was made."""
     transaction = handle.dataset.read_transaction(version)
     if transaction is None:
         raise InternalError(f"table {handle.table}: version {version} does not say what it was made from")
@@ -109,11 +101,7 @@ def plan_steps(base: Handle, staged: Handle) -> Iterator[Step]:
     """How `staged` came from `base`, the last step first.
 
     Args:
-        base (Handle): where to stop.
-        staged (Handle): where to start; every version names the one it was made from.
-
-    Yields:
-        Step: none if both are the same version.
+        staged: where to start; every version names the one it was made from.
 
     Raises:
         InternalError: `staged` was not made from `base`.

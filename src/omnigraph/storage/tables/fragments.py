@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.storage.tables.addresses import Offsets, live_offsets
-from omnigraph.storage.tables.effect import FragmentKey, key_of
+from omnigraph.storage.tables.addresses import FragmentKey, Offsets, key_of, live_offsets
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fields import read_columns
 from omnigraph.storage.tables.table import Table
@@ -34,14 +33,7 @@ class StoredFragment:
 
 
 def stored_fragments(table: Table) -> tuple[StoredFragment, ...]:
-    """The fragments of a version, in the order of its scans; from the manifest alone.
-
-    Args:
-        table (Table): the version.
-
-    Returns:
-        tuple[StoredFragment, ...]: one for each.
-    """
+    """The fragments of a version, in the order of its scans; from the manifest alone."""
     with mapped(table.pin.table, table.pin.version):
         return tuple(
             StoredFragment(
@@ -55,15 +47,7 @@ def stored_fragments(table: Table) -> tuple[StoredFragment, ...]:
 
 
 def live_rows(table: Table, fragment: StoredFragment) -> Offsets:
-    """Which rows of a fragment are not deleted; reads its deletion vector and no data.
-
-    Args:
-        table (Table): the version.
-        fragment (StoredFragment): one of its fragments.
-
-    Returns:
-        Offsets: their places in the fragment, ascending.
-    """
+    """Which rows of a fragment are not deleted; reads its deletion vector and no data."""
     with mapped(table.pin.table, table.pin.version):
         dataset = table._handle.dataset
         found = next(each.metadata for each in dataset.get_fragments() if each.fragment_id == fragment.number)
@@ -71,14 +55,7 @@ def live_rows(table: Table, fragment: StoredFragment) -> Offsets:
 
 
 def column_numbers(table: Table) -> Mapping[str, int]:
-    """The numbers by which data files know the columns: a column dropped and added again is another one.
-
-    Args:
-        table (Table): the version.
-
-    Returns:
-        Mapping[str, int]: by the columns' names.
-    """
+    """The numbers by which data files know the columns: a column dropped and added again is another one."""
     with mapped(table.pin.table, table.pin.version):
         return {column[0].name: column[0].id for column in read_columns(table._handle.dataset.lance_schema).columns}
 
@@ -88,13 +65,8 @@ def fragment_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Every row of some fragments, deleted ones included: as many as their files hold.
 
-    Args:
-        table (Table): the version.
-        fragments (Sequence[StoredFragment]): which of its fragments.
-        columns (Sequence[str]): which columns.
-
     Yields:
-        pa.RecordBatch: the columns; fragments in the order given, rows in the order they lie.
+        The columns; fragments in the order given, rows in the order they lie.
     """
     pin = table.pin
     if not fragments:
@@ -123,11 +95,10 @@ def fragment_groups(table: Table, *, rows: int) -> tuple[tuple[int, ...], ...]:
     """The fragments of a version in groups of about so many rows, for as many readers.
 
     Args:
-        table (Table): the version.
-        rows (int): how many rows a group should have; one fragment is never divided.
+        rows: how many rows a group should have; one fragment is never divided.
 
     Returns:
-        tuple[tuple[int, ...], ...]: numbers of fragments; every fragment is in exactly one group.
+        Numbers of fragments; every fragment is in exactly one group.
     """
     groups: list[tuple[int, ...]] = []
     filled = 0
@@ -148,18 +119,7 @@ def rows_of_fragments(
     filter: str | None = None,
     with_addresses: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """The living rows of some fragments.
-
-    Args:
-        table (Table): the version.
-        numbers (Sequence[int]): which of its fragments.
-        columns (Sequence[str]): which columns.
-        filter (str | None): an SQL condition on a row.
-        with_addresses (bool): add the column `_rowaddr`.
-
-    Yields:
-        pa.RecordBatch: the rows, in no promised order.
-    """
+    """The living rows of some fragments."""
     pin = table.pin
     with mapped(pin.table, pin.version):
         dataset = table._handle.dataset

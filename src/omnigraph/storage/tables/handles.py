@@ -16,10 +16,8 @@ from lance.fragment import FragmentMetadata
 from omnigraph import limits
 from omnigraph.lru import LruCache
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.blob_columns import has_blobs, plain_schema
+from omnigraph.storage.tables.blobs import has_blobs, plain_schema
 from omnigraph.storage.tables.errors import mapped
-from omnigraph.storage.tables.manifests import NOT_FOR_US, Manifest
-from omnigraph.storage.tables.small_files import SmallFiles
 
 # Local disk as if it were an object store. Lance's own way of writing a local file hands it from thread to thread for
 # every call to the system, which takes longer than the calls; this way it is handed over once. The files are the same.
@@ -54,13 +52,11 @@ class Handle:
 
     __slots__ = (
         "_bytes",
-        "_dataset",
         "_has_blobs",
         "_rows",
         "_schema",
         "_taking",
-        "manifest",
-        "small_files",
+        "dataset",
         "table",
         "uri",
         "version",
@@ -72,38 +68,18 @@ class Handle:
         self.table = table
         self.uri = str(dataset.uri)
         self.version = int(dataset.version)
-        self._dataset: LanceDataset | None = dataset
+        self.dataset = dataset
         self._taking: LanceDataset | None = None
         self._bytes = data_bytes
         self._rows = rows
         self._schema: pa.Schema | None = None
         self._has_blobs = False
-        self.small_files: SmallFiles | None = None
-        # Taken apart, as soon as a small write starts from this version.
-        self.manifest: Manifest | None = None
 
     def succeeded_by(self, dataset: LanceDataset, *, data_bytes: int, rows: int) -> "Handle":
         """The handle of a version that was made from this one and has the same columns."""
-        return self._then(Handle(self.table, dataset, data_bytes, rows))
-
-    def succeeded_by_file(self, manifest: Manifest, *, data_bytes: int, rows: int) -> "Handle":
-        """The same of a version on local disk whose manifest was written here; opened when somebody reads from it."""
-        made = object.__new__(Handle)
-        made.table, made.uri, made.version, made.manifest = self.table, self.uri, manifest.version, manifest
-        made._dataset, made._taking, made._bytes, made._rows = None, None, data_bytes, rows
-        return self._then(made)
-
-    def _then(self, made: "Handle") -> "Handle":
-        made._schema, made._has_blobs, made.small_files = self._schema, self._has_blobs, self.small_files
+        made = Handle(self.table, dataset, data_bytes, rows)
+        made._schema, made._has_blobs = self._schema, self._has_blobs
         return made
-
-    @property
-    def dataset(self) -> LanceDataset:
-        """The version as Lance has it."""
-        if self._dataset is None:
-            with mapped(self.table, self.version):
-                self._dataset = lance.dataset(self.uri, version=self.version, session=shared_session())
-        return self._dataset
 
     @property
     def taking(self) -> LanceDataset:
@@ -128,8 +104,6 @@ class Handle:
     @property
     def fragment_numbers(self) -> Collection[int]:
         """The numbers of its fragments."""
-        if self.manifest is not None and self.manifest is not NOT_FOR_US:
-            return self.manifest.fragments.keys()
         with mapped(self.table, self.version):
             return self.dataset.fragment_ids()
 

@@ -87,12 +87,8 @@ class SegmentChange:
 def rebuilding(handle: Handle, spec: IndexSpec) -> SegmentChange:
     """Build the index anew over all rows, in one segment.
 
-    Args:
-        handle (Handle): the version to index.
-        spec (IndexSpec): which index.
-
     Returns:
-        SegmentChange: where there are too few rows for an index, none is left.
+        Where there are too few rows for an index, none is left.
     """
     built = _build(handle, spec, sorted(fragment.id for fragment in handle.fragments()))
     return SegmentChange(() if built is None else (built,), tuple(segments_of(handle, spec.name)))
@@ -102,12 +98,11 @@ def extension(handle: Handle, spec: IndexSpec) -> SegmentChange:
     """Build a segment over the fragments that the index does not cover.
 
     Args:
-        handle (Handle): the version to index.
-        spec (IndexSpec): which index; where there is none of its name, all fragments are uncovered.
+        spec: which index; where there is none of its name, all fragments are uncovered.
 
     Returns:
-        SegmentChange: empty where nothing is missing, or too few rows: those without an index are looked at one by
-            one, which takes less than the index would.
+        Empty where nothing is missing, or too few rows: those without an index are looked at one by one, which takes
+            less than the index would.
     """
     live = {fragment.id for fragment in handle.fragments()}
     segments = segments_of(handle, spec.name)
@@ -117,15 +112,7 @@ def extension(handle: Handle, spec: IndexSpec) -> SegmentChange:
 
 
 def folding(handle: Handle, spec: IndexSpec) -> SegmentChange:
-    """Make one segment of several.
-
-    Args:
-        handle (Handle): the version to index.
-        spec (IndexSpec): which index.
-
-    Returns:
-        SegmentChange: empty where there are no two segments.
-    """
+    """Make one segment of several."""
     segments = segments_of(handle, spec.name)
     if len(segments) <= 1:
         return SegmentChange()
@@ -143,12 +130,10 @@ def refreshing(handle: Handle, spec: IndexSpec, *, purge: bool = False) -> Segme
     """Let an index cover every row, in few segments; build it where there is none.
 
     Args:
-        handle (Handle): the version to index.
-        spec (IndexSpec): which index.
-        purge (bool): leave no segment that holds values of fragments that are gone.
+        purge: leave no segment that holds values of fragments that are gone.
 
     Returns:
-        SegmentChange: empty where nothing is missing and the segments are few, or where there are too few rows.
+        Empty where nothing is missing and the segments are few, or where there are too few rows.
     """
     segments = segments_of(handle, spec.name)
     live = {fragment.id for fragment in handle.fragments()}
@@ -183,16 +168,7 @@ def is_due(handle: Handle, spec: IndexSpec, *, purge: bool = False) -> bool:
 
 
 def adds_a_segment(handle: Handle, spec: IndexSpec, rewritten: set[int]) -> bool:
-    """Whether refreshing an index adds a segment once the rows of some fragments were rewritten, and some are left.
-
-    Args:
-        handle (Handle): the version before.
-        spec (IndexSpec): which index.
-        rewritten (set[int]): the fragments that will be rewritten.
-
-    Returns:
-        bool: what `refreshing` will do on the version after.
-    """
+    """Whether refreshing an index adds a segment once the rows of some fragments were rewritten, and some are left."""
     if spec.kind.rows_min <= 1:
         return True
     alive = [one for one in segments_of(handle, spec.name) if not rewritten >= set(one.fragment_ids)]
@@ -219,11 +195,7 @@ def undeclared(handle: Handle, specs: Iterable[IndexSpec]) -> list[str]:
     """The indexes of a version that are none of these, by their names there.
 
     Args:
-        handle (Handle): the version.
-        specs (Iterable[IndexSpec]): the indexes it is to have, as they are named there.
-
-    Returns:
-        list[str]: sorted.
+        specs: the indexes it is to have, as they are named there.
     """
     wanted = {spec.name for spec in specs}
     return sorted({index.name for index in handle.dataset.describe_indices()} - wanted)
@@ -232,12 +204,8 @@ def undeclared(handle: Handle, specs: Iterable[IndexSpec]) -> list[str]:
 def with_segments(handle: Handle, changes: Iterable[SegmentChange]) -> Handle:
     """One version in which indexes have changed.
 
-    Args:
-        handle (Handle): the version the segments were built on.
-        changes (Iterable[SegmentChange]): what changes, at most once per index.
-
     Returns:
-        Handle: the new version; the given one where nothing changes.
+        The new version; the given one where nothing changes.
     """
     added: list[Index] = []
     removed: list[Index] = []

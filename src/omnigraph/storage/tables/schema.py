@@ -8,7 +8,7 @@ import pyarrow as pa
 from lance import LanceOperation
 
 from omnigraph.errors import InternalError
-from omnigraph.storage.tables.blob_columns import stored_field
+from omnigraph.storage.tables.blobs import stored_field
 from omnigraph.storage.tables.detached import commit_detached
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fields import Columns, read_columns
@@ -58,20 +58,18 @@ def change_columns(
     """A version with other columns; old rows have null in the new ones.
 
     Args:
-        handle (Handle): the version to start from.
-        computed (Sequence[ComputedColumn]): columns to make first; they may be renamed in the same call.
-        dropped (Iterable[str]): columns to leave out.
-        renamed (Mapping[str, str] | None): of those that stay, old names to new ones.
-        relaxed (Iterable[str]): columns, by their old names, that shall allow nulls.
-        tightened (Iterable[str]): columns, by their old names, that have no nulls and shall not allow any.
-        added (Sequence[pa.Field]): columns to add at the end; they allow nulls.
+        computed: columns to make first; they may be renamed in the same call.
+        renamed: of those that stay, old names to new ones.
+        relaxed: columns, by their old names, that shall allow nulls.
+        tightened: columns, by their old names, that have no nulls and shall not allow any.
+        added: columns to add at the end; they allow nulls.
 
     Returns:
-        ChangedColumns: the new version, made in steps where columns are computed, change and are added.
+        The new version, made in steps where columns are computed, change and are added.
 
     Raises:
-        InternalError: a column is not there, a name is taken, a new column does not allow nulls, or the id column is
-            to go.
+        InternalError: a column is not there, a name is taken, a new column does not allow nulls, or the id column is to
+            go.
     """
     renamed, dropped, relaxed, tightened = dict(renamed or {}), list(dropped), list(relaxed), list(tightened)
     with mapped(handle.table, handle.version):

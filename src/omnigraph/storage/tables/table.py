@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance import LanceDataset
 
 from omnigraph import limits
 from omnigraph.errors import NotFoundError
@@ -15,7 +17,7 @@ from omnigraph.storage.tables.addresses import as_addresses
 from omnigraph.storage.tables.blobs import StoredBlob, blob_at, rows_at
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fields import read_columns
-from omnigraph.storage.tables.handles import Handle
+from omnigraph.storage.tables.handles import Handle, plain_uri
 
 ID = "id"
 ADDRESS = "_rowaddr"
@@ -93,13 +95,7 @@ class Table:
         """The rows, all at once.
 
         Args:
-            columns (Sequence[str] | None): which columns; all by default.
-            filter (str | None): an SQL condition on a row.
-            limit (int | None): at most this many rows.
-            with_addresses (bool): add the column `_rowaddr`: where each row lies, `fragment << 32 | offset`.
-
-        Returns:
-            pa.Table: the rows, in no promised order.
+            with_addresses: add the column `_rowaddr`: where each row lies, `fragment << 32 | offset`.
 
         Raises:
             InvalidRequestError: the filter or a column is wrong.
@@ -124,15 +120,6 @@ class Table:
         with_addresses: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """The rows, a batch at a time, so that memory does not follow the table's size.
-
-        Args:
-            columns (Sequence[str] | None): which columns; all by default.
-            filter (str | None): an SQL condition on a row.
-            limit (int | None): at most this many rows.
-            with_addresses (bool): add the column `_rowaddr`.
-
-        Yields:
-            pa.RecordBatch: some of the rows.
 
         Raises:
             InvalidRequestError: the filter or a column is wrong.
@@ -160,11 +147,8 @@ class Table:
     def count(self, filter: str | None = None) -> int:
         """How many rows there are, or how many satisfy an SQL condition.
 
-        Args:
-            filter (str | None): the condition.
-
         Returns:
-            int: the number; without a condition it is known from the manifest.
+            The number; without a condition it is known from the manifest.
         """
         with mapped(self._pin.table, self._pin.version):
             return self._handle.rows if filter is None else int(self._handle.dataset.count_rows(filter=filter))
@@ -181,12 +165,7 @@ class Table:
         Few ids are looked up, through the index where there is one; many are found in one pass over the table.
 
         Args:
-            ids (Sequence[str] | pa.Array[Any]): the ids, any number, any characters, repeated or not.
-            columns (Sequence[str] | None): which columns; all by default.
-            with_addresses (bool): add the column `_rowaddr`.
-
-        Returns:
-            pa.Table: the rows, in no promised order.
+            ids: the ids, any number, any characters, repeated or not.
         """
         wanted = pc.unique(pa.array(ids, pa.string()))
         if len(wanted) == 1 and columns is not None and list(columns) == [ID]:
@@ -202,15 +181,7 @@ class Table:
         return self._rows_by_pass(wanted, columns, with_addresses=with_addresses)
 
     def rows_at(self, addresses: Sequence[int], *, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows at these addresses; addresses of deleted rows are passed over.
-
-        Args:
-            addresses (Sequence[int]): addresses that a scan of this version gave.
-            columns (Sequence[str] | None): which columns; all by default.
-
-        Returns:
-            pa.Table: the rows.
-        """
+        """The rows at these addresses; addresses of deleted rows are passed over."""
         with mapped(self._pin.table, self._pin.version):
             # Row ids are addresses in our tables: no table is created with stable row ids.
             names = self.schema.names if columns is None else list(columns)
@@ -220,13 +191,6 @@ class Table:
 
     def blob(self, id: str, column: str) -> StoredBlob | None:
         """The blob of one row; no more than is asked of it is read.
-
-        Args:
-            id (str): of the row.
-            column (str): a column of bytes.
-
-        Returns:
-            StoredBlob | None: None where the row has no value there.
 
         Raises:
             NotFoundError: there is no such row.
@@ -286,20 +250,11 @@ class Table:
         """The rows whose vector is nearest to `vector`.
 
         Args:
-            column (str): the column of vectors.
-            vector (Sequence[float]): what to be near to.
-            count (int): how many rows.
-            columns (Sequence[str] | None): which columns; all by default.
-            filter (str | None): an SQL condition; only rows that satisfy it are ranked.
-            metric (str): `l2`, `cosine` or `dot`; an index is used if it was built for the same.
-            exact (bool): compare with every vector, whatever indexes there are.
-            cells (int | None): how many cells of an index to look into; more find more and take longer.
-            refine (bool): read the vectors of what an index found and rank those; an index that keeps them whole has
-                ranked them already.
-            with_addresses (bool): add the column `_rowaddr`.
-
-        Returns:
-            pa.Table: the rows, nearest first, with the column `_distance`.
+            filter: an SQL condition; only rows that satisfy it are ranked.
+            metric: `l2`, `cosine` or `dot`; an index is used if it was built for the same.
+            cells: how many cells of an index to look into; more find more and take longer.
+            refine: read the vectors of what an index found and rank those; an index that keeps them whole has ranked
+                them already.
         """
         query = {
             "column": column,
@@ -374,3 +329,28 @@ class Table:
 def _among(batches: list[pa.RecordBatch], wanted: "pa.Array[Any]") -> pa.Table:
     together = pa.Table.from_batches(batches)
     return together.filter(pc.is_in(together.column(ID), value_set=wanted))
+
+
+__all__ = ["LanceDataset", "as_lance_dataset"]
+
+
+def as_lance_dataset(table: Table) -> LanceDataset:
+    """A version as a Lance dataset, opened apart from the graph's own handles.
+
+    For reading. Most of Lance's own writing methods refuse to work on a detached version, and what they do to others no
+    commit names; but `cleanup_old_versions` would delete files that commits still need, and nothing here can stop it.
+    """
+    dataset = table._handle.dataset
+    with mapped(table.pin.table, table.pin.version):
+        plain = plain_uri(dataset)
+        if plain == dataset.uri:
+            return dataset.checkout_version(table.pin.version)
+        return lance.dataset(plain, version=table.pin.version)
+
+
+def filter_rows(rows: pa.Table, filter: str | None, *, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows that match `filter`, with the columns asked for."""
+    if filter is not None and rows.num_rows:
+        with mapped("pending rows"):
+            rows = lance.write_dataset(rows, "memory://").scanner(filter=filter, blob_handling="all_binary").to_table()
+    return rows if columns is None else rows.select(list(columns))

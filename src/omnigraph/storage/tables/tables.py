@@ -18,7 +18,14 @@ from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.storage.tables.blobs import StoredBlob
 from omnigraph.storage.tables.compact import Elsewhere, compact, keep_up, tail_to_rewrite, to_rewrite
-from omnigraph.storage.tables.difference import Apart, Difference, Mask, addresses_in, apart, difference
+from omnigraph.storage.tables.delta_rows import (
+    Difference,
+    Mask,
+    VersionDelta,
+    difference,
+    find_addresses,
+    version_delta,
+)
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
 from omnigraph.storage.tables.handles import Handle, Handles, shared_session
@@ -35,9 +42,15 @@ from omnigraph.storage.tables.indexes import (
 )
 from omnigraph.storage.tables.rebase import read_staging, rebase
 from omnigraph.storage.tables.schema import ComputedColumn, change_columns
-from omnigraph.storage.tables.stage import stage_rows
-from omnigraph.storage.tables.staged import Places, RowsToStage, StagedTable, Written
-from omnigraph.storage.tables.staging import Staging, as_staged
+from omnigraph.storage.tables.stage_rows import stage_rows
+from omnigraph.storage.tables.staged_version import (
+    OpenStagedVersion,
+    RowAddresses,
+    RowsToStage,
+    StagedVersion,
+    Written,
+    as_staged,
+)
 from omnigraph.storage.tables.table import Table
 
 __all__ = [
@@ -45,9 +58,9 @@ __all__ = [
     "Difference",
     "IndexKind",
     "IndexSpec",
-    "Places",
+    "RowAddresses",
     "RowsToStage",
-    "StagedTable",
+    "StagedVersion",
     "StoredBlob",
     "Table",
     "Tables",
@@ -62,17 +75,13 @@ class Tables:
 
     def __init__(self, uri: str, *, storage_options: Mapping[str, str] | None = None) -> None:
         self._handles = Handles(uri, storage_options=storage_options, most=limits.OPEN_TABLES_MAX)
-        self._stagings: LruCache[tuple[str, int, int], Staging] = LruCache(limits.STAGED_EFFECTS_MAX)
+        self._staged_versions: LruCache[tuple[str, int, int], OpenStagedVersion] = LruCache(limits.STAGED_EFFECTS_MAX)
 
     def create(self, table: str, schema: pa.Schema) -> Pin:
         """Create an empty table in a fresh folder.
 
-        Args:
-            table (str): the folder under the root, like `nodes/01J…`.
-            schema (pa.Schema): its columns; `id` is one of them.
-
         Returns:
-            Pin: its first version, the only one that is not detached.
+            Its first version, the only one that is not detached.
 
         Raises:
             AlreadyExistsError: there is a table in the folder.
@@ -93,26 +102,19 @@ class Tables:
     def open(self, pin: Pin) -> Table:
         """A version, for reading.
 
-        Args:
-            pin (Pin): which.
-
         Returns:
-            Table: immutable; opening a version that was opened or staged lately asks the store nothing.
+            Immutable; opening a version that was opened or staged lately asks the store nothing.
 
         Raises:
             FormatError: the version is not there (`version_reclaimed`) or damaged.
         """
         return Table(self._handles.open(pin), pin)
 
-    def stage_rows(self, base: Pin, rows: RowsToStage) -> StagedTable:
+    def stage_rows(self, base: Pin, rows: RowsToStage) -> StagedVersion:
         """Make one version with everything a write does to the rows of a table.
 
-        Args:
-            base (Pin): the version to start from.
-            rows (RowsToStage): what to change.
-
         Returns:
-            StagedTable: the new version, or the base itself when nothing changes.
+            The new version, or the base itself when nothing changes.
 
         Raises:
             InternalError: an id occurs twice, or rows do not fit the table.
@@ -131,23 +133,17 @@ class Tables:
         tightened: Iterable[str] = (),
         added: Sequence["pa.Field[pa.DataType]"] = (),
         erases_but: Sequence[IndexSpec] | None = None,
-    ) -> StagedTable:
+    ) -> StagedVersion:
         """Make one version with other columns. Rows there are have null in new columns.
 
         Args:
-            base (Pin): the version to start from.
-            computed (Sequence[ComputedColumn]): columns to make first, with values; they may be renamed in the same
-                call.
-            dropped (Iterable[str]): columns to leave out.
-            renamed (Mapping[str, str] | None): of those that stay, old names to new ones.
-            relaxed (Iterable[str]): columns, by their old names, that shall allow nulls.
-            tightened (Iterable[str]): columns, by their old names, that have no nulls and shall not allow any.
-            added (Sequence[pa.Field]): columns to add at the end; they allow nulls.
-            erases_but (Sequence[IndexSpec] | None): rewrite every row in a file that holds a dropped column, and leave
-                out all indexes but these; None rewrites none.
-
-        Returns:
-            StagedTable: the new version.
+            computed: columns to make first, with values; they may be renamed in the same call.
+            renamed: of those that stay, old names to new ones.
+            relaxed: columns, by their old names, that shall allow nulls.
+            tightened: columns, by their old names, that have no nulls and shall not allow any.
+            added: columns to add at the end; they allow nulls.
+            erases_but: rewrite every row in a file that holds a dropped column, and leave out all indexes but these;
+                None rewrites none.
 
         Raises:
             InternalError: a column is not there, a name is taken, or a new column does not allow nulls.
@@ -166,75 +162,58 @@ class Tables:
         erased, files = compact(made.handle, erases_but, drops_others=True)
         return as_staged(base, self._handles.keep(erased), files | made.files)
 
-    def stage_add_column(self, base: Pin, column: "pa.Field[pa.DataType]") -> StagedTable:
+    def stage_add_column(self, base: Pin, column: "pa.Field[pa.DataType]") -> StagedVersion:
         """Add a column that allows nulls, at the end; see `stage_columns`."""
         return self.stage_columns(base, added=[column])
 
-    def stage_rename_column(self, base: Pin, old: str, new: str) -> StagedTable:
+    def stage_rename_column(self, base: Pin, old: str, new: str) -> StagedVersion:
         """Rename a column; see `stage_columns`."""
         return self.stage_columns(base, renamed={old: new})
 
-    def stage_drop_column(self, base: Pin, column: str) -> StagedTable:
+    def stage_drop_column(self, base: Pin, column: str) -> StagedVersion:
         """Leave a column out; see `stage_columns`."""
         return self.stage_columns(base, dropped=[column])
 
-    def stage_index(self, base: Pin, *specs: IndexSpec) -> StagedTable:
+    def stage_index(self, base: Pin, *specs: IndexSpec) -> StagedVersion:
         """Build indexes anew over all rows, each in one segment.
 
-        Args:
-            base (Pin): the version to start from.
-            *specs (IndexSpec): which.
-
         Returns:
-            StagedTable: one version with all of them; the base where there are too few rows to learn from.
+            One version with all of them; the base where there are too few rows to learn from.
         """
         return self._stage_segments(base, specs, rebuilding)
 
-    def stage_index_delta(self, base: Pin, *specs: IndexSpec) -> StagedTable:
+    def stage_index_delta(self, base: Pin, *specs: IndexSpec) -> StagedVersion:
         """Let indexes cover the rows written since they were last built; build those that are not there.
 
-        Args:
-            base (Pin): the version to start from.
-            *specs (IndexSpec): which.
-
         Returns:
-            StagedTable: one version with all of them; the base where nothing was missing.
+            One version with all of them; the base where nothing was missing.
         """
         return self._stage_segments(base, specs, extension)
 
-    def fold_index(self, base: Pin, *specs: IndexSpec) -> StagedTable:
+    def fold_index(self, base: Pin, *specs: IndexSpec) -> StagedVersion:
         """Make one segment of the several that deltas have left.
 
-        Args:
-            base (Pin): the version to start from.
-            *specs (IndexSpec): which.
-
         Returns:
-            StagedTable: one version with all of them; the base where no index has two segments.
+            One version with all of them; the base where no index has two segments.
         """
         return self._stage_segments(base, specs, folding)
 
-    def stage_index_drop(self, base: Pin, *names: str) -> StagedTable:
+    def stage_index_drop(self, base: Pin, *names: str) -> StagedVersion:
         """Leave indexes out.
 
-        Args:
-            base (Pin): the version to start from.
-            *names (str): which.
-
         Returns:
-            StagedTable: one version without them; the base where there are none of these names.
+            One version without them; the base where there are none of these names.
         """
         return self._stage_segments(base, names, dropping)
 
-    def stage_compaction(self, base: Pin, indexes: Sequence[IndexSpec] = ()) -> StagedTable:
+    def stage_compaction(self, base: Pin, indexes: Sequence[IndexSpec] = ()) -> StagedVersion:
         """Make one fragment of the small ones; large ones stay, and with them what indexes know of them.
 
         Args:
-            base (Pin): the version to start from.
-            indexes (Sequence[IndexSpec]): indexes to extend to the new fragment, where they were built before.
+            indexes: indexes to extend to the new fragment, where they were built before.
 
         Returns:
-            StagedTable: the new version; the base where there is nothing to gain.
+            The new version; the base where there is nothing to gain.
         """
         handle = self._handles.open(base)
         made, files = compact(handle, indexes)
@@ -248,20 +227,18 @@ class Tables:
         tail_only: bool = False,
         purge: bool = False,
         elsewhere: Elsewhere = lambda _groups, _size: None,
-    ) -> StagedTable:
+    ) -> StagedVersion:
         """Make one version with few fragments, in which indexes cover every row.
 
         Args:
-            base (Pin): the version to start from.
-            indexes (Sequence[IndexSpec]): indexes to build where they are missing, to extend and to fold; others that
-                the version has are left out.
-            tail_only (bool): rewrite no more than the newest fragments need, so that a row is rewritten few times
-                however often this is done, and leave out no index.
-            purge (bool): rewrite every file that holds a deleted row, or a value of one.
-            elsewhere (Elsewhere): who may rewrite rows instead of this process.
+            indexes: indexes to build where they are missing, to extend and to fold; others that the version has are
+                left out.
+            tail_only: rewrite no more than the newest fragments need, so that a row is rewritten few times however
+                often this is done, and leave out no index.
+            purge: rewrite every file that holds a deleted row, or a value of one.
 
         Returns:
-            StagedTable: the new version; the base where there is nothing to do.
+            The new version; the base where there is nothing to do.
         """
         handle = self._handles.open(base)
         old = tail_to_rewrite(handle.fragments()) if tail_only else to_rewrite(handle, purge=purge)
@@ -269,32 +246,21 @@ class Tables:
         return as_staged(base, self._handles.keep(made), files)
 
     def fragments_known(self, pin: Pin) -> int:
-        """How many fragments a version has, if it is open; 0 if it is not: nothing is asked for it.
-
-        Args:
-            pin (Pin): which version.
-
-        Returns:
-            int: large ones and small ones.
-        """
+        """How many fragments a version has, if it is open; 0 if it is not: nothing is asked for it."""
         handle = self._handles.known(pin)
         return 0 if handle is None else len(handle.fragment_numbers)
 
     def stage_many(
-        self, work: Mapping[str, Callable[[], StagedTable]], *, is_little: bool = False
-    ) -> dict[str, StagedTable]:
+        self, work: Mapping[str, Callable[[], StagedVersion]], *, is_little: bool = False
+    ) -> dict[str, StagedVersion]:
         """Stage several tables, at once where that is faster.
 
         Args:
-            work (Mapping[str, Callable[[], StagedTable]]): by any key, what to run.
-            is_little (bool): there are few rows in all of them; on local disk that is done before threads have begun.
-
-        Returns:
-            dict[str, StagedTable]: by the same keys, in the same order.
+            is_little: there are few rows in all of them; on local disk that is done before threads have begun.
 
         Raises:
-            BaseException: the first failure in the order of `work`, after all have come to an end: nobody still
-                writes when the caller begins to clean up.
+            BaseException: the first failure in the order of `work`, after all have come to an end: nobody still writes
+                when the caller begins to clean up.
         """
         if len(work) <= 1 or (is_little and self._handles.is_local and len(work) <= limits.STAGE_IN_TURN_TABLES_MAX):
             return {key: run() for key, run in work.items()}
@@ -304,21 +270,19 @@ class Tables:
             running = {key: pool.submit(contextvars.copy_context().run, run) for key, run in work.items()}
         return {key: future.result() for key, future in running.items()}
 
-    def rebase(self, base: Pin, staged: Pin, onto: Pin) -> StagedTable | None:
+    def rebase(self, base: Pin, staged: Pin, onto: Pin) -> StagedVersion | None:
         """Apply what `staged` does against `base` to a newer version; its rows are not written again.
 
         Whether both sides inserted the same id is not looked at: footprints tell.
 
         Args:
-            base (Pin): the version `staged` was made from.
-            staged (Pin): made by this process or, before a crash, by another.
-            onto (Pin): the version to have the effect.
+            staged: made by this process or, before a crash, by another.
 
         Returns:
-            StagedTable | None: a version on `onto`; None if the effect has no exact meaning there.
+            A version on `onto`; None if the effect has no exact meaning there.
         """
         if staged.version == base.version:
-            return StagedTable(onto, onto)
+            return StagedVersion(onto, onto)
         before, after = self._handles.open(base), self._handles.open(onto)
         staging = self._staging(base, before, staged)
         if onto.version == base.version:
@@ -329,40 +293,22 @@ class Tables:
     def difference(self, older: Pin, newer: Pin, *, columns: Sequence[str] | None = None) -> Difference:
         """The rows in which two versions of a table differ; fragments that both have are not read.
 
-        Args:
-            older (Pin): one version.
-            newer (Pin): another, of the same line or not.
-            columns (Sequence[str] | None): which columns; all by default.
-
         Returns:
-            Difference: rows that only one of them has; replaced and moved rows are on both sides.
+            Rows that only one of them has; replaced and moved rows are on both sides.
         """
         return difference(self._handles.open(older), self._handles.open(newer), columns)
 
-    def apart(self, older: Pin, newer: Pin) -> Apart:
-        """Where two versions of a table differ; no row is read for it.
+    def delta(self, older: Pin, newer: Pin) -> VersionDelta:
+        """Where two versions of a table differ; no row is read for it."""
+        return version_delta(self._handles.open(older), self._handles.open(newer))
 
-        Args:
-            older (Pin): one version.
-            newer (Pin): another, of the same line or not.
-
-        Returns:
-            Apart: what tells the rows, in whichever columns.
-        """
-        return apart(self._handles.open(older), self._handles.open(newer))
-
-    def places_in(self, newer: Pin, older: Pin, addresses: Addresses) -> tuple[Addresses, Mask]:
+    def addresses_in(self, newer: Pin, older: Pin, addresses: Addresses) -> tuple[Addresses, Mask]:
         """Where rows of one version lie in another; see `difference.addresses_in`.
 
-        Args:
-            newer (Pin): the version to find them in.
-            older (Pin): the version they were found in.
-            addresses (Addresses): where they lie there.
-
         Returns:
-            tuple[Addresses, Mask]: their addresses, and of which of them they are known.
+            Their addresses, and of which of them they are known.
         """
-        return addresses_in(self._handles.open(newer), self._handles.open(older), addresses)
+        return find_addresses(self._handles.open(newer), self._handles.open(older), addresses)
 
     def discard(self, base: Pin, staged: Pin) -> tuple[str, ...]:
         """The files to delete when a staged version is given up; deletes nothing itself.
@@ -371,12 +317,8 @@ class Tables:
         caller who is wrong about the base leaves garbage behind, never a hole. A rebased version shares its data files
         with the version it was rebased from: once either is published, the other must be left to the sweep.
 
-        Args:
-            base (Pin): the version `staged` was made from.
-            staged (Pin): the version nobody will use.
-
         Returns:
-            tuple[str, ...]: paths under the root; one that ends with `/` is a folder, to be deleted with all in it.
+            Paths under the root; one that ends with `/` is a folder, to be deleted with all in it.
         """
         if staged.version == base.version:
             return ()
@@ -390,11 +332,8 @@ class Tables:
     def files(self, pin: Pin) -> frozenset[str]:
         """Every file a version refers to.
 
-        Args:
-            pin (Pin): which version.
-
         Returns:
-            frozenset[str]: paths under the root; a path that ends with `/` is a folder and stands for all in it.
+            Paths under the root; a path that ends with `/` is a folder and stands for all in it.
         """
         handle = self._handles.open(pin)
         with mapped(pin.table, pin.version):
@@ -402,14 +341,14 @@ class Tables:
 
     def _stage_segments(
         self, base: Pin, whats: Iterable[_What], change: Callable[[Handle, _What], SegmentChange]
-    ) -> StagedTable:
+    ) -> StagedVersion:
         handle = self._handles.open(base)
         with mapped(base.table, base.version):
             changes = [change(handle, what) for what in whats]
             made = with_segments(handle, changes)
         return as_staged(base, self._handles.keep(made), segment_files(changes))
 
-    def _keep(self, staging: Staging) -> StagedTable:
+    def _keep(self, staging: OpenStagedVersion) -> StagedVersion:
         """Remember a new version: its handle for the next write, its effect for a rebase."""
         staged = staging.staged
         if staged.is_unchanged:
@@ -417,9 +356,9 @@ class Tables:
         self._handles.keep(staging.handle)
         touched = len(staging.effect.removed) + len(staged.inserted_ids) + len(staged.updated_ids)
         if touched <= limits.STAGED_EFFECT_ROWS_MAX:
-            self._stagings.put((staged.pin.table, staged.base.version, staged.pin.version), staging)
+            self._staged_versions.put((staged.pin.table, staged.base.version, staged.pin.version), staging)
         return staged
 
-    def _staging(self, base: Pin, handle: Handle, staged: Pin) -> Staging:
-        known = self._stagings.get((staged.table, base.version, staged.version))
+    def _staging(self, base: Pin, handle: Handle, staged: Pin) -> OpenStagedVersion:
+        known = self._staged_versions.get((staged.table, base.version, staged.version))
         return known if known is not None else read_staging(base, handle, self._handles.open(staged))

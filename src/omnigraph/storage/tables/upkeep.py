@@ -27,13 +27,11 @@ def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool
     """Whether upkeep would change anything.
 
     Args:
-        table (Table): the version.
-        indexes (Sequence[IndexSpec]): the indexes it is to have.
-        tail_only (bool): ask for the newest fragments only; indexes alone are then no reason.
-        purge (bool): a deleted row in a file is a reason.
+        tail_only: ask for the newest fragments only; indexes alone are then no reason.
+        purge: a deleted row in a file is a reason.
 
     Returns:
-        bool: False for a version that upkeep has made, and for an empty table.
+        False for a version that upkeep has made, and for an empty table.
     """
     handle = table._handle
     with mapped(table.pin.table, table.pin.version):
@@ -45,15 +43,7 @@ def upkeep_is_due(table: Table, indexes: Sequence[IndexSpec], *, tail_only: bool
 
 
 def has_deleted_rows_of(table: Table, other: Table) -> bool:
-    """True if files of a version may hold rows that it has deleted and another version of the same table shows.
-
-    Args:
-        table (Table): the version whose files are in question.
-        other (Table): the version that shows rows.
-
-    Returns:
-        bool: known from the manifests.
-    """
+    """True if files of a version may hold rows that it has deleted and another version of the same table shows."""
     with mapped(table.pin.table, table.pin.version):
         mine, others = table._handle.fragments(), other._handle.fragments()
         indexed, indexed_there = (_indexed_fragments(each) for each in (table, other))
@@ -86,40 +76,21 @@ def compaction_is_due(table: Table, *, purge: bool = False) -> bool:
     """Whether upkeep would rewrite rows.
 
     Args:
-        table (Table): the version.
-        purge (bool): a deleted row in a file is a reason.
-
-    Returns:
-        bool: known from the manifest.
+        purge: a deleted row in a file is a reason.
     """
     with mapped(table.pin.table, table.pin.version):
         return bool(to_rewrite(table._handle, purge=purge))
 
 
 def settled_fragments(table: Table) -> int:
-    """How many fragments of a version a compaction of its tail would leave as they are.
-
-    Args:
-        table (Table): the version.
-
-    Returns:
-        int: known from the manifest.
-    """
+    """How many fragments of a version a compaction of its tail would leave as they are."""
     with mapped(table.pin.table, table.pin.version):
         fragments = table._handle.fragments()
         return len(fragments) - len(tail_to_rewrite(fragments))
 
 
 def pending_indexes(table: Table, indexes: Sequence[IndexSpec]) -> tuple[PendingIndex, ...]:
-    """The indexes that a version does not have because they cannot be built.
-
-    Args:
-        table (Table): the version.
-        indexes (Sequence[IndexSpec]): the indexes it is to have.
-
-    Returns:
-        tuple[PendingIndex, ...]: with reasons.
-    """
+    """The indexes that a version does not have because they cannot be built."""
     handle = table._handle
     found = []
     with mapped(table.pin.table, table.pin.version):
@@ -137,15 +108,7 @@ def pending_indexes(table: Table, indexes: Sequence[IndexSpec]) -> tuple[Pending
 
 
 def existing_indexes(table: Table, indexes: Sequence[IndexSpec]) -> tuple[IndexSpec, ...]:
-    """Those of some indexes that a version has, be it of a part of its rows.
-
-    Args:
-        table (Table): the version.
-        indexes (Sequence[IndexSpec]): which to look for.
-
-    Returns:
-        tuple[IndexSpec, ...]: in their order.
-    """
+    """Those of some indexes that a version has, be it of a part of its rows."""
     handle = table._handle
     with mapped(table.pin.table, table.pin.version):
         return tuple(spec for spec in indexes if segments_of(handle, as_built(handle, spec).name))

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedTable, Tables
+from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedVersion, Tables
 
 FIELDS: "list[pa.Field[Any]]" = [pa.field("id", pa.string(), nullable=False), pa.field("age", pa.int64())]
 PERSON = pa.schema(FIELDS)
@@ -79,7 +79,7 @@ def test_without_indexes_to_extend_the_new_fragment_is_found_all_the_same(tables
 
 def test_a_compacted_table_is_not_compacted_again(tables: Tables, tail: Pin) -> None:
     once = tables.stage_compaction(tail, [BY_ID])
-    assert tables.stage_compaction(once.pin, [BY_ID]) == StagedTable(once.pin, once.pin)
+    assert tables.stage_compaction(once.pin, [BY_ID]) == StagedVersion(once.pin, once.pin)
 
 
 def test_an_empty_table_and_a_single_fragment_are_left_alone(tables: Tables, indexed: Pin) -> None:

@@ -13,7 +13,7 @@ import pytest
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.handles import shared_session
-from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedTable, Tables
+from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedVersion, Tables
 
 pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
 
@@ -72,7 +72,7 @@ class Fuzz:
 
     def step(self) -> None:
         pin, model = self.source.choice(self.versions[-6:])
-        kinds: dict[Callable[[Pin, Model], tuple[StagedTable, Model]], int] = {
+        kinds: dict[Callable[[Pin, Model], tuple[StagedVersion, Model]], int] = {
             self.write: 9,
             self.replace: 1,
             self.extend: 4,
@@ -87,25 +87,25 @@ class Fuzz:
         self.check(*self.source.choice(self.versions))
         self.check_difference(*self.source.sample(self.versions, 2))
 
-    def write(self, pin: Pin, model: Model) -> tuple[StagedTable, Model]:
+    def write(self, pin: Pin, model: Model) -> tuple[StagedVersion, Model]:
         change, after = self.change(model)
         staged = self.tables.stage_rows(pin, change)
         self.check_ids(staged, model, after)
         return staged, after
 
-    def replace(self, pin: Pin, model: Model) -> tuple[StagedTable, Model]:
+    def replace(self, pin: Pin, model: Model) -> tuple[StagedVersion, Model]:
         after = self.random_content(self.source.sample(IDS, self.source.choice([0, 5, 20])))
         staged = self.tables.stage_rows(pin, RowsToStage(upserts=rows(after), replaces=True))
         self.check_ids(staged, model, after, rewritten=set(model) & set(after))
         return staged, after
 
-    def extend(self, pin: Pin, model: Model) -> tuple[StagedTable, Model]:
+    def extend(self, pin: Pin, model: Model) -> tuple[StagedVersion, Model]:
         return self.tables.stage_index_delta(pin, *self.source.sample(SPECS, 2)), model
 
-    def fold(self, pin: Pin, model: Model) -> tuple[StagedTable, Model]:
+    def fold(self, pin: Pin, model: Model) -> tuple[StagedVersion, Model]:
         return self.tables.fold_index(pin, *SPECS), model
 
-    def compact(self, pin: Pin, model: Model) -> tuple[StagedTable, Model]:
+    def compact(self, pin: Pin, model: Model) -> tuple[StagedVersion, Model]:
         return self.tables.stage_compaction(pin, SPECS), model
 
     def reopen(self) -> None:
@@ -113,7 +113,7 @@ class Fuzz:
         shared_session.cache_clear()
         self.tables = Tables(str(self.root))
 
-    def check_ids(self, staged: StagedTable, before: Model, after: Model, rewritten: set[str] | None = None) -> None:
+    def check_ids(self, staged: StagedVersion, before: Model, after: Model, rewritten: set[str] | None = None) -> None:
         assert set(staged.inserted_ids) == after.keys() - before.keys()
         assert set(staged.deleted_ids) == before.keys() - after.keys()
         changed = {one for one in before.keys() & after.keys() if before[one] != after[one]}

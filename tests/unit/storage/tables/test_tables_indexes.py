@@ -12,7 +12,7 @@ import pytest
 from omnigraph import limits
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedTable, Tables
+from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedVersion, Tables
 
 pytestmark = pytest.mark.usefixtures("parts_of_few_texts_are_indexed")
 
@@ -166,8 +166,8 @@ def test_a_delta_is_the_whole_index_where_there_is_none(tables: Tables, base: Pi
 
 def test_an_index_that_misses_nothing_makes_no_version(tables: Tables, base: Pin) -> None:
     pin = tables.stage_index(base, *SCALAR).pin
-    assert tables.stage_index_delta(pin, *SCALAR) == StagedTable(pin, pin)
-    assert tables.fold_index(pin, *SCALAR) == StagedTable(pin, pin)
+    assert tables.stage_index_delta(pin, *SCALAR) == StagedVersion(pin, pin)
+    assert tables.fold_index(pin, *SCALAR) == StagedVersion(pin, pin)
 
 
 def test_an_empty_table_gets_no_index(tables: Tables) -> None:

@@ -11,7 +11,7 @@ from omnigraph import limits
 from omnigraph.errors import FormatError, InvalidRequestError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.handles import shared_session
-from omnigraph.storage.tables.lend import lend
+from omnigraph.storage.tables.table import as_lance_dataset
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, Tables
 
 FIELDS: "list[pa.Field[Any]]" = [
@@ -195,7 +195,7 @@ def test_tables_lie_exactly_where_the_root_says_whatever_its_letters(folder: str
 
 
 def test_a_table_is_lent_under_the_name_everybody_knows(tables: Tables, root: Path, hundred: Pin) -> None:
-    lent = lend(tables.open(hundred))
+    lent = as_lance_dataset(tables.open(hundred))
 
     assert (lent.uri, lent.version, lent.count_rows()) == (str(root / hundred.table), hundred.version, 85)
 

@@ -14,7 +14,7 @@ import pytest
 from omnigraph import limits
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedTable, Tables
+from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, StagedVersion, Tables
 
 FIELDS: "list[pa.Field[Any]]" = [pa.field("id", pa.string(), nullable=False), pa.field("age", pa.int64())]
 PERSON = pa.schema(FIELDS)
@@ -44,19 +44,21 @@ def base(tables: Tables) -> Pin:
 
 
 @pytest.fixture(params=["remembered", "from the pins alone"])
-def rebase(request: pytest.FixtureRequest, root: Path, tables: Tables) -> Callable[[Pin, Pin, Pin], StagedTable | None]:
+def rebase(
+    request: pytest.FixtureRequest, root: Path, tables: Tables
+) -> Callable[[Pin, Pin, Pin], StagedVersion | None]:
     """Rebasing by the process that staged, and by one that knows nothing but the pins."""
     if request.param == "remembered":
         return tables.rebase
     stranger = Tables(str(root))
 
-    def by_numbers(base: Pin, staged: Pin, onto: Pin) -> StagedTable | None:
+    def by_numbers(base: Pin, staged: Pin, onto: Pin) -> StagedVersion | None:
         return stranger.rebase(*(Pin(pin.table, pin.version) for pin in (base, staged, onto)))
 
     return by_numbers
 
 
-Rebase = Callable[[Pin, Pin, Pin], StagedTable | None]
+Rebase = Callable[[Pin, Pin, Pin], StagedVersion | None]
 
 OURS = {
     "append": RowsToStage(appends=people({"new": 9})),
@@ -370,7 +372,7 @@ def test_effects_too_large_to_remember_are_read_again(
 ) -> None:
     monkeypatch.setattr(limits, "STAGED_EFFECT_ROWS_MAX", 1)
     staged = tables.stage_rows(base, RowsToStage(upserts=people({"ada": 9, "new": 9})))
-    assert tables._stagings.get((TABLE, base.version, staged.pin.version)) is None
+    assert tables._staged_versions.get((TABLE, base.version, staged.pin.version)) is None
     onto = tables.stage_rows(base, RowsToStage(deleted_ids=("dan",)))
     rebased = tables.rebase(base, staged.pin, onto.pin)
     assert rebased is not None
@@ -382,7 +384,7 @@ def test_the_number_of_remembered_effects_is_bounded(root: Path, base: Pin, monk
     tables = Tables(str(root))
     for number in range(4):
         tables.stage_rows(base, RowsToStage(appends=people({f"n{number}": 1})))
-    assert len(tables._stagings) == 2
+    assert len(tables._staged_versions) == 2
 
 
 SURVIVOR = """

@@ -14,7 +14,7 @@ import pytest
 from omnigraph.errors import AlreadyExistsError, InternalError
 from omnigraph.failpoints import Crash
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.tables import RowsToStage, StagedTable, Tables
+from omnigraph.storage.tables.tables import RowsToStage, StagedVersion, Tables
 
 FIELDS: "list[pa.Field[Any]]" = [
     pa.field("id", pa.string(), nullable=False),
@@ -130,7 +130,7 @@ def test_a_write_that_changes_nothing_makes_no_version(
 ) -> None:
     before = sorted(root.rglob("*"))
     staged = tables.stage_rows(three, rows)
-    assert staged == StagedTable(three, three)
+    assert staged == StagedVersion(three, three)
     assert staged.is_unchanged
     assert sorted(root.rglob("*")) == before
 
@@ -240,7 +240,7 @@ def test_several_tables_are_staged_at_once(tables: Tables) -> None:
     pins = {name: tables.create(f"nodes/{name}", PERSON) for name in ("one", "two", "three")}
     meeting = threading.Barrier(3, timeout=30)
 
-    def work(name: str) -> StagedTable:
+    def work(name: str) -> StagedVersion:
         meeting.wait()  # passes only if all three run at the same time
         return tables.stage_rows(pins[name], RowsToStage(appends=people({name: 1})))
 
@@ -253,11 +253,11 @@ def test_a_failure_among_several_is_raised_after_the_others_have_ended(tables: T
     failed = threading.Event()
     ended: list[str] = []
 
-    def fail() -> StagedTable:
+    def fail() -> StagedVersion:
         failed.set()
         raise Crash
 
-    def slow() -> StagedTable:
+    def slow() -> StagedVersion:
         assert failed.wait(30)
         staged = tables.stage_rows(empty, RowsToStage(appends=people({"ada": 1})))
         ended.append("slow")
@@ -272,9 +272,9 @@ def test_staging_at_once_sees_the_callers_context(tables: Tables, empty: Pin) ->
     color: ContextVar[str] = ContextVar("color", default="none")
     seen: list[str] = []
 
-    def look() -> StagedTable:
+    def look() -> StagedVersion:
         seen.append(color.get())
-        return StagedTable(empty, empty)
+        return StagedVersion(empty, empty)
 
     color.set("green")
     tables.stage_many({"one": look, "two": look})

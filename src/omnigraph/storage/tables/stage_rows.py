@@ -13,30 +13,29 @@ from lance.fragment import FragmentMetadata
 from omnigraph import limits
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Deletion, as_addresses, at, delete_at
-from omnigraph.storage.tables.blob_columns import write_rows
+from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Deletion, as_addresses, at, delete_at, key_of
+from omnigraph.storage.tables.blobs import write_rows
+from omnigraph.storage.tables.delta import FragmentDelta
 from omnigraph.storage.tables.detached import commit_detached
-from omnigraph.storage.tables.effect import Effect, key_of
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import deletion_files, fragment_files
 from omnigraph.storage.tables.handles import Handle, bytes_of
-from omnigraph.storage.tables.small_files import learnt_from
-from omnigraph.storage.tables.small_versions import small_version
-from omnigraph.storage.tables.staged import Places, RowsToStage, Written
-from omnigraph.storage.tables.staging import Staging, as_staged, unchanged
+from omnigraph.storage.tables.staged_version import (
+    OpenStagedVersion,
+    RowAddresses,
+    RowsToStage,
+    Written,
+    as_staged,
+    unchanged,
+)
 from omnigraph.storage.tables.table import ADDRESS, ID, Table
 
 
-def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
+def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> OpenStagedVersion:
     """Write rows and deletion vectors, and one version on `base` that has them.
 
-    Args:
-        base (Pin): the version to start from.
-        handle (Handle): the same, open.
-        rows (RowsToStage): what to change.
-
     Returns:
-        Staging: the new version, or the base itself when nothing changes.
+        The new version, or the base itself when nothing changes.
 
     Raises:
         InternalError: an id occurs twice, or rows do not fit the table.
@@ -49,7 +48,7 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
             raise InternalError(f"table {handle.table}: a write that replaces everything names rows to delete")
         return _replace(base, handle, handle.schema.empty_table() if content is None else content)
     upserted = () if upserts is None else as_ids(upserts.column(ID))
-    there, addresses = _places(base, handle, (*upserted, *rows.deleted_ids), rows.places)
+    there, addresses = _find(base, handle, (*upserted, *rows.deleted_ids), rows.known_addresses)
     if not there:
         return unchanged(base, handle) if content is None else _append(base, handle, content)
     with mapped(handle.table, handle.version):
@@ -70,10 +69,12 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> Staging:
             len(there),
         ),
     )
-    return Staging(staged, made, Effect(added, addresses))
+    return OpenStagedVersion(staged, made, FragmentDelta(added, addresses))
 
 
-def _places(base: Pin, handle: Handle, ids: Sequence[str], known: Places | None) -> tuple[tuple[str, ...], Addresses]:
+def _find(
+    base: Pin, handle: Handle, ids: Sequence[str], known: RowAddresses | None
+) -> tuple[tuple[str, ...], Addresses]:
     """Those of some ids that the version has, and where their rows lie."""
     places = {}
     if known is not None and known.version == base.version:
@@ -94,13 +95,7 @@ def make_version(
     """One version on `handle` with fragments added and rows deleted.
 
     Args:
-        handle (Handle): the version to start from.
-        added (Sequence[FragmentMetadata]): fragments that no version numbered yet.
-        deletion (Deletion): deletion vectors written against `handle`.
-        intermediate (bool): another version will be made on top at once.
-
-    Returns:
-        Handle: the new version.
+        intermediate: another version will be made on top at once.
     """
     operation: LanceOperation.BaseOperation
     updated, gone_ids = list(deletion.updated), list(deletion.gone_ids)
@@ -142,7 +137,7 @@ def as_ids(*columns: "pa.Array[Any] | pa.ChunkedArray[Any]") -> tuple[str, ...]:
     return tuple(one for column in columns for one in column.to_pylist() if one is not None)
 
 
-def _append(base: Pin, handle: Handle, content: pa.Table) -> Staging:
+def _append(base: Pin, handle: Handle, content: pa.Table) -> OpenStagedVersion:
     with mapped(handle.table, handle.version):
         added = _written(handle, content)
         made, files = _changed(handle, added, NO_ADDRESSES)
@@ -153,10 +148,10 @@ def _append(base: Pin, handle: Handle, content: pa.Table) -> Staging:
         inserted_ids=as_ids(content.column(ID)),
         written=_telling(partial(_known, handle, made, added, content), len(content)),
     )
-    return Staging(staged, made, Effect(added))
+    return OpenStagedVersion(staged, made, FragmentDelta(added))
 
 
-def _replace(base: Pin, handle: Handle, content: pa.Table) -> Staging:
+def _replace(base: Pin, handle: Handle, content: pa.Table) -> OpenStagedVersion:
     before = Table(handle, base).scan(columns=[ID], with_addresses=True)
     if not len(before) and not len(content):
         return unchanged(base, handle)
@@ -173,27 +168,15 @@ def _replace(base: Pin, handle: Handle, content: pa.Table) -> Staging:
         updated_ids=as_ids(content.column(ID).filter(is_old)),
         deleted_ids=as_ids(before.column(ID).filter(pc.invert(is_kept))),
     )
-    return Staging(staged, made, Effect(added, as_addresses(before.column(ADDRESS))), replaces=True)
+    return OpenStagedVersion(staged, made, FragmentDelta(added, as_addresses(before.column(ADDRESS))), replaces=True)
 
 
 def _written(handle: Handle, content: pa.Table) -> tuple[FragmentMetadata, ...]:
-    if not len(content):
-        return ()
-    small = handle.small_files
-    if small is not None and small.takes(content):
-        return (small.write(content),)
-    written = tuple(write_rows(content, handle.dataset, handle.schema))
-    if small is None and handle.is_local:
-        handle.small_files = learnt_from(handle.dataset, handle.schema, written[0])
-    return written
+    return tuple(write_rows(content, handle.dataset, handle.schema)) if len(content) else ()
 
 
 def _changed(handle: Handle, added: Sequence[FragmentMetadata], removed: Addresses) -> tuple[Handle, set[str]]:
-    """One version with fragments added and rows removed, and the files of these; made in the quickest way there is."""
-    small = small_version(handle, added, removed)
-    if small is not None:
-        made, vectors = small
-        return made, fragment_files(added) | vectors
+    """Make one version with fragments added and rows removed; return its new files too."""
     deletion = delete_at(handle.dataset, removed)
     if deletion is None:
         raise InternalError(f"table {handle.table} at {handle.version}: a row that was found cannot be deleted")
@@ -223,15 +206,11 @@ def _known(
         return None
     if not added or content is None:
         return Written(None, NO_ADDRESSES, gone_ids, gone)
-    if made.manifest is not None:
-        number = made.manifest.greatest
-    else:
-        new = list(made.dataset.fragment_ids().difference(base.dataset.fragment_ids()))
-        found = made.dataset.get_fragment(new[0]) if len(new) == 1 else None
-        if found is None or key_of(found.metadata) != key_of(added[0]):
-            return None
-        number = new[0]
-    return Written(content, at(number, np.arange(len(content), dtype=np.uint64)), gone_ids, gone)
+    new = list(made.dataset.fragment_ids().difference(base.dataset.fragment_ids()))
+    found = made.dataset.get_fragment(new[0]) if len(new) == 1 else None
+    if found is None or key_of(found.metadata) != key_of(added[0]):
+        return None
+    return Written(content, at(new[0], np.arange(len(content), dtype=np.uint64)), gone_ids, gone)
 
 
 def _together(*parts: pa.Table | None) -> pa.Table | None:

@@ -10,8 +10,8 @@ import pytest
 from omnigraph.model.commit import Pin
 from omnigraph.storage.id_column import IdColumn
 from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes, read_change_file
-from omnigraph.storage.tables.apart import FilesToStage, WrittenFile, stage_apart, write_apart
-from omnigraph.storage.tables.place import place_of, tables_at
+from omnigraph.storage.tables.distributed_write import FilesToStage, WrittenFile, stage_files, write_files
+from omnigraph.storage.tables.location import location_of, tables_at
 from omnigraph.storage.tables.tables import RowsToStage, Tables
 
 FIELDS: "list[pa.Field[Any]]" = [pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int64())]
@@ -39,15 +39,15 @@ def base(tables: Tables) -> Pin:
 
 def written(tables: Tables, base: Pin, *parts: pa.Table) -> tuple[WrittenFile, ...]:
     """As other processes would write them."""
-    there = tables_at(place_of(tables))
-    return tuple(file for part in parts for file in write_apart(there, base, part))
+    there = tables_at(location_of(tables))
+    return tuple(file for part in parts for file in write_files(there, base, part))
 
 
 def test_files_become_one_version_and_nobody_sees_them_before(tables: Tables, base: Pin) -> None:
     files = written(tables, base, rows(d=4), rows(e=5, f=6))
     assert [file.rows for file in files] == [1, 2]
     assert content(tables, base) == {"a": 1, "b": 2, "c": 3}
-    staged = stage_apart(tables, base, FilesToStage(files))
+    staged = stage_files(tables, base, FilesToStage(files))
     assert content(tables, staged.pin) == {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}
     assert (sorted(staged.inserted_ids), staged.pin.rows) == (["d", "e", "f"], 6)
     assert {f"nodes/t/{file.path}" for file in files} < set(staged.files)
@@ -56,7 +56,7 @@ def test_files_become_one_version_and_nobody_sees_them_before(tables: Tables, ba
 def test_rows_replace_others_by_address_and_some_do_not_count(tables: Tables, base: Pin) -> None:
     there = tables.open(base).rows_with_ids(["b"], columns=["id"], with_addresses=True)
     files = written(tables, base, rows(b=9, x=0, d=4), rows(y=0))
-    staged = stage_apart(
+    staged = stage_files(
         tables,
         base,
         FilesToStage(
@@ -71,16 +71,16 @@ def test_rows_replace_others_by_address_and_some_do_not_count(tables: Tables, ba
 
 
 def test_files_take_the_place_of_everything(tables: Tables, base: Pin) -> None:
-    staged = stage_apart(tables, base, FilesToStage(written(tables, base, rows(z=1)), replaces=True))
+    staged = stage_files(tables, base, FilesToStage(written(tables, base, rows(z=1)), replaces=True))
     assert content(tables, staged.pin) == {"z": 1}
-    emptied = stage_apart(tables, base, FilesToStage(replaces=True))
+    emptied = stage_files(tables, base, FilesToStage(replaces=True))
     assert content(tables, emptied.pin) == {}
-    assert stage_apart(tables, base, FilesToStage()).is_unchanged
+    assert stage_files(tables, base, FilesToStage()).is_unchanged
 
 
 def test_what_was_staged_of_files_moves_onto_a_newer_version(tables: Tables, base: Pin) -> None:
     files = written(tables, base, rows(d=4, x=0))
-    staged = stage_apart(tables, base, FilesToStage(files, dropped={0: np.array([1], np.uint64)}))
+    staged = stage_files(tables, base, FilesToStage(files, dropped={0: np.array([1], np.uint64)}))
     newer = tables.stage_rows(base, RowsToStage(appends=rows(n=7), deleted_ids=("a",))).pin
     for process in (tables, Tables(str(Path(tables._handles._uri)))):
         moved = process.rebase(base, staged.pin, newer)
@@ -89,7 +89,7 @@ def test_what_was_staged_of_files_moves_onto_a_newer_version(tables: Tables, bas
 
 
 def test_of_very_many_ids_only_the_number_is_told(tables: Tables, base: Pin) -> None:
-    staged = stage_apart(tables, base, FilesToStage(written(tables, base, rows(d=4, e=5)), ids_max=1))
+    staged = stage_files(tables, base, FilesToStage(written(tables, base, rows(d=4, e=5)), ids_max=1))
     assert (len(staged.inserted_ids), list(staged.inserted_ids)) == (2, [])
 
 

@@ -1,6 +1,6 @@
-"""The rows in which two versions of a table differ, piece by piece: each can be read by itself, in any process.
+"""Split the rows in which two versions differ into pieces that any process can read by itself.
 
-`difference.py` reads them all at once, which is right for what fits into memory.
+`delta_rows.py` reads them all at once, which is right for what fits into memory.
 """
 
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from lance.fragment import FragmentMetadata
 
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import Offsets, at
-from omnigraph.storage.tables.difference import rows_lying_at
-from omnigraph.storage.tables.effect import changed_fragments, moved_offsets
+from omnigraph.storage.tables.delta import changed_fragments, moved_offsets
+from omnigraph.storage.tables.delta_rows import rows_lying_at
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fragments import rows_of_fragments
 from omnigraph.storage.tables.handles import bytes_of
@@ -20,7 +20,7 @@ from omnigraph.storage.tables.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
-class DifferingRows:
+class DeltaPiece:
     """Rows of one fragment that only one of two versions has, or that moved between them; in plain values.
 
     Attributes:
@@ -40,17 +40,8 @@ class DifferingRows:
     bytes: int
 
 
-def differing_bytes(tables: Tables, older: Pin | None, newer: Pin | None) -> int:
-    """About how much must be read to tell two versions apart; from their manifests alone.
-
-    Args:
-        tables (Tables): of the graph.
-        older (Pin | None): one version; None where there is none.
-        newer (Pin | None): another.
-
-    Returns:
-        int: bytes of the data files, on disk.
-    """
+def delta_bytes(tables: Tables, older: Pin | None, newer: Pin | None) -> int:
+    """About how much must be read to tell two versions apart; from their manifests alone."""
     total = 0
     for before, after in changed_fragments(_fragments(tables, older), _fragments(tables, newer)):
         if before is not None and after is not None:
@@ -60,24 +51,19 @@ def differing_bytes(tables: Tables, older: Pin | None, newer: Pin | None) -> int
     return total
 
 
-def differing(tables: Tables, older: Pin | None, newer: Pin | None) -> tuple[DifferingRows, ...]:
+def delta_pieces(tables: Tables, older: Pin | None, newer: Pin | None) -> tuple[DeltaPiece, ...]:
     """The rows in which two versions differ. Deletion vectors that differ are read, and no data.
 
-    Args:
-        tables (Tables): of the graph.
-        older (Pin | None): one version; None where there is none.
-        newer (Pin | None): another.
-
     Returns:
-        tuple[DifferingRows, ...]: those of the older and those of the newer version.
+        Those of the older and those of the newer version.
     """
-    found: list[DifferingRows] = []
+    found: list[DeltaPiece] = []
 
     def add(pin: Pin | None, fragment: FragmentMetadata, offsets: Offsets | None = None) -> None:
         assert pin is not None, "a fragment is of a version"
         rows = fragment.num_rows if offsets is None else len(offsets)
         if rows:
-            found.append(DifferingRows(pin, pin is newer, fragment.id, offsets, rows, _part(fragment, rows)))
+            found.append(DeltaPiece(pin, pin is newer, fragment.id, offsets, rows, _part(fragment, rows)))
 
     for before, after in changed_fragments(_fragments(tables, older), _fragments(tables, newer)):
         if before is not None and after is not None:
@@ -96,17 +82,8 @@ def differing(tables: Tables, older: Pin | None, newer: Pin | None) -> tuple[Dif
     return tuple(found)
 
 
-def read_differing(tables: Tables, piece: DifferingRows, *, block_rows: int) -> Iterator[pa.Table]:
-    """The rows of a piece.
-
-    Args:
-        tables (Tables): of the graph.
-        piece (DifferingRows): which.
-        block_rows (int): about how many at a time.
-
-    Yields:
-        pa.Table: whole rows, in the columns of their version.
-    """
+def read_delta_piece(tables: Tables, piece: DeltaPiece, *, block_rows: int) -> Iterator[pa.Table]:
+    """The rows of a piece."""
     table = tables.open(piece.pin)
     if piece.offsets is not None:
         rows, _ = rows_lying_at(tables._handles.open(piece.pin), at(piece.fragment, piece.offsets), None)

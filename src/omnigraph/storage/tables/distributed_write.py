@@ -1,7 +1,7 @@
-"""Rows that many processes write at once, and the one version that is made of them.
+"""Write rows from many processes, and stage one version of all their files.
 
-A process that only writes rows needs no more than the version they are for, and hands back a few words about each file.
-Nobody sees the files until a version names them; of a process that failed, or that did what another did too, none does.
+A writing process needs only the base version, and returns a small description of each file. No version names the files
+until the driver stages one; files of a process that failed, or that repeated another's work, are never named.
 """
 
 import json
@@ -16,16 +16,25 @@ from lance.fragment import FragmentMetadata
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
 from omnigraph.storage.id_column import IdColumn, id_array
-from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Deletion, Offsets, at, delete_at, open_fragments
-from omnigraph.storage.tables.blob_columns import write_rows
+from omnigraph.storage.tables.addresses import (
+    NO_ADDRESSES,
+    Addresses,
+    Deletion,
+    Offsets,
+    at,
+    delete_at,
+    key_of,
+    keyed,
+    open_fragments,
+)
+from omnigraph.storage.tables.blobs import write_rows
 from omnigraph.storage.tables.compact import rewritten_rows
-from omnigraph.storage.tables.effect import Effect, key_of, keyed
+from omnigraph.storage.tables.delta import FragmentDelta
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.files import deletion_files, fragment_files
 from omnigraph.storage.tables.handles import Handle
-from omnigraph.storage.tables.stage import make_version, replace_content
-from omnigraph.storage.tables.staged import StagedTable
-from omnigraph.storage.tables.staging import Staging, as_staged, unchanged
+from omnigraph.storage.tables.stage_rows import make_version, replace_content
+from omnigraph.storage.tables.staged_version import OpenStagedVersion, StagedVersion, as_staged, unchanged
 from omnigraph.storage.tables.table import ID
 from omnigraph.storage.tables.tables import Tables
 
@@ -68,16 +77,11 @@ class FilesToStage:
     ids_max: int = 2**62
 
 
-def write_apart(tables: Tables, base: Pin, rows: pa.Table) -> tuple[WrittenFile, ...]:
+def write_files(tables: Tables, base: Pin, rows: pa.Table) -> tuple[WrittenFile, ...]:
     """Write rows for a table, in any process that reaches it.
 
     Args:
-        tables (Tables): where.
-        base (Pin): the version they are for; its columns are theirs.
-        rows (pa.Table): what to write.
-
-    Returns:
-        tuple[WrittenFile, ...]: the files, in the order of the rows.
+        base: the version they are for; its columns are theirs.
     """
     handle = tables._handles.open(base)
     with mapped(base.table, base.version):
@@ -87,16 +91,11 @@ def write_apart(tables: Tables, base: Pin, rows: pa.Table) -> tuple[WrittenFile,
     )
 
 
-def rewrite_apart(tables: Tables, base: Pin, numbers: Sequence[int]) -> list[str]:
+def rewrite_files(tables: Tables, base: Pin, numbers: Sequence[int]) -> list[str]:
     """Write the rows of some fragments again, in any process that reaches their table.
 
-    Args:
-        tables (Tables): where.
-        base (Pin): the version that has them.
-        numbers (Sequence[int]): which fragments, in order.
-
     Returns:
-        list[str]: what a version needs to know of each new fragment, as JSON; in the order of the rows.
+        What a version needs to know of each new fragment, as JSON; in the order of the rows.
     """
     handle = tables._handles.open(base)
     there = {fragment.id: fragment for fragment in handle.fragments()}
@@ -105,16 +104,11 @@ def rewrite_apart(tables: Tables, base: Pin, numbers: Sequence[int]) -> list[str
     return [json.dumps(each.to_json()) for each in written]
 
 
-def stage_apart(tables: Tables, base: Pin, files: FilesToStage) -> StagedTable:
+def stage_files(tables: Tables, base: Pin, files: FilesToStage) -> StagedVersion:
     """Make one version of files that were written apart.
 
-    Args:
-        tables (Tables): where.
-        base (Pin): the version to start from.
-        files (FilesToStage): what to change.
-
     Returns:
-        StagedTable: the new version, or the base itself when nothing changes.
+        The new version, or the base itself when nothing changes.
 
     Raises:
         InternalError: a row to remove is not there.
@@ -153,8 +147,8 @@ def stage_apart(tables: Tables, base: Pin, files: FilesToStage) -> StagedTable:
         deleted_ids=files.deleted_ids,
     )
     # A fragment without a dropped row is as it was written, under whatever number.
-    effect = Effect(present if short else added, files.removed)
-    return tables._keep(Staging(staged, made, effect, replaces=files.replaces))
+    effect = FragmentDelta(present if short else added, files.removed)
+    return tables._keep(OpenStagedVersion(staged, made, effect, replaces=files.replaces))
 
 
 def _without(made: Handle, short: "Mapping[tuple[str, ...], Offsets]") -> tuple[Handle, Deletion]:

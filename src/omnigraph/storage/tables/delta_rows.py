@@ -1,4 +1,4 @@
-"""The rows in which two versions of a table differ, at the cost of what differs."""
+"""Read the rows in which two versions of a table differ, at the cost of what differs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,8 +9,17 @@ import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, as_addresses, at, by_fragment, open_fragments
-from omnigraph.storage.tables.effect import Effect, effect_between, key_of, keyed
+from omnigraph.storage.tables.addresses import (
+    NO_ADDRESSES,
+    Addresses,
+    as_addresses,
+    at,
+    by_fragment,
+    key_of,
+    keyed,
+    open_fragments,
+)
+from omnigraph.storage.tables.delta import FragmentDelta, fragment_delta
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.handles import Handle
 from omnigraph.storage.tables.table import ADDRESS, ID, Table, quoted
@@ -37,7 +46,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class VersionDelta:
     """Where two versions differ. No row was read yet.
 
     Attributes:
@@ -48,7 +57,7 @@ class Apart:
 
     older: Handle
     newer: Handle
-    effect: Effect
+    effect: FragmentDelta
 
     @property
     def removed_at(self) -> Addresses:
@@ -86,47 +95,25 @@ class Apart:
         return _table(self.older).rows_at(addresses.tolist(), columns=columns)
 
 
-def apart(older: Handle, newer: Handle) -> Apart:
-    """Where two versions differ; deletion vectors that differ are read, and no rows.
-
-    Args:
-        older (Handle): one version.
-        newer (Handle): another, of the same line or not.
-
-    Returns:
-        Apart: what tells the rows.
-    """
+def version_delta(older: Handle, newer: Handle) -> VersionDelta:
+    """Where two versions differ; deletion vectors that differ are read, and no rows."""
     with mapped(newer.table, newer.version):
-        return Apart(older, newer, effect_between(older, newer))
+        return VersionDelta(older, newer, fragment_delta(older, newer))
 
 
 def difference(older: Handle, newer: Handle, columns: Sequence[str] | None) -> Difference:
-    """The rows in which two versions differ; fragments that both have are not read.
-
-    Args:
-        older (Handle): one version.
-        newer (Handle): another, of the same line or not.
-        columns (Sequence[str] | None): which columns; all by default.
-
-    Returns:
-        Difference: of both.
-    """
-    found = apart(older, newer)
+    """The rows in which two versions differ; fragments that both have are not read."""
+    found = version_delta(older, newer)
     removed, removed_at = rows_lying_at(older, found.removed_at, columns)
     return Difference(removed, found.added(columns), removed_at)
 
 
-def addresses_in(newer: Handle, older: Handle, addresses: Addresses) -> tuple[Addresses, Mask]:
+def find_addresses(newer: Handle, older: Handle, addresses: Addresses) -> tuple[Addresses, Mask]:
     """Where rows of one version lie in another.
 
-    Args:
-        newer (Handle): the version to find them in.
-        older (Handle): the version they were found in.
-        addresses (Addresses): where they lie there.
-
     Returns:
-        tuple[Addresses, Mask]: their addresses, and of which they are known: fragments that were laid out anew are
-            not there any more. Whether a row was deleted is not looked at.
+        Their addresses, and of which they are known: fragments that were laid out anew are not there any more. Whether
+            a row was deleted is not looked at.
     """
     numbers = {key: fragment.id for key, fragment in keyed(newer.fragments()).items()}
     found, known = addresses.copy(), np.zeros(len(addresses), np.bool_)

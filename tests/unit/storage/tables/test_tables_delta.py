@@ -101,7 +101,7 @@ def test_deleted_rows_are_told_whichever_way_their_file_is_written(
     table = tables.open(before)
     assert table.rows_at(found.removed_at.tolist()).column("id").to_pylist() == found.removed.column("id").to_pylist()
     more = tables.stage_rows(before, RowsToStage(appends=people({"new": 1}))).pin
-    moved, known = tables.places_in(more, before, found.removed_at)
+    moved, known = tables.addresses_in(more, before, found.removed_at)
     assert known.all()
     assert tables.open(more).rows_at(moved.tolist()).column("id").to_pylist() == found.removed.column("id").to_pylist()
 
@@ -110,5 +110,5 @@ def test_rows_laid_out_anew_have_no_known_place(tables: Tables, base: Pin) -> No
     more = tables.stage_rows(base, RowsToStage(appends=people({"new": 1}))).pin
     compacted = tables.stage_compaction(more).pin
     found = tables.difference(base, tables.stage_rows(base, RowsToStage(deleted_ids=("bob",))).pin)
-    _, known = tables.places_in(compacted, base, found.removed_at)
+    _, known = tables.addresses_in(compacted, base, found.removed_at)
     assert not known.any()

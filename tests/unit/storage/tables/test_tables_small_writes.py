@@ -1,14 +1,12 @@
-"""Few rows written straight into a file: nobody can tell them from rows that Lance's own writer wrote."""
+"""Fragments of one row each: columns that change between them, updates, deletes, indexes and compaction."""
 
 from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
-from omnigraph import limits
 from omnigraph.model.commit import Pin
-from omnigraph.storage.tables.effect import name_of
+from omnigraph.storage.tables.addresses import name_of
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec, RowsToStage, Tables
 
 PLAIN: "list[pa.Field[Any]]" = [
@@ -39,39 +37,6 @@ def row(name: str, schema: pa.Schema, *, absent: bool = False) -> dict[str, Any]
 
 def added(tables: Tables, base: Pin, *rows: dict[str, Any], schema: pa.Schema) -> Pin:
     return tables.stage_rows(base, RowsToStage(appends=pa.Table.from_pylist(list(rows), schema))).pin
-
-
-def small_files(tables: Tables, pin: Pin) -> object:
-    return tables.open(pin)._handle.small_files
-
-
-@pytest.mark.parametrize("absent", [False, True], ids=["with values", "with nulls"])
-def test_rows_read_the_same_whoever_wrote_them(tables: Tables, absent: bool) -> None:
-    schema = pa.schema(PLAIN)
-    by_lance = added(tables, tables.create("nodes/01X", schema), row("a", schema, absent=absent), schema=schema)
-    assert small_files(tables, by_lance) is not None
-
-    both = added(tables, by_lance, row("b", schema, absent=absent), schema=schema)
-
-    found = {each["id"]: each for each in tables.open(both).scan().to_pylist()}
-    assert found == {each: row(each, schema, absent=absent) for each in ("a", "b")}
-    assert tables.open(both).scan().schema.equals(schema, check_metadata=True)
-
-
-def test_a_small_file_is_described_as_lance_describes_its_own(tables: Tables) -> None:
-    schema = pa.schema(PLAIN)
-    first = added(tables, tables.create("nodes/01X", schema), row("a", schema), schema=schema)
-    both = added(tables, first, row("b", schema), schema=schema)
-
-    by_lance, by_us = (fragment.files[0] for fragment in tables.open(both)._handle.fragments())
-
-    assert (by_us.fields, by_us.column_indices) == (by_lance.fields, by_lance.column_indices)
-    assert (by_us.file_major_version, by_us.file_minor_version) == (
-        by_lance.file_major_version,
-        by_lance.file_minor_version,
-    )
-    assert by_us.file_size_bytes == by_lance.file_size_bytes
-    assert name_of(by_us) != name_of(by_lance)
 
 
 def test_the_name_lance_keeps_of_a_file_is_the_one_it_tells(tables: Tables) -> None:
@@ -121,32 +86,3 @@ def test_small_files_are_updated_deleted_indexed_and_compacted_like_others(table
     assert sorted(table.scan().to_pylist(), key=lambda each: each["id"]) == before
     assert [each["text"] for each in table.rows_with_ids(["k1", "k4"]).to_pylist()] == ["new"]
     assert len(before) == 5
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.field("tags", pa.list_(pa.string())),
-        pa.field("near", pa.list_(pa.float32(), 2)),
-        pa.field("bytes", pa.large_binary()),
-    ],
-    ids=lambda field: field.name,
-)
-def test_columns_of_any_other_kind_are_left_to_lance(tables: Tables, column: "pa.Field[Any]") -> None:
-    schema = pa.schema([PLAIN[0], column])
-    made = added(tables, tables.create("nodes/01X", schema), {"id": "a"}, schema=schema)
-
-    assert small_files(tables, made) is None
-
-
-def test_many_or_large_rows_are_left_to_lance(tables: Tables) -> None:
-    schema = pa.schema([PLAIN[0], PLAIN[-1]])
-    made = added(tables, tables.create("nodes/01X", schema), {"id": "a"}, schema=schema)
-    small = tables.open(made)._handle.small_files
-    assert small is not None
-    few = pa.table({"id": ["b"], "text": ["x"]}, schema)
-    ids = [str(number) for number in range(limits.SMALL_FILE_ROWS_MAX + 1)]
-    many = pa.table({"id": ids, "text": [""] * len(ids)}, schema)
-    large = pa.table({"id": ["b"], "text": ["x" * (limits.SMALL_FILE_BYTES_MAX + 1)]}, schema)
-
-    assert [small.takes(rows) for rows in (few, many, large, few.slice(0, 0))] == [True, False, False, False]

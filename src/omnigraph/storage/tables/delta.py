@@ -1,24 +1,27 @@
-"""What lies between two versions of a table, told by fragments: equal files are never read.
-
-A fragment is recognised by its data files, which are written once under random names; its number means nothing between
-versions of different lines.
-"""
+"""Find the fragments and rows in which two versions of a table differ; files that both have are not read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from lance import LanceDataset
-from lance.fragment import DataFile, FragmentMetadata
+from lance.fragment import FragmentMetadata
 
-from omnigraph.storage.tables.addresses import NO_ADDRESSES, Addresses, Offsets, at, deleted_offsets, live_offsets
+from omnigraph.storage.tables.addresses import (
+    NO_ADDRESSES,
+    Addresses,
+    Offsets,
+    at,
+    deleted_offsets,
+    keyed,
+    live_offsets,
+    same_rows,
+)
 from omnigraph.storage.tables.handles import Handle
-
-FragmentKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class FragmentDelta:
     """What one version has against another.
 
     Attributes:
@@ -38,28 +41,6 @@ class Effect:
         return bool(self.added) or bool(len(self.removed))
 
 
-def name_of(file: DataFile) -> str:
-    """The name of a data file; Lance's own property makes a new class for every answer."""
-    return str(file._path)
-
-
-def key_of(fragment: FragmentMetadata) -> FragmentKey:
-    """What makes a fragment the same one in every version: its data files."""
-    return tuple(map(name_of, fragment.files))
-
-
-def keyed(fragments: list[FragmentMetadata]) -> dict[FragmentKey, FragmentMetadata]:
-    """Fragments by what makes them the same."""
-    return {key_of(fragment): fragment for fragment in fragments}
-
-
-def same_rows(one: FragmentMetadata, other: FragmentMetadata) -> bool:
-    """Whether two states of a fragment have the same deletion vector, as far as can be seen without reading it."""
-    if one.deletion_file is None or other.deletion_file is None:
-        return one.num_deletions == other.num_deletions
-    return one.deletion_file.path(one.id) == other.deletion_file.path(other.id)
-
-
 def changed_fragments(
     older: list[FragmentMetadata], newer: list[FragmentMetadata]
 ) -> Iterator[tuple[FragmentMetadata | None, FragmentMetadata | None]]:
@@ -74,16 +55,8 @@ def changed_fragments(
             yield None, after
 
 
-def effect_between(older: Handle, newer: Handle) -> Effect:
-    """What `newer` has against `older`.
-
-    Args:
-        older (Handle): usually the base of the other.
-        newer (Handle): the version looked at.
-
-    Returns:
-        Effect: reads deletion vectors that differ, and nothing else.
-    """
+def fragment_delta(older: Handle, newer: Handle) -> FragmentDelta:
+    """What `newer` has against `older`."""
     added, removed, returned = [], [NO_ADDRESSES], [NO_ADDRESSES]
     for before, after in changed_fragments(older.fragments(), newer.fragments()):
         if before is not None and after is not None:
@@ -94,7 +67,7 @@ def effect_between(older: Handle, newer: Handle) -> Effect:
             removed.append(at(before.id, live_offsets(older.dataset, before)))
         elif after is not None:
             added.append(after)
-    return Effect(added=tuple(added), removed=np.concatenate(removed), returned=np.concatenate(returned))
+    return FragmentDelta(added=tuple(added), removed=np.concatenate(removed), returned=np.concatenate(returned))
 
 
 def moved_offsets(
